@@ -28,7 +28,7 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
-from albert_tools.engine.pipeline.pipeline import Pipeline
+from albert_tools.engine.pipeline.pipeline import EXAMPLE_STAGES, Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.workspace.workspace import Workspace
 
@@ -75,9 +75,9 @@ async def _run(
             return {"message": f"its files can't be written: {failure.message}", "hint": failure.hint}
         limits = RunLimits()
         limits = limits._replace(run_seconds=MAX_SECONDS, own_seconds=min(limits.own_seconds, MAX_SECONDS))
-        context = ServiceContext(workspace, Governance(deny=deny, limits=limits), stubs, scratch=True)
+        context = ServiceContext(workspace, Governance(deny=deny, limits=limits))
         invocation = ToolInvocation(version.name, example.arguments)
-        result = await pipeline.invoke(invocation, context, unsaved=version)
+        result = await pipeline.invoke(invocation, context, stages=EXAMPLE_STAGES, unsaved=version, stubs=stubs)
         return _compare(example, result, workspace)
 
 

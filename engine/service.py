@@ -644,12 +644,8 @@ class ToolService:
             the decision is a denial with the reason.
         """
         try:
-            authority = self.context.ruling(audit=False)[1]
-        except Failure as failure:
-            authority, why = None, failure
-        else:
-            why = Failure("governance_unavailable", "there are no rules in a scratch workspace")
-        if authority is None:
+            authority = self.context.ruling(audit=False).authority
+        except Failure as why:
             said = Decision("deny", why.rule or "governance", "no_rule", why.message).as_dict()
             return {**said, "rationale_code": "unavailable", "hint": why.hint, "mode": None}
         mode = authority.modes.mode
@@ -773,9 +769,8 @@ class ToolService:
 
     def _record(self, kind: str, **data: Json) -> None:
         """Append an entry about a change of the store. The change remains in effect even if the entry can't be written."""
-        if self.context.ledger is not None:
-            with suppress(Failure):
-                self.context.ledger.append(kind, data)
+        with suppress(Failure):
+            self.context.ledger.append(kind, data)
 
     def register(self, primitive: Primitive) -> None:
         """Add a primitive of the application.

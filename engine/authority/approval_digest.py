@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from blake3 import blake3
 
-from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
+from albert_tools.engine.model.definition import Json, ToolDefinition, canonical, digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 
@@ -33,6 +33,11 @@ class Action(NamedTuple):
 
     hash: str
     objects: Mapping[str, Fingerprint]
+
+
+def arguments_digest(arguments: Mapping[str, Json]) -> str:
+    """A digest that distinguishes direct calls by their arguments."""
+    return digest(dict(arguments))
 
 
 def action_of(

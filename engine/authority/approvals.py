@@ -63,11 +63,6 @@ class Scope:
         return digest(parts)
 
 
-def arguments_digest(arguments: Mapping[str, Json]) -> str:
-    """A digest that distinguishes direct calls by their arguments."""
-    return digest(dict(arguments))
-
-
 @dataclass(frozen=True, slots=True)
 class Approval:
     """A question and its answer. `asked` and `expires` are seconds since 1970. `arguments` are redacted."""

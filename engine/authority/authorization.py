@@ -14,12 +14,13 @@ from albert_tools.engine.authority.approval_digest import Fingerprint, demand_un
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.policy.command_rules import PARSED, read_ahead
+from albert_tools.engine.policy.command_rules import PARSED
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.workspace.call_judge import CallJudge
+from albert_tools.engine.workspace.path_judge import AllowAll
 from albert_tools.engine.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -120,20 +121,32 @@ class Authority:
         return workspace.reaching(self.policy.paths.roots) if self.policy.paths.roots else workspace
 
 
-def needs_parsing(primitive: Primitive) -> bool:
-    """Whether authorizing a call requires parsing a command, which can be slow."""
+class ExampleAuthority(Authority):
+    """The authority in the temporary workspace of an example, where no rules apply. The stage `example` decides there."""
+
+    def __init__(self) -> None:
+        super().__init__(Policy((), "/", "/"), Modes(None))
+
+    def guarded(
+        self,
+        definition: ToolDefinition,
+        workspace: Workspace,
+        most: int | None = None,
+        approved: Mapping[str, Fingerprint] | None = None,
+    ) -> Workspace:
+        """The workspace. All of it belongs to the example."""
+        return workspace.judged_by(AllowAll())
+
+    def outgoing(
+        self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance
+    ) -> Outgoing:
+        """An example may not use the network: its calls of such tools don't reach this."""
+        raise RuntimeError("an example may not use the network")
+
+
+def parses_commands(primitive: Primitive) -> bool:
+    """Whether judging a call requires parsing a command. A hostile command can take a third of a second."""
     return not PARSED.isdisjoint(primitive.judged.values())
-
-
-def parse_ahead(primitive: Primitive, arguments: Mapping[str, Any]) -> None:
-    """Parse the commands of a call into the parser's cache, so that authorizing the call is fast. Safe to use from any thread.
-
-    Raises:
-        Failure: `permission_denied` for an argument of a wrong type.
-    """
-    for resource in _others(primitive, arguments):
-        if resource.kind in PARSED:
-            read_ahead(resource.kind, resource.name)
 
 
 def nobody_to_ask(decision: Decision, tool: str) -> Failure:

@@ -1,36 +1,41 @@
-"""The context of a call: the service it runs in, the request it belongs to, and what it inherits from its caller."""
+"""What a call knows: the service that makes it, the run that it belongs to, and the call itself."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from albert_tools.engine.authority.authorization import Asker, Authority
-from albert_tools.engine.authority.rules_source import RulesSource
+from albert_tools.engine.authority.authorization import Asker, Authority, ExampleAuthority
+from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
+from albert_tools.engine.call.absent import NO_JOURNAL, NO_LEDGER, NO_SESSION, NoJournal, NoSession
 from albert_tools.engine.call.ledger import Recorder
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.resource_pool import ResourcePool
+from albert_tools.engine.call.target import UNKNOWN, Lookup, Target
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
+from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker.run_report import RunReport
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approval_digest import Fingerprint
-    from albert_tools.engine.authority.approvals import Approvals
+    from albert_tools.engine.authority.approvals import Approval, Approvals
     from albert_tools.engine.authority.idempotency import DedupeKeys
+    from albert_tools.engine.authority.leased_session import LeasedSession
     from albert_tools.engine.authority.projections import Projections
     from albert_tools.engine.authority.rate_limit import RateLimits
-    from albert_tools.engine.authority.sessions import Session, Sessions
-    from albert_tools.engine.call.journal import RunJournal
-    from albert_tools.engine.model.interrupted import Settled
+    from albert_tools.engine.authority.sessions import Sessions
+    from albert_tools.engine.call.journal import Entered, RunJournal, Step
+    from albert_tools.engine.model.definition import Json, Mode, ToolVersion
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
-    from albert_tools.engine.model.telemetry import Observer, Span, Started
-    from albert_tools.engine.policy.decision import Decision
+    from albert_tools.engine.model.telemetry import Observer, Span
     from albert_tools.engine.policy.outgoing import Outgoing
+    from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 T = TypeVar("T")
 #: Called for each text that a program prints, with the tool's name and the text.
@@ -38,11 +43,23 @@ Log = Callable[[str, str], None]
 
 
 class Repeated(Exception):
-    """The call was already made with the same dedupe key. The exception contains that call's result."""
+    """The request was already made with the same dedupe key. The exception contains that request's result."""
 
     def __init__(self, result: ToolResult) -> None:
         super().__init__()
         self.result = result
+
+
+class Known(Exception):
+    """The output of the call is known, so the call is not executed."""
+
+    def __init__(self, output: Json) -> None:
+        super().__init__()
+        self.output = output
+
+
+class JudgeAgain(Exception):
+    """A person has answered. All stages run again, because the rules, the mode or the files may have changed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +67,17 @@ class ServiceContext:
     """The service that executes calls. If `workspace` or `rules` are unavailable, the field contains the failure that explains why.
 
     Without a ledger nothing is recorded, and there are no sessions, rate limits, dedupe keys, approvals or runs. The examples of a
-    source run like that, in a temporary (`scratch`) workspace.
+    source and replays run like that.
     """
 
     workspace: Any
     rules: RulesSource | Governance | Failure
-    #: Answers that replace tools in the examples of a source, by tool name.
-    stubs: Mapping[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
-    #: Whether calls may only change the workspace.
-    scratch: bool = False
     modes: Modes = field(default_factory=lambda: Modes(None))
     #: Asks a person during the call. None: the question waits for an answer from another process.
     ask: Asker | None = None
     #: Seconds that a call waits for such an answer before its run is suspended. None denies the call immediately.
     patience: float | None = None
-    ledger: Ledger | None = None
+    ledger: Ledger = NO_LEDGER
     projections: Projections | None = None
     runs: RunStore | None = None
     contents: ContentStore | None = None
@@ -78,29 +91,36 @@ class ServiceContext:
     #: The size in bytes up to which an output is returned completely. For a larger output, the caller gets a part and a handle.
     output_bytes: int = 1024 * 1024
 
-    def ruling(self, *, audit: bool = True) -> tuple[Governance, Authority | None]:
-        """The current rules and the authority that applies them. The authority is None in a temporary workspace.
+    def ruling(self, *, audit: bool = True) -> RulesInForce:
+        """The current rules and the authority that applies them.
 
         Pass ``audit=False`` to read the rules without writing an audit entry when they have changed.
 
         Raises:
             Failure: `governance_unavailable`.
         """
-        # Raise a copy: raising the stored failure would add a traceback to it at each call.
-        if isinstance(self.workspace, Failure):
-            raise replace(self.workspace)
         rules = self.rules
-        if isinstance(rules, Failure):
-            raise replace(rules)
         if isinstance(rules, Governance):
-            if self.scratch:
-                return rules, None
             rules = RulesSource(rules, None)
             object.__setattr__(self, "rules", rules)
-        ruling = rules.in_force(str(self.workspace.root), self.modes, audit=audit)
+        # Raise a copy: raising the stored failure would add a traceback to it at each call.
+        if isinstance(rules, Failure):
+            raise replace(rules)
+        ruling = rules.in_force(self.root, self.modes, audit=audit)
         if isinstance(ruling, Failure):
             raise ruling
-        return ruling.governance, None if self.scratch else ruling.authority
+        return ruling
+
+    @property
+    def root(self) -> str:
+        """The path of the workspace.
+
+        Raises:
+            Failure: `governance_unavailable` if there is no workspace.
+        """
+        if isinstance(self.workspace, Failure):
+            raise replace(self.workspace)
+        return str(self.workspace.root)
 
     @property
     def sessions(self) -> Sessions | None:
@@ -131,130 +151,166 @@ class ServiceContext:
     def authority(self) -> Authority | None:
         """The current authority; None if no decision is possible."""
         try:
-            return self.ruling(audit=False)[1]
+            return self.ruling(audit=False).authority
         except Failure:
             return None
 
 
-@dataclass(slots=True)
-class Run:
-    """The run of one request. Most requests for a primitive have no journal; their run is only an id."""
+class Resumed(NamedTuple):
+    """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
+    answers, and the dedupe key's id in the record.
+
+    In a `dry` run, a replay, all results of calls are read from the journal.
+    """
 
     id: str
-    journal: RunJournal | None = None
-    #: For a resumed run: the id of its session, and the principal of lasting answers.
+    journal: RunJournal | NoJournal
     session: str | None = None
     principal: str | None = None
-    #: For a run with a dedupe key: the key's id in the record.
     repeat: str | None = None
-    resumed: bool = False
-    #: Whether this run is a replay. In a replay, all results of calls are read from the journal.
     dry: bool = False
+
+
+#: For a run that begins with its request.
+NOT_RESUMED = Resumed("", NO_JOURNAL)
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One request, with everything that changes while it is executed. All calls of the request share it."""
+
+    id: str
+    invocation: ToolInvocation
+    service: ServiceContext
+    stages: Stages
+    lookup: Lookup
+    recorder: Recorder
+    #: The folder in which the calls work: the workspace, or the session's folder in the workspace.
+    workspace: Any
+    #: Starts the sandbox. It is awaited when a composite runs.
+    sandbox: Callable[[], Awaitable[Sandbox]]
+    #: A monotonic clock, in seconds.
+    clock: Callable[[], float] = time.monotonic
+    #: When the request began, by the clock.
+    began: float = 0.0
+    log: Log | None = None
+    watch: Callable[[str], None] | None = None
+    #: A version to run instead of the stored one. Only the examples of a source have it.
+    unsaved: ToolVersion | None = None
+    #: Answers that replace tools in the examples of a source, by tool name.
+    stubs: Mapping[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
+
+    session: LeasedSession | NoSession = NO_SESSION
+    journal: RunJournal | NoJournal = NO_JOURNAL
+    resumed: Resumed = NOT_RESUMED
+    #: The tool of the request.
+    target: Target = UNKNOWN
+
+    #: ``KEY:DIGEST`` of the dedupe key and the arguments, after the call with this key has begun.
+    repeat: str | None = None
+    #: The decision about the request itself, for its result.
+    decision: dict[str, Json] | None = None
+    #: A private copy of the request's arguments, after their validation.
+    arguments: dict[str, Any] = field(default_factory=dict)
+    effects: list[Effect] = field(default_factory=list)
+    calls: int = 0
+    printed: list[str] = field(default_factory=list)
+    printed_bytes: int = 0
     #: Why the run must stop, after somebody has cancelled it.
     stop: Failure | None = None
     task: asyncio.Task[Any] | None = None
-
-
-@dataclass(slots=True)
-class Request:
-    """The state that all calls of one invocation share."""
-
-    invocation: ToolInvocation
-    context: ServiceContext
-    recorder: Recorder
-    run: Run
-    #: The folder in which the calls work: the workspace, or the session's folder in the workspace.
-    workspace: Any
-    log: Log | None = None
-    watch: Callable[[str], None] | None = None
-    session: Session | None = None
-    #: ``KEY:DIGEST`` of the dedupe key and the arguments, after the call with this key has begun.
-    repeat: str | None = None
-    decision: Decision | None = None
-    #: A private copy of the arguments, after their validation.
-    arguments: dict[str, Any] = field(default_factory=dict)
-    #: Why the request was refused.
-    refused: Failure | None = None
-    printed: list[str] = field(default_factory=list)
-    effects: list[Effect] = field(default_factory=list)
-    calls: int = 0
-    printed_bytes: int = 0
     #: Seconds that people took to answer. No limit includes this time.
     waited: float = 0.0
     #: The programs whose clocks stop while a question is open; the number of open questions, and the time when they were opened.
-    runs: list[RunReport] = field(default_factory=list)
+    programs: list[RunReport] = field(default_factory=list)
     open_questions: int = 0
     open_since: float = 0.0
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
-    def origin(self) -> str | None:
-        """The id of the session that made the request. For a resumed run, this is the session in which the run began."""
-        if self.session is None:
-            return None
-        return self.session.parent if self.session.grant and self.session.parent else self.session.id
-
-    @property
     def principal(self) -> str:
         """The principal of lasting answers: the session; or the service if there is no session."""
-        return self.origin or self.run.principal or self.context.own
+        return self.session.origin or self.resumed.principal or self.service.own
 
 
 @dataclass(slots=True)
-class Call:
-    """One call: its id, its step in the run, its callers and its deadline.
+class CallReport(RunReport):
+    """What happens during one call. Only the call's execution changes it."""
 
-    `step` is empty for the request itself.
+    effects: list[Effect] = field(default_factory=list)
+    #: The text that the call and its nested calls have printed, for the journal.
+    printed: list[str] = field(default_factory=list)
+    retried: int = 0
+    #: When the execution began, in seconds since 1970; 0 for a call that was refused.
+    began: float = 0.0
+
+
+#: The decision about a call that no rule has judged yet.
+UNJUDGED = Decision("deny", "unjudged", "no_rule", "no rule has judged the call")
+
+
+class Call(NamedTuple):
+    """One call. It is immutable: each stage returns a copy with what it has found out.
+
+    The first fields state who asks for what, and within what: `step` is the call's place in the run, empty for the request itself;
+    `parent` is the id of the caller's call; `callers` and `trail` are the names and versions of the composites around it.
     """
 
-    request: Request
-    deadline: float
+    tool: Any
+    version: str | None
+    given: Any
     id: str
-    #: The id of the caller's call.
+    #: When the call must have ended, in the time of the run's clock without the time that people take to answer.
+    deadline: float
+    report: CallReport
+    span: Span | None = None
+    #: Whether the checker has seen the call in the program. True for a call from outside.
+    pinned: bool = True
     parent: str | None = None
     step: str = ""
     depth: int = 0
     callers: tuple[str, ...] = ()
-    #: The versions of the callers.
     trail: tuple[str, ...] = ()
-    span: Span | None = None
-    report: RunReport = field(default_factory=RunReport)
-    decision: Decision | None = None
-    mode: str = ""
+
+    #: From `lookup`.
+    target: Target = UNKNOWN
+    #: From the journal: the step, if the call had begun in another process and was interrupted there.
+    interrupted: Step | None = None
+    #: From `validate`: the valid arguments.
+    arguments: dict[str, Any] = {}  # noqa: RUF012 - no stage changes it
+    #: From `mode` and `policy`.
+    mode: Mode = "LOCKDOWN"
+    rules: RulesInForce = RulesInForce(Governance(), ExampleAuthority())
+    decision: Decision = UNJUDGED
     #: The rules that ask, each with its subject.
     asks: tuple[tuple[str, str], ...] = ()
-    #: The objects that a person approved for this call, by absolute path.
+    #: From `allowance`: the rate limits that count the call, and the journal's entry if this run has begun the same call before.
+    windows: tuple[tuple[str, int], ...] = ()
+    begun_before: Entered | None = None
+    #: From `approval`: the person's answer, and the objects that it covers, by absolute path.
+    approval: Approval | None = None
     approved: Mapping[str, Fingerprint] | None = None
-    retried: int = 0
-    #: The notice that observers got when the call began. It is removed when they get the notice of the end.
-    notice: Started | None = None
-    #: For the journal: the arguments as the program gave them, and when the call began (seconds since 1970).
-    given: Any = None
-    began: float = 0.0
-    #: For the journal: the text that the call and its nested calls have printed.
-    printed: list[str] = field(default_factory=list)
-    #: For an interrupted step: the outcome that its primitive determined.
-    settled: Settled | None = None
 
     @property
-    def answered(self) -> bool:
-        """Whether the call is an interrupted step that took effect and has a known result."""
-        return self.settled is not None and self.settled.value is not ...
+    def name(self) -> str:
+        """The tool's name; before `lookup`, the name that was asked for."""
+        return self.target.definition.name or str(self.tool)
+
+    @property
+    def place(self) -> str:
+        """The step's name in the journal; ``0`` for the only call in the run of a primitive."""
+        return self.step or "0"
+
+    @property
+    def is_step(self) -> bool:
+        """Whether the call is a step: a call by a program, or the only call in the run of a primitive."""
+        return self.depth > 0 or self.target.primitive is not None
 
 
-class Authorized(NamedTuple):
-    """An authorized call: its valid arguments, the current rules, and the authority that authorizes each opened object.
-
-    There is no authority in a temporary workspace.
-    """
-
-    arguments: dict[str, Any]
-    governance: Governance
-    authority: Authority | None
-
-    def workspace(self, request: Request) -> Any:
-        """The workspace with the additional folders that the rules open. Access to single files is not decided here."""
-        return request.workspace if self.authority is None else self.authority.reaching(request.workspace)
+Stage = Callable[[Call, Run], Awaitable[Call]]
+Stages = tuple[Stage, ...]
+#: Governs one call; see `Pipeline.invoke`.
+Invoke = Callable[[Call, Run], Awaitable[Any]]
 
 
 @dataclass(slots=True)
@@ -264,24 +320,33 @@ class PrimitiveContext:
     workspace: Any
     remaining: float
     settings: Mapping[str, Any]
-    key: str
-    contents: ContentStore | None
     network: Outgoing | None
-    _pool: ResourcePool
-    _tool: str
-    _request_effects: list[Effect]
-    _call_effects: list[Effect]
-    artifacts: ArtifactStore | None = None
-    examine: Examine | None = None
-    _left: Callable[[str], float] = field(default=lambda unit: float("inf"))
+    _call: Call
+    _run: Run
+
+    @property
+    def key(self) -> str:
+        return f"{self._run.id}:{self._call.step}"
+
+    @property
+    def contents(self) -> ContentStore | None:
+        return self._run.service.contents
+
+    @property
+    def artifacts(self) -> ArtifactStore | None:
+        return self._run.service.artifacts
+
+    @property
+    def examine(self) -> Examine | None:
+        return self._run.service.examine
 
     def left(self, unit: str) -> float:
-        return self._left(unit)
+        return self._run.session.left(unit)
 
     def keep(self, make: Callable[[], T]) -> T:
-        return self._pool.get(make)
+        return self._run.service.resource_pool.get(make)
 
     def effect(self, kind: str, **facts: Any) -> None:
-        effect = Effect(kind, self._tool, facts)
-        self._request_effects.append(effect)
-        self._call_effects.append(effect)
+        effect = Effect(kind, self._call.target.definition.name, facts)
+        self._run.effects.append(effect)
+        self._call.report.effects.append(effect)

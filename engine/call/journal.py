@@ -20,6 +20,7 @@ from albert_tools.engine.call.journal_reader import arguments_of, check_form, lo
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.protocols import ContentStore, Journal
 from albert_tools.engine.model.result import Effect
@@ -45,6 +46,8 @@ class Step:
     #: A hash of the state of the paths that the call changes, taken before the call began. Only a primitive with a `settle`
     #: function has it.
     before: str | None = None
+    #: What the primitive has found out about an interrupted step.
+    settled: Settled | None = None
     value: Json = None
     failure: Failure | None = None
     effects: tuple[Effect, ...] = ()

@@ -7,31 +7,23 @@ every effect has an entry in the ledger.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted, redacted_text
 from albert_tools.engine.model.result import hash_of_output
 
 if TYPE_CHECKING:
-    from albert_tools.engine.model.definition import Json, ToolDefinition
+    from albert_tools.engine.call.context import Call
+    from albert_tools.engine.model.definition import Json
     from albert_tools.engine.model.protocols import Ledger
-    from albert_tools.engine.model.record_types import Mark
-    from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
-    from albert_tools.engine.policy.decision import Decision
+    from albert_tools.engine.model.result import ToolInvocation, ToolResult
 
 #: The most effects of one call that its entry lists.
 MAX_EFFECTS = 100
 #: The most characters of an agent's reason that are recorded.
 MAX_REASON = 1000
-
-
-class CallId(Protocol):
-    """The identity of a call in the ledger (`engine.call.context.Call`): its id, and the id of its caller if there is one."""
-
-    id: str
-    parent: str | None
 
 
 def new_id() -> str:
@@ -46,9 +38,9 @@ def reason_of(invocation: ToolInvocation) -> str:
 
 
 class Recorder:
-    """Writes the entries of one request. Without a ledger it writes nothing."""
+    """Writes the entries of one request."""
 
-    def __init__(self, ledger: Ledger | None, invocation: ToolInvocation) -> None:
+    def __init__(self, ledger: Ledger, invocation: ToolInvocation) -> None:
         self._ledger = ledger
         #: For calls from outside: the caller's own identifiers.
         self._origin = {
@@ -57,31 +49,24 @@ class Recorder:
             if (value := getattr(invocation, name)) is not None
         }
 
-    def decided(
-        self,
-        call: CallId,
-        definition: ToolDefinition,
-        arguments: Mapping[str, Any],
-        decision: Decision,
-        mode: str,
-        **more: Json,
-    ) -> Mark | None:
-        """Append ``call`` before the call is executed. `more` contains rules, session, run and approval. Empty values are left out.
+    def decided(self, call: Call, **more: Json) -> int:
+        """Append ``call`` before the call is executed. Returns the entry's number.
+
+        `more` contains rules, session, run, approval and reason. Empty values are left out.
 
         Raises:
             Failure: `governance_unavailable`.
         """
-        if self._ledger is None:
-            return None
+        definition, decision = call.target.definition, call.decision
         data = {
             "call": call.id,
             "tool": definition.name,
             "version": definition.version,
-            "arguments": recorded(arguments, definition.by_hash),
+            "arguments": recorded(call.arguments, definition.by_hash),
             "verdict": decision.verdict,
             "rule_id": decision.rule,
             "rationale_code": decision.rationale,
-            "mode": mode,
+            "mode": call.mode,
             **self._caller(call),
             **{name: value for name, value in more.items() if value},
         }
@@ -90,27 +75,28 @@ class Recorder:
         except Failure as failure:
             raise not_recorded(failure) from None
 
-    async def durable(self, mark: Mark | None) -> None:
+    async def durable(self, n: int) -> None:
         """Wait until an entry is on the disk.
 
         Raises:
             Failure: `governance_unavailable`.
         """
-        if self._ledger is None or mark is None:
-            return
         try:
-            await self._ledger.adurable(mark)
+            await self._ledger.adurable(n)
         except Failure as failure:
             raise not_recorded(failure) from None
 
-    def denied(self, call: CallId, tool: str, arguments: Any, failure: Failure, by_hash: Sequence[str] = ()) -> None:
+    def denied(self, call: Call, failure: Failure) -> None:
         """Append ``denied``. The call is not executed, because it is refused, invalid, or names an unknown tool."""
+        arguments = call.given
         self._append(
             "denied",
             {
                 "call": call.id,
-                "tool": redacted_text(str(tool), 200),
-                "arguments": recorded(arguments, by_hash) if isinstance(arguments, Mapping) else None,
+                "tool": redacted_text(call.name, 200),
+                "arguments": recorded(arguments, call.target.definition.by_hash)
+                if isinstance(arguments, Mapping)
+                else None,
                 "code": failure.code,
                 "rule_id": failure.rule,
                 **({"rationale_code": failure.rationale} if failure.denied else {}),
@@ -119,10 +105,9 @@ class Recorder:
             },
         )
 
-    def ended(self, call: CallId, outcome: Failure | Json, effects: Sequence[Effect], seconds: float) -> None:
-        """Append ``result``: the output of an executed call, or its failure."""
-        if self._ledger is None:
-            return
+    def ended(self, call: Call, outcome: Failure | Json, seconds: float) -> int:
+        """Append ``result``: the output of an executed call, or its failure. Returns the entry's number."""
+        effects = call.report.effects
         data: dict[str, Any] = {"call": call.id, "ok": not isinstance(outcome, Failure), "ms": round(seconds * 1000, 3)}
         if isinstance(outcome, Failure):
             data |= {"code": outcome.code, "message": redacted_text(outcome.message)}
@@ -132,13 +117,13 @@ class Recorder:
             data["effects"] = [redacted(e.as_dict()) for e in effects[:MAX_EFFECTS]]
         if len(effects) > MAX_EFFECTS:
             data["more_effects"] = len(effects) - MAX_EFFECTS
-        self._append("result", data)
+        return self._append("result", data)
 
-    def repeated(self, call: CallId, tool: str, result: ToolResult, session: str | None) -> None:
+    def repeated(self, call: Call, result: ToolResult, session: str | None) -> None:
         """Append ``repeated``: the request got the result of an earlier run, `of`. Nothing was executed or charged."""
         data: dict[str, Any] = {
             "call": call.id,
-            "tool": tool,
+            "tool": call.name,
             "of": result.run_id,
             "ok": result.error is None,
             **self._origin,
@@ -151,10 +136,10 @@ class Recorder:
             data["result_hash"] = hash_of_output(result.output)
         self._append("repeated", data)
 
-    def settled(self, call: CallId, tool: str, outcome: str, problem: str | None) -> None:
+    def settled(self, call: Call, outcome: str, problem: str | None) -> None:
         """Append ``settled``: the outcome of an interrupted call, as its primitive determined it."""
         more = {"problem": redacted_text(problem)} if problem else {}
-        self._append("settled", {"call": call.id, "tool": tool, "outcome": outcome, **more})
+        self._append("settled", {"call": call.id, "tool": call.name, "outcome": outcome, **more})
 
     def handed(self, run: str, handle: str, size: int) -> None:
         """Append ``handed``: a large output is stored under a handle. The entry prevents its garbage collection."""
@@ -164,17 +149,15 @@ class Recorder:
         """Append ``run``: the new state of a run. Empty values of `more` are left out."""
         self._append("run", {"run": run, "state": state, "tool": tool, **{k: v for k, v in more.items() if v}})
 
-    def _caller(self, call: CallId) -> dict[str, str]:
+    def _caller(self, call: Call) -> dict[str, str]:
         return {"parent": call.parent} if call.parent else self._origin
 
-    def _append(self, kind: str, data: Mapping[str, Any]) -> None:
-        if self._ledger is None:
-            return
+    def _append(self, kind: str, data: Mapping[str, Any]) -> int:
         try:
-            self._ledger.append(kind, data)
+            return self._ledger.append(kind, data)
         except Failure:
             # The call has ended and its result goes to the caller. The ledger accepts no more entries, so the next call is denied.
-            return
+            return 0
 
 
 def not_recorded(failure: Failure) -> Failure:

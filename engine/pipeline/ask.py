@@ -1,20 +1,20 @@
 """Ask a person for approval. Question and answer are entries of the ledger, and the call continues after the answer.
 
-If the application can ask a person, it asks during the call. All clocks of the request are stopped meanwhile. Otherwise the call
+If the application can ask a person, it asks during the call. All clocks of the run are stopped meanwhile. Otherwise the call
 waits for an answer from another process, at most `ServiceContext.patience` seconds. Then its run is suspended; it can be resumed
-after the answer. After any answer the call is authorized again from the start, because the rules, the mode or the file may have
+after the answer. After any answer all stages run again, because the rules, the mode or the file may have
 changed in the meantime.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from albert_tools.engine.authority.approval_digest import action_of
-from albert_tools.engine.authority.approvals import Approval, Approvals, Scope, arguments_digest
+from albert_tools.engine.authority.approval_digest import Action, action_of, arguments_digest
+from albert_tools.engine.authority.approvals import Approval, Approvals, Scope
 from albert_tools.engine.authority.authorization import (
     CHOICES,
     Answer,
@@ -23,12 +23,10 @@ from albert_tools.engine.authority.authorization import (
     nobody_to_ask,
     refused_by_person,
 )
-from albert_tools.engine.call.context import Call, Request
+from albert_tools.engine.call.context import Call, JudgeAgain, Run
 from albert_tools.engine.call.ledger import reason_of
-from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted_text
-from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
 #: Seconds between two checks for an answer from another process.
@@ -38,172 +36,151 @@ UNNAMED = "the application, asked in the call"
 MAX_BY = 256
 
 
-async def approved(
-    target: Target,
-    arguments: dict[str, Any],
-    decision: Decision,
-    mode: str,
-    rules: str,
-    call: Call,
-    clock: Callable[[], float],
-) -> Approval | None:
-    """Find the approval for a call. If there is none yet, ask a person.
-
-    Args:
-        target: The tool.
-        arguments: The valid arguments.
-        decision: The decision to ask. It was made in `mode` by the rules of revision `rules`.
-        mode: The mode of the decision.
-        rules: The revision of the rules that made the decision.
-        call: The call.
-        clock: A monotonic clock, in seconds.
-
-    Returns:
-        The approval, which is used up when the call begins; None if a person has just answered. The call must then be authorized
-        again.
+async def find_approval(call: Call, run: Run) -> Call:
+    """Find the approval of a call that the rules ask about. If there is none yet, ask a person.
 
     Raises:
+        JudgeAgain: A person has just answered.
         Failure: `permission_denied` if nobody can be asked or the answer is no; `suspended` if the run waits for the answer.
     """
-    request = call.request
-    name, approvals = target.definition.name, request.context.approvals
+    approvals = run.service.approvals
     if approvals is None:
-        # Without a ledger, nothing is recorded, so only an answer during the call counts.
-        if request.context.ask is None:
-            raise nobody_to_ask(decision, name)
-        if _choice(await _ask_application(_question(target, arguments, decision, call), call, clock))[0] == "no":
-            raise refused_by_person(decision, name)
-        return Approval("", "", name, "", None, decision.rule, "", 0, 0)
+        # Without a record, nobody can find the question.
+        raise nobody_to_ask(call.decision, call.name)
     # A lasting answer doesn't cover an interrupted step, because the question concerns this one step.
-    interrupted = decision.rationale == "interrupted"
-    scope = None if interrupted else _scope(target, arguments, mode, call)
+    scope = None if call.decision.rationale == "interrupted" else _scope(call, run)
     lasting = approvals.standing(scope) if scope is not None else None
     if lasting is not None:
-        return lasting
-    # A call from outside keeps its identity when it is repeated. A call by a program is identified by its run and its step.
-    caller = request.origin or "owner"
-    place = f"{caller} {request.run.id}:{call.step}" if call.depth else caller
-    if interrupted and request.run.journal is not None:
-        # An unused yes to the first attempt must not authorize the second attempt.
-        begun = request.run.journal.times_begun(call.step or "0")
-        place = f"{caller} {request.run.id}:{call.step} begun {begun} times"
-    authority = request.context.ruling()[1]
-    workspace = request.workspace if authority is None else authority.reaching(request.workspace)
-    action, objects = await asyncio.to_thread(
-        action_of,
-        target.definition,
-        target.primitive,
-        arguments,
-        call.trail,
-        place,
-        workspace,
-        (mode, rules, decision.rule),
-    )
-    approval = approvals.about(action)
-    if approval is not None and approval.state == "yes":
-        call.approved = objects
-        return approval
-    if approval is not None and approval.state == "no":
-        _use_up(approvals, approval, call)
-        raise refused_by_person(decision, name)
-    if approval is None:
-        if request.context.ask is None and (request.context.patience is None or request.context.scratch):
-            raise nobody_to_ask(decision, name)
-        approval = approvals.ask(_facts(target, arguments, decision, action, call), scope)
-        _write_question(approval, arguments, call)
-    if request.context.ask is not None:
-        question = _question(target, arguments, decision, call, approval)
-        try:
-            answer = await _ask_application(question, call, clock, approvals)
-        except BaseException:
-            # The call was cancelled, so nobody waits for the answer.
-            with suppress(Failure):
-                approvals.revoke(approval.id)
-            raise
-        if answer is None:
-            return None
-        choice, by = _choice(answer)
-        if not _record_answer(approvals, approval, choice, by) and choice == "no":
-            # Another answer was recorded first. A no during the call still denies the call.
-            if approvals.get(approval.id).state == "yes":
-                with suppress(Failure):
-                    approvals.revoke(approval.id)
-            raise refused_by_person(decision, name)
-        return None
-    if await _answered_elsewhere(approvals, approval, call, clock):
-        return None
-    reason = "; the question is new, because the rules or the files have changed" if approval.instead_of else ""
+        return call._replace(approval=lasting)
+    action, objects = await _action(call, run)
+    found = approvals.about(action)
+    if found is None:
+        if run.service.ask is None and run.service.patience is None:
+            raise nobody_to_ask(call.decision, call.name)
+        found = approvals.ask(_facts(call, run, action), scope)
+        _write_question(call, run, found)
+    elif found.state == "yes":
+        return call._replace(approval=found, approved=objects)
+    elif found.state == "no":
+        with run.service.ledger.transaction():
+            approvals.use(found, call.id)
+        raise refused_by_person(call.decision, call.name)
+    if run.service.ask is not None:
+        await _ask(call, run, found, approvals)
+        raise JudgeAgain
+    if await _answered_elsewhere(found, run, approvals):
+        raise JudgeAgain
+    reason = "; the question is new, because the rules or the files have changed" if found.instead_of else ""
     raise Failure(
         "suspended",
-        f"{decision.message}; the run waits for the answer{reason}",
-        hint=f"a person answers with `albert approvals answer {approval.id} once`; then the run {request.run.id} can be resumed",
-        rule=decision.rule,
-        tool=name,
-        details={"approval": approval.id, "run": request.run.id, "expires": approval.expires},
+        f"{call.decision.message}; the run waits for the answer{reason}",
+        hint=f"a person answers with `albert approvals answer {found.id} once`; then the run {run.id} can be resumed",
+        rule=call.decision.rule,
+        tool=call.name,
+        details={"approval": found.id, "run": run.id, "expires": found.expires},
     )
 
 
-def _scope(target: Target, arguments: dict[str, Any], mode: str, call: Call) -> Scope:
+def _scope(call: Call, run: Run) -> Scope:
     """The calls to which a lasting answer would apply."""
-    definition, digest = target.definition, "" if call.trail else arguments_digest(arguments)
-    return Scope(definition.name, definition.version, call.request.principal, mode, call.trail, digest, call.asks)
+    definition, digest = call.target.definition, "" if call.trail else arguments_digest(call.arguments)
+    return Scope(definition.name, definition.version, run.principal, call.mode, call.trail, digest, call.asks)
 
 
-def _write_question(approval: Approval, arguments: dict[str, Any], call: Call) -> None:
+async def _action(call: Call, run: Run) -> Action:
+    """What the answer covers. A call from outside keeps its identity when it is repeated. A call by a program is identified by its
+    run and its step."""
+    place = run.session.origin or "owner"
+    if call.decision.rationale == "interrupted" and run.journal.id:
+        # An unused yes to the first attempt must not authorize the second attempt.
+        place = f"{place} {run.id}:{call.step} begun {run.journal.times_begun(call.place)} times"
+    elif call.depth:
+        place = f"{place} {run.id}:{call.step}"
+    return await asyncio.to_thread(
+        action_of,
+        call.target.definition,
+        call.target.primitive,
+        call.arguments,
+        call.trail,
+        place,
+        call.rules.authority.reaching(run.workspace),
+        (call.mode, call.rules.governance.revision, call.decision.rule),
+    )
+
+
+def _write_question(call: Call, run: Run, found: Approval) -> None:
     """Write the question to the journal with its complete arguments. The ledger contains shortened arguments."""
-    journal = call.request.run.journal
-    if journal is not None:
-        with suppress(Failure):
-            journal.ask(call.step or "0", approval.id, arguments)
+    with suppress(Failure):
+        run.journal.ask(call.place, found.id, call.arguments)
 
 
-def _question(
-    target: Target, arguments: dict[str, Any], decision: Decision, call: Call, approval: Approval | None = None
-) -> Question:
-    # The application gets a copy, so it can't change the arguments of the call.
-    shown = export(arguments, MAX_ANSWER)
-    reason = reason_of(call.request.invocation)
-    if approval is None:
-        return Question(target.definition, shown, decision, call.callers, reason)
-    return Question(target.definition, shown, decision, call.callers, reason, approval.id, approval.choices)
-
-
-def _facts(target: Target, arguments: dict[str, Any], decision: Decision, action: str, call: Call) -> dict[str, Any]:
-    d, request = target.definition, call.request
+def _facts(call: Call, run: Run, action: str) -> dict[str, Any]:
+    d = call.target.definition
     return {
         "action": action,
         "tool": d.name,
         "version": d.version,
-        "arguments": recorded(arguments, d.by_hash),
-        "rule_id": decision.rule,
-        "message": decision.message,
-        "reason": reason_of(call.request.invocation),
+        "arguments": recorded(call.arguments, d.by_hash),
+        "rule_id": call.decision.rule,
+        "message": call.decision.message,
+        "reason": reason_of(run.invocation),
         "risk": d.risk,
         "callers": list(call.callers),
         "trail": list(call.trail),
-        "session": request.origin or "",
-        "run": request.run.id,
+        "session": run.session.origin or "",
+        "run": run.id,
         "step": call.step,
-        "workspace": str(request.workspace.root),
+        "workspace": str(run.workspace.root),
     }
 
 
-async def _ask_application(
-    question: Question, call: Call, clock: Callable[[], float], approvals: Approvals | None = None
-) -> Answer | Any:
-    """The person's answer; None if another process has answered in the meantime. All clocks of the request are stopped."""
-    request = call.request
-    assert request.context.ask is not None
-    with _stopped_clocks(request, clock):
-        async with request.asking:
-            if approvals is not None and approvals.get(question.id).state != "open":
+async def _ask(call: Call, run: Run, found: Approval, approvals: Approvals) -> None:
+    """Ask through the application, and record the answer.
+
+    Raises:
+        Failure: `permission_denied` if the answer is no, even if another answer was recorded first.
+    """
+    # The application gets a copy, so it can't change the arguments of the call.
+    question = Question(
+        call.target.definition,
+        export(call.arguments, MAX_ANSWER),
+        call.decision,
+        call.callers,
+        reason_of(run.invocation),
+        found.id,
+        found.choices,
+    )
+    try:
+        answer = await _ask_application(question, run, approvals)
+    except BaseException:
+        # The call was cancelled, so nobody waits for the answer.
+        with suppress(Failure):
+            approvals.revoke(found.id)
+        raise
+    if answer is None:
+        return
+    choice, by = _choice(answer)
+    if not _record_answer(approvals, found, choice, by) and choice == "no":
+        if approvals.get(found.id).state == "yes":
+            with suppress(Failure):
+                approvals.revoke(found.id)
+        raise refused_by_person(call.decision, call.name)
+
+
+async def _ask_application(question: Question, run: Run, approvals: Approvals) -> Answer | Any:
+    """The person's answer; None if another process has answered in the meantime. All clocks of the run are stopped."""
+    ask = run.service.ask
+    assert ask is not None
+    with _stopped_clocks(run):
+        async with run.asking:
+            if approvals.get(question.id).state != "open":
                 return None
-            asked = asyncio.ensure_future(request.context.ask(question))
+            asked = asyncio.ensure_future(ask(question))
             try:
-                while not (await asyncio.wait({asked}, timeout=_POLL_SECONDS if approvals is not None else None))[0]:
-                    approval = approvals.get(question.id) if approvals is not None else None
-                    if approval is not None and approval.state != "open":
-                        asked.cancel(_why_closed(approval))
+                while not (await asyncio.wait({asked}, timeout=_POLL_SECONDS))[0]:
+                    found = approvals.get(question.id)
+                    if found.state != "open":
+                        asked.cancel(_why_closed(found))
                         await asyncio.wait({asked})
                         # An answer that arrives at the same moment still counts.
                         return None if asked.cancelled() else asked.result()
@@ -216,22 +193,35 @@ async def _ask_application(
             return asked.result()
 
 
+async def _answered_elsewhere(found: Approval, run: Run, approvals: Approvals) -> bool:
+    """Wait for an answer from another process. Returns whether it arrived in time."""
+    began, patience = run.clock(), run.service.patience or 0.0
+    if not patience:
+        return False
+    with _stopped_clocks(run):
+        while run.clock() - began < patience:
+            await asyncio.sleep(_POLL_SECONDS)
+            if approvals.get(found.id).state != "open":
+                return True
+    return False
+
+
 @contextmanager
-def _stopped_clocks(request: Request, clock: Callable[[], float]) -> Iterator[None]:
-    """Stop all clocks of a request. Several of its calls can ask at the same time. The clocks restart after the last answer."""
-    request.open_questions += 1
+def _stopped_clocks(run: Run) -> Iterator[None]:
+    """Stop all clocks of a run. Several of its calls can ask at the same time. The clocks restart after the last answer."""
+    run.open_questions += 1
     try:
-        if request.open_questions == 1:
-            request.open_since = clock()
-            for run in request.runs:
-                run.pause()
+        if run.open_questions == 1:
+            run.open_since = run.clock()
+            for program in run.programs:
+                program.pause()
         yield
     finally:
-        request.open_questions -= 1
-        if not request.open_questions:
-            request.waited += clock() - request.open_since
-            for run in request.runs:
-                run.go_on()
+        run.open_questions -= 1
+        if not run.open_questions:
+            run.waited += run.clock() - run.open_since
+            for program in run.programs:
+                program.go_on()
 
 
 def _choice(answer: Any) -> tuple[Choice, str]:
@@ -261,24 +251,3 @@ def _record_answer(approvals: Approvals, approval: Approval, choice: Choice, by:
             raise
         return False
     return True
-
-
-async def _answered_elsewhere(approvals: Approvals, approval: Approval, call: Call, clock: Callable[[], float]) -> bool:
-    """Wait for an answer from another process. Returns whether it arrived in time."""
-    request = call.request
-    began, patience = clock(), request.context.patience or 0.0
-    if not patience:
-        return False
-    with _stopped_clocks(request, clock):
-        while clock() - began < patience:
-            await asyncio.sleep(_POLL_SECONDS)
-            if approvals.get(approval.id).state != "open":
-                return True
-    return False
-
-
-def _use_up(approvals: Approvals, approval: Approval, call: Call) -> None:
-    ledger = call.request.context.ledger
-    assert ledger is not None
-    with ledger.exclusively():
-        approvals.use(approval, call.id)

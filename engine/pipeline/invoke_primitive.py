@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.authority.approval_digest import demand_as_approved
-from albert_tools.engine.call.budget import left, spend, spent_by
-from albert_tools.engine.call.context import Authorized, Call, PrimitiveContext, Request
+from albert_tools.engine.call.budget import spent_by
+from albert_tools.engine.call.context import Call, PrimitiveContext, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
-from albert_tools.engine.model.result import Effect
 
 #: The codes that are retried if the failure is marked as retryable.
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
@@ -24,28 +22,26 @@ TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
 MAX_BACKOFF = 0.5
 
 
-async def run_primitive(
-    primitive: Primitive, authorized: Authorized, call: Call, effects: list[Effect], clock: Callable[[], float]
-) -> Any:
-    """Call an authorized primitive and add its effects to `effects`.
+async def run_primitive(primitive: Primitive, call: Call, run: Run) -> Any:
+    """Call an authorized primitive.
 
     Raises:
         Failure: The primitive's own failure; `timeout`, `run_limit`, `budget_exceeded`.
         Exception: A fault of the primitive.
     """
     try:
-        return await _once(primitive, authorized, call, effects, clock)
+        return await _once(primitive, call, run)
     except Failure as failure:
-        if not _can_retry(primitive, authorized.arguments, failure, effects):
+        if not _can_retry(primitive, call, failure):
             raise
     await asyncio.sleep(random.uniform(0, MAX_BACKOFF))
-    call.retried += 1
-    return await _once(primitive, authorized, call, effects, clock)
+    call.report.retried += 1
+    return await _once(primitive, call, run)
 
 
-def _can_retry(primitive: Primitive, arguments: dict[str, Any], failure: Failure, effects: list[Effect]) -> bool:
-    again = primitive.repeatable(arguments)
-    return failure.retryable and failure.code in TRANSIENT and again and not effects
+def _can_retry(primitive: Primitive, call: Call, failure: Failure) -> bool:
+    again = primitive.repeatable(call.arguments)
+    return failure.retryable and failure.code in TRANSIENT and again and not call.report.effects
 
 
 def _check_settings(primitive: Primitive, settings: Mapping[str, Any]) -> None:
@@ -65,70 +61,34 @@ def _check_settings(primitive: Primitive, settings: Mapping[str, Any]) -> None:
         )
 
 
-async def _once(
-    primitive: Primitive, authorized: Authorized, call: Call, effects: list[Effect], clock: Callable[[], float]
-) -> Any:
-    name, request = primitive.name, call.request
-    arguments, governance, authority = authorized
-    until = call.deadline + request.waited - clock()
-    seconds = min(primitive.definition.timeout, governance.limits.call_seconds, until)
-    workspace = authorized.workspace(request)
-    if authority is not None:
-        seconds = min(seconds, authority.policy.timeout(primitive.definition))
+async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
+    name, definition = primitive.name, primitive.definition
+    governance, authority = call.rules
+    left = call.deadline + run.waited - run.clock()
+    seconds = min(definition.timeout, governance.limits.call_seconds, left, authority.policy.timeout(definition))
     if seconds <= 0:
         raise Failure("run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name)
     settings = governance.primitives.get(name, {})
     if settings and not callable(primitive.settings):
         _check_settings(primitive, settings)
+    workspace = authority.reaching(run.workspace)
 
-    async def run() -> Any:
-        if primitive.context is None:
-            if call.approved:
-                demand_as_approved(workspace, call.approved, name)
-            if primitive.definition.sandbox:
-                from albert_tools.engine.sandbox.worker.confined_function import run_confined
+    async def invoke() -> Any:
+        if call.approved:
+            demand_as_approved(workspace, call.approved, name)
+        if primitive.context is not None:
+            return await _with_context(primitive, call, run, seconds, settings)
+        if definition.sandbox:
+            from albert_tools.engine.sandbox.worker.confined_function import run_confined
 
-                return await run_confined(primitive.function, arguments, seconds=seconds)
-            return await call_primitive(primitive, arguments, None)
-        guarded: Any = workspace
-        outgoing = None
-        if authority is not None:
-            if "network" in primitive.definition.effects:
-                outgoing = authority.outgoing(primitive.definition, primitive, arguments, governance)
-            guarded = authority.guarded(
-                primitive.definition, request.workspace, _room(primitive, request), call.approved
-            )
-            if call.approved:
-                demand_as_approved(workspace, call.approved, name)
-        context = PrimitiveContext(
-            guarded,
-            seconds,
-            settings,
-            f"{request.run.id}:{call.step}",
-            request.context.contents,
-            outgoing,
-            request.context.resource_pool,
-            name,
-            request.effects,
-            effects,
-            artifacts=request.context.artifacts,
-            examine=request.context.examine,
-            _left=partial(left, request),
-        )
-        try:
-            return await call_primitive(primitive, arguments, context)
-        finally:
-            used = spent_by(effects)
-            if authority is not None:
-                guarded.judge.end()
-                used["bytes_written"] = max(guarded.judge.bytes_written, used.get("bytes_written", 0))
-            spend(request, **used)
+            return await run_confined(primitive.function, call.arguments, seconds=seconds)
+        return await call_primitive(primitive, call.arguments, None)
 
     timer = asyncio.timeout(seconds)
-    locks = [*_changed_paths(primitive, arguments, workspace), *_budget_locks(primitive, request)]
+    locks = [*_changed_paths(primitive, call, workspace), *_budget_locks(primitive, run)]
     try:
-        async with timer, request.context.resource_locks.hold(locks):
-            return await run()
+        async with timer, run.service.resource_locks.hold(locks):
+            return await invoke()
     except TimeoutError:
         # The primitive itself can raise a TimeoutError, for example from a socket.
         if not timer.expired():
@@ -144,7 +104,7 @@ async def _once(
         failure.tool = failure.tool or name
         if failure.rule == "outside_workspace":
             # A link leads out of the workspace. This is only detected when the file is opened.
-            request.context.modes.violation()
+            run.service.modes.violation()
         raise
     except asyncio.CancelledError as stray:
         task = asyncio.current_task()
@@ -156,39 +116,46 @@ async def _once(
         raise RuntimeError(f"it called sys.exit({leaving.code!r})") from leaving
 
 
-def _budget_locks(primitive: Primitive, request: Request) -> list[str]:
+async def _with_context(primitive: Primitive, call: Call, run: Run, seconds: float, settings: Mapping[str, Any]) -> Any:
+    """Call a primitive that takes a context, and charge its effects."""
+    definition = primitive.definition
+    governance, authority = call.rules
+    outgoing = None
+    if "network" in definition.effects:
+        outgoing = authority.outgoing(definition, primitive, call.arguments, governance)
+    guarded = authority.guarded(definition, run.workspace, _room(primitive, run), call.approved)
+    context = PrimitiveContext(guarded, seconds, settings, outgoing, call, run)
+    try:
+        return await call_primitive(primitive, call.arguments, context)
+    finally:
+        guarded.judge.end()
+        used = spent_by(call.report.effects)
+        used["bytes_written"] = max(guarded.judge.bytes_written, used.get("bytes_written", 0))
+        run.session.spend(**used)
+
+
+def _budget_locks(primitive: Primitive, run: Run) -> list[str]:
     """Locks on the limited budgets that the call may use. Without them, two calls could both use the same remainder.
 
     The bytes that a command writes are not counted, so commands need no lock.
     """
     definition = primitive.definition
-    found = []
+    units = []
     if "write" in definition.effects and "execute" not in definition.effects:
-        found += _bounded_sessions(request, "bytes_written", "bytes")
+        units.append("bytes_written")
     if definition.category == "inference":
-        found += [
-            *_bounded_sessions(request, "model_tokens", "tokens"),
-            *_bounded_sessions(request, "model_cost", "cost"),
-        ]
-    return found
+        units += ["model_tokens", "model_cost"]
+    return [f"{unit} of {session}" for unit in units for session in run.session.bounded(unit)]
 
 
-def _bounded_sessions(request: Request, unit: str, label: str) -> list[str]:
-    """A lock name for each session with a limited budget for `unit`: the request's session and its parent sessions."""
-    sessions = request.context.sessions
-    if request.session is None or sessions is None:
-        return []
-    return [f"{label} of {session}" for session in sessions.bounded(request.session, unit)]
-
-
-def _room(primitive: Primitive, request: Request) -> int | None:
+def _room(primitive: Primitive, run: Run) -> int | None:
     """The number of bytes that the budget lets the call write. The call has locked the budget."""
     declared = primitive.definition.effects
-    if "write" not in declared or "execute" in declared or not _bounded_sessions(request, "bytes_written", "bytes"):
+    if "write" not in declared or "execute" in declared or not run.session.bounded("bytes_written"):
         return None
-    return int(left(request, "bytes_written"))
+    return int(run.session.left("bytes_written"))
 
 
-def _changed_paths(primitive: Primitive, arguments: dict[str, Any], workspace: Any) -> list[str]:
+def _changed_paths(primitive: Primitive, call: Call, workspace: Any) -> list[str]:
     """The absolute and canonical paths that the call changes."""
-    return [str(workspace.absolute(path)) for path, use in primitive.paths_in(arguments) if use != "read"]
+    return [str(workspace.absolute(path)) for path, use in primitive.paths_in(call.arguments) if use != "read"]

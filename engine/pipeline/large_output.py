@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from albert_tools.engine.call.context import Request
+from albert_tools.engine.call.context import Run
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 
@@ -17,30 +17,29 @@ SHOWN_BYTES = 4096
 READERS = "artifacts"
 
 
-def output_or_handle(output: Json, request: Request, family: str) -> Json:
+def output_or_handle(output: Json, run: Run) -> Json:
     """The output; or ``{truncated, handle, size_bytes, kind, head, tail}`` if it exceeds `ServiceContext.output_bytes`.
 
     The tool `read_result` accepts the handle. A string is stored as text and any other value as JSON; `kind` is ``text`` or
     ``json``.
     """
-    context = request.context
+    service = run.service
     if (
-        context.contents is None
-        or context.scratch
-        or family == READERS
+        service.contents is None
+        or run.target.definition.family == READERS
         or output is None
         or isinstance(output, bool | int | float)
     ):
         return output
     is_text = isinstance(output, str)
-    if is_text and len(output) * 4 <= context.output_bytes:
+    if is_text and len(output) * 4 <= service.output_bytes:
         return output
     data = output.encode("utf-8", "surrogatepass") if is_text else msgspec.json.encode(output)
-    if len(data) <= context.output_bytes:
+    if len(data) <= service.output_bytes:
         return output
     try:
-        handle = context.contents.put(data)
-        request.recorder.handed(request.run.id, handle, len(data))
+        handle = service.contents.put(data)
+        run.recorder.handed(run.id, handle, len(data))
     except Failure:
         # The output can't be stored, so the caller gets all of it.
         return output

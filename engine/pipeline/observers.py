@@ -5,81 +5,85 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from albert_tools.engine.call.context import Call
-from albert_tools.engine.call.lookup import Target
+from albert_tools.engine.call.context import UNJUDGED, Call, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.telemetry import Ended, Span, Started, new_span
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable, export
 
-
-def span_of(call: Call, parent: Span | None) -> Span | None:
-    """The span of a call. A request always has a span, for its result. Nested calls only have a span if there is an observer."""
-    request = call.request
-    if parent is None and not call.depth:
-        return new_span(None, request.invocation.trace)
-    return new_span(parent) if request.context.observer is not None else None
+#: The notice of a call's beginning; None if there is no observer.
+Notice = Started | None
 
 
-def started(call: Call, target: Target | None, tool: Any, arguments: Any) -> None:
-    """Report that a call begins or is refused. `target` is None for an unknown tool."""
-    request = call.request
-    if request.context.observer is None or call.span is None:
-        return
-    definition = target.definition if target is not None else None
-    decision = call.decision
-    call.notice = Started(
-        str(tool),
+def span_of(run: Run, parent: Span | None) -> Span | None:
+    """The span of a call by a program. Only an observer needs it."""
+    return new_span(parent) if run.service.observer is not None else None
+
+
+def started(call: Call, run: Run, refused: Failure | None = None) -> Notice:
+    """Report that a call begins, or that it was refused."""
+    observer = run.service.observer
+    if observer is None or call.span is None:
+        return None
+    definition = call.target.definition
+    known = bool(definition.name)
+    verdict, rule = (call.decision.verdict, call.decision.rule) if call.decision is not UNJUDGED else (None, None)
+    if refused is not None and refused.denied and verdict is None:
+        verdict, rule = "deny", refused.rule
+    notice = Started(
+        call.name,
         call.id,
-        _copy(arguments),
-        definition.version if definition else None,
-        definition.kind if definition else None,
-        definition.description if definition else None,
-        request.run.id,
-        request.session.id if request.session is not None else None,
-        request.invocation.request_id,
+        _copy(call.arguments or call.given),
+        definition.version if known else None,
+        definition.kind if known else None,
+        definition.description if known else None,
+        run.id,
+        run.session.id,
+        run.invocation.request_id,
         call.depth,
         call.callers,
-        decision.verdict if decision else None,
-        decision.rule if decision else None,
-        call.mode or None,
-        definition.by_hash if definition else (),
+        verdict,
+        rule,
+        call.mode if verdict is not None else None,
+        definition.by_hash,
     )
     try:
-        request.context.observer.started(call.span, call.notice)
+        observer.started(call.span, notice)
     except Exception as fault:
         _report(fault)
+    return notice
 
 
 def ended(
-    call: Call,
-    failure: Failure | None,
-    seconds: float,
-    effects: int,
-    output: Any = None,
-    *,
-    blocked: bool = False,
+    call: Call, run: Run, notice: Notice, outcome: Failure | Any, seconds: float, *, blocked: bool = False
 ) -> None:
     """Report the end of a call whose beginning was reported. `blocked` states whether the call was refused."""
-    observer, notice, span = call.request.context.observer, call.notice, call.span
-    if observer is None or notice is None or span is None:
+    observer = run.service.observer
+    if observer is None or notice is None or call.span is None:
         return
-    call.notice = None
+    report = call.report
     try:
-        if failure is None:
-            end = Ended(notice, "completed", seconds, retried=call.retried, effects=effects, output=_copy(output))
+        if not isinstance(outcome, Failure):
+            end = Ended(
+                notice,
+                "completed",
+                seconds,
+                retried=report.retried,
+                effects=len(report.effects),
+                output=_copy(outcome),
+            )
         else:
             end = Ended(
                 notice,
                 "blocked" if blocked else "failed",
                 seconds,
-                failure.code,
-                failure.category,
-                failure.message,
-                failure.rule,
-                call.retried,
-                effects,
+                outcome.code,
+                outcome.category,
+                outcome.message,
+                outcome.rule,
+                report.retried,
+                len(report.effects),
             )
-        observer.ended(span, end)
+        observer.ended(call.span, end)
     except Exception as fault:
         _report(fault)
 

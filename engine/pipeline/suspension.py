@@ -7,21 +7,19 @@ all later calls, because it may have another way to continue.
 
 from __future__ import annotations
 
-from albert_tools.engine.call.context import Call
-from albert_tools.engine.call.lookup import Target
-from albert_tools.engine.model.definition import MODES
+from albert_tools.engine.call.context import NOT_RESUMED, Call, Run
+from albert_tools.engine.model.definition import Mode
 from albert_tools.engine.model.failure import Failure
 
 
-def denied_for_now(failure: Failure, target: Target, call: Call) -> bool:
+def denied_for_now(failure: Failure, call: Call, run: Run) -> bool:
     """Whether a resumed run was interrupted at this call, and the denial is temporary."""
-    run = call.request.run
-    if not run.resumed or run.journal is None or not failure.denied:
+    if run.resumed is NOT_RESUMED or not failure.denied:
         return False
-    return _is_temporary(failure, target, call) and (not call.depth or run.journal.was_interrupted_at(call.step))
+    return _is_temporary(failure, call, run) and (not call.depth or run.journal.was_interrupted_at(call.step))
 
 
-def _is_temporary(failure: Failure, target: Target, call: Call) -> bool:
+def _is_temporary(failure: Failure, call: Call, run: Run) -> bool:
     if failure.code == "rate_limited":
         # A limit of zero calls has no `retry_after_ms`, because it never allows a call.
         return failure.retry_after_ms is not None
@@ -30,16 +28,16 @@ def _is_temporary(failure: Failure, target: Target, call: Call) -> bool:
     if failure.details.get("asked") == "nobody":
         return True
     try:
-        return _forbidden(target, call, call.mode) and not _forbidden(target, call, "NORMAL")
+        return _forbidden(call, run, call.mode) and not _forbidden(call, run, "NORMAL")
     except Exception:
         # The fault may no longer exist at the next attempt.
         return True
 
 
-def _forbidden(target: Target, call: Call, mode: str) -> bool:
+def _forbidden(call: Call, run: Run, mode: Mode) -> bool:
     """Whether the rules deny every call of the tool in this mode."""
-    authority = call.request.context.authority
-    if authority is None or mode not in MODES:
+    authority, target = run.service.authority, call.target
+    if authority is None:
         return False
     gated = target.primitive is not None and target.primitive.gated
     return authority.policy.permits(target.definition, gated, mode).verdict == "deny"

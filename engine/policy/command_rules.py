@@ -47,16 +47,6 @@ ORDINARY = ListKey(
 PARSED = frozenset({"shell", "program"})
 
 
-def read_ahead(kind: str, text: str) -> None:
-    """Parse a command, of a kind in `PARSED`, into the cache of the parser. A hostile command can take a third of a second."""
-    from albert_tools.engine.shell.judge import judge_argv, judge_command
-
-    if kind == "shell":
-        judge_command(text)
-    elif argv := tuple(shlex.split(text)):
-        judge_argv(argv)
-
-
 def judge_shell(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
     """The decision on a shell command; None if no rule objects."""
     from albert_tools.engine.shell.judge import judge_command

@@ -12,9 +12,10 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from albert_tools.engine.call.context import Call, Request, Run
+from albert_tools.engine.call.absent import NoJournal
+from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.journal import RunJournal, bounded_failure
-from albert_tools.engine.call.lookup import Target
+from albert_tools.engine.call.target import Target
 from albert_tools.engine.model.definition import Json, canonical
 from albert_tools.engine.model.failure import Failure
 
@@ -24,46 +25,47 @@ JOURNAL_VERSION = 1
 _STATES = {"suspended": "suspended", "cancelled": "cancelled", "unknown_outcome": "interrupted"}
 
 
-def begin_run(request: Request, target: Target, arguments: Json, call: Call) -> None:
+def begin_run(call: Call, run: Run) -> None:
     """Create the journal of an authorized request, unless the request needs no journal or already has one.
 
     Raises:
         Failure: `io_error`, `too_large`.
     """
-    if call.depth or request.run.journal is not None or request.context.runs is None:
+    if call.depth or run.journal.id is not None:
         return
-    if target.version is not None or request.repeat is not None:
-        _create(request, target, arguments)
+    if call.target.version is not None or run.repeat is not None:
+        _create(run)
 
 
-def _create(request: Request, target: Target, arguments: Json) -> None:
-    context, invocation = request.context, request.invocation
-    assert context.runs is not None
+def _create(run: Run) -> None:
+    service, invocation, target = run.service, run.invocation, run.target
+    if service.runs is None:
+        return
     header: dict[str, Json] = {
         "journal": JOURNAL_VERSION,
         "tool": target.definition.name,
         "version": target.definition.version,
         "kind": target.definition.kind,
-        "arguments": arguments,
-        "workspace": str(context.workspace.root),
-        "session": request.session.id if request.session is not None else None,
-        "principal": request.principal,
+        "arguments": run.arguments,
+        "workspace": service.root,
+        "session": run.session.id,
+        "principal": run.principal,
         "created": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "request_id": invocation.request_id,
         "trace": invocation.trace,
-        "repeat": request.repeat,
+        "repeat": run.repeat,
         "reason": invocation.reason,
         **interpreter(target),
     }
     try:
-        journal = context.runs.create(request.run.id, header)
+        journal = service.runs.create(run.id, header)
     except Failure as failure:
-        if failure.code != "too_large" or context.contents is None:
+        if failure.code != "too_large" or service.contents is None:
             raise
-        header["arguments_ref"] = context.contents.put(canonical(header.pop("arguments")))
-        journal = context.runs.create(request.run.id, header)
-    request.run.journal = RunJournal(journal, context.contents, fresh=True)
-    request.recorder.run(request.run.id, "begun", target.definition.name, version=target.definition.version)
+        header["arguments_ref"] = service.contents.put(canonical(header.pop("arguments")))
+        journal = service.runs.create(run.id, header)
+    run.journal = RunJournal(journal, service.contents, fresh=True)
+    run.recorder.run(run.id, "begun", target.definition.name, version=target.definition.version)
 
 
 def interpreter(target: Target) -> dict[str, Json]:
@@ -75,59 +77,54 @@ def interpreter(target: Target) -> dict[str, Json]:
     }
 
 
-async def end_run(request: Request, target: Target | None, output: Json, error: Failure | None) -> None:
+async def end_run(run: Run, output: Json, error: Failure | None) -> None:
     """Write the final state of the run, or its suspension, to the journal and the ledger, and close the journal."""
-    run = request.run
     suspended = error is not None and error.code == "suspended"
     with suppress(Failure):
-        if run.journal is None and suspended and target is not None and request.context.runs is not None:
-            _create(request, target, request.arguments)
-    if run.journal is None:
+        if run.journal.id is None and suspended:
+            _create(run)
+    journal = run.journal
+    if isinstance(journal, NoJournal):
         return
     state = "done" if error is None else _STATES.get(error.code, "failed")
     facts: dict[str, Json] = {"error": bounded_failure(error)} if error is not None else {"value": output}
     try:
         with suppress(Failure):
             if suspended and error is not None:
-                run.journal.set_state(state, **facts, grant=_grant(request, error))
+                journal.set_state(state, **facts, grant=_grant(run, error))
             else:
-                run.journal.set_state(state, **facts, **_totals(request))
-            if suspended or request.repeat is not None:
-                await run.journal.sync()
+                journal.set_state(state, **facts, **_totals(run))
+            if suspended or run.repeat is not None:
+                await journal.sync()
     finally:
         with suppress(Failure):
-            run.journal.close()
-    tool = target.definition.name if target is not None else str(request.invocation.tool)
+            journal.close()
+    tool = run.target.definition.name or str(run.invocation.tool)
     approval = error.details.get("approval") if error is not None and suspended else None
-    request.recorder.run(run.id, state, tool, approval=approval, code=error.code if error is not None else None)
+    run.recorder.run(run.id, state, tool, approval=approval, code=error.code if error is not None else None)
 
 
-def _grant(request: Request, error: Failure) -> str | None:
-    """The session in which the run will be resumed."""
-    sessions = request.context.sessions
-    if request.session is None or sessions is None:
-        return request.run.session
-    if "expires" not in error.details:
-        # The run doesn't wait for an answer, so its grant is not extended.
-        return request.session.id if request.session.grant else None
-    return sessions.grant(request.session, request.run.id, float(error.details["expires"])).id
+def _grant(run: Run, error: Failure) -> str | None:
+    """The id of the session in which the run will be resumed."""
+    if run.session.id is None:
+        return run.resumed.session
+    return run.session.grant(run.id, error.details.get("expires"))
 
 
-def _totals(request: Request) -> dict[str, Json]:
+def _totals(run: Run) -> dict[str, Json]:
     return {
-        "effects": [e.as_dict() for e in request.effects],
-        "log": "".join(request.printed),
-        "calls": request.calls,
-        "policy": request.decision.as_dict() if request.decision is not None else None,
+        "effects": [e.as_dict() for e in run.effects],
+        "log": "".join(run.printed),
+        "calls": run.calls,
+        "policy": run.decision,
     }
 
 
-def cancellation(run: Run) -> Failure:
+def cancellation(journal: RunJournal | NoJournal, message: str) -> Failure:
     """The failure of a cancelled run. It lists how many calls changed something, and which calls have an unknown outcome."""
-    message = run.stop.message if run.stop is not None else "the run was cancelled"
-    if run.journal is None:
-        return Failure("cancelled", message, details={"applied": 0, "unknown": []})
-    details = run.journal.outcome()
+    details = journal.outcome()
+    if journal.id is None:
+        return Failure("cancelled", message, details=details)
     if details["unknown"]:
         first = details["unknown"][0]
         message += f"; whether {first['tool']} (step {first['step']}) was done is not known"

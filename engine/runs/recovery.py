@@ -1,4 +1,4 @@
-"""Recover a step that has a beginning but no end in the journal.
+"""A stage for resumed runs: recover a step that has a beginning but no end in the journal.
 
 Some primitives have a `settle` function that finds out whether the interrupted call took effect. If the call was *applied* and its
 result is known, the step ends with that result. If the call was *not applied*, it is made again. Otherwise the outcome is *unknown*
@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.authority.approval_digest import objects_hash
 from albert_tools.engine.call.arguments import checked_output
-from albert_tools.engine.call.budget import spend, spent_by
-from albert_tools.engine.call.context import Authorized, Call, PrimitiveContext
+from albert_tools.engine.call.budget import spent_by
+from albert_tools.engine.call.context import Call, Known, PrimitiveContext, Run
 from albert_tools.engine.call.errors import describe_fault
-from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.model.result import Effect
-from albert_tools.engine.runs.replay import step_of
+from albert_tools.engine.policy.decision import Decision, strictest
 
 if TYPE_CHECKING:
     from albert_tools.engine.call.journal import Step
@@ -36,81 +34,84 @@ class _Interrupted(PrimitiveContext):
     unchanged: bool | None = None
 
 
-async def state_before(target: Target, authorized: Authorized, call: Call) -> str | None:
+async def state_before(call: Call, run: Run) -> str | None:
     """A hash of the objects that the call will change, for `settle` to compare; None if the primitive does not need the hash."""
-    if target.primitive is None or target.primitive.settle is None or not target.primitive.paths:
+    primitive = call.target.primitive
+    if primitive is None or primitive.settle is None or not primitive.paths:
         return None
-    workspace = authorized.workspace(call.request)
-    return await asyncio.to_thread(objects_hash, target.primitive, authorized.arguments, workspace)
+    workspace = call.rules.authority.reaching(run.workspace)
+    return await asyncio.to_thread(objects_hash, primitive, call.arguments, workspace)
 
 
-async def recover(target: Target, authorized: Authorized, step: Step, call: Call, effects: list[Effect]) -> str | None:
-    """Find out whether an interrupted step can be repeated. Sets `call.settled`.
+async def recover(call: Call, run: Run) -> Call:
+    """Find out whether an interrupted step can be repeated. If that may do it twice, a person is asked.
 
-    Returns the reason to ask a person first; None if repeating the step is harmless. If the call turns out to
-    have had effects, they are added to `effects`.
+    Raises:
+        Known: The step was applied, and its result is known. Its effects are added to the run.
     """
-    primitive = target.primitive
-    if primitive is not None and primitive.settle is not None and call.settled is None:
-        call.settled = await _settled(primitive, authorized, step, call, effects)
-        step.unknown = step.unknown and call.settled.outcome != "not applied" and not call.answered
-    if call.settled is not None:
-        harmless = call.settled.outcome == "not applied" or call.answered
+    step, primitive = call.interrupted, call.target.primitive
+    if step is None:
+        return call
+    name = f"{call.name} (step {call.place})"
+    if primitive is not None and primitive.settle is not None:
+        settled = step.settled = step.settled or await _settled(primitive, step, call, run)
+        known = settled.value is not ...
+        step.unknown = step.unknown and settled.outcome != "not applied" and not known
+        if known:
+            raise Known(settled.value)
+        if settled.outcome == "not applied":
+            return call
+        problem = f"{name} was cut short, and whether it was done is not known; doing it may be doing it twice"
+        if settled.outcome == "applied":
+            problem = (
+                f"{name} was cut short after it was done, and its result is lost; doing it again is doing it twice"
+            )
+    elif primitive is None or primitive.repeatable(call.arguments):
+        return call
     else:
-        harmless = primitive is None or primitive.repeatable(authorized.arguments)
-    if harmless:
-        return None
-    name = f"{target.definition.name} (step {step_of(call)})"
-    if call.settled is not None and call.settled.outcome == "applied":
-        return f"{name} was cut short after it was done, and its result is lost; doing it again is doing it twice"
-    return f"{name} was cut short, and whether it was done is not known; doing it may be doing it twice"
+        problem = f"{name} was cut short, and whether it was done is not known; doing it may be doing it twice"
+    hint = "check whether it was done before you say yes"
+    asking = Decision("ask", "interrupted", "interrupted", problem, hint)
+    return call._replace(decision=strictest([asking, call.decision]), asks=(*call.asks, ("interrupted", call.id)))
 
 
-async def _settled(
-    primitive: Primitive, authorized: Authorized, step: Step, call: Call, effects: list[Effect]
-) -> Settled:
+async def _settled(primitive: Primitive, step: Step, call: Call, run: Run) -> Settled:
     problem = None
     found = Settled("unknown")
+    effects = call.report.effects
     try:
-        found = await _ask_primitive(primitive, authorized, step, call, effects)
+        found = await _ask_primitive(primitive, step, call, run)
     except TimeoutError:
         problem = "it took too long to find out"
     except Exception as fault:
         problem = fault.message if isinstance(fault, Failure) else describe_fault(fault)
     if found.value is ...:
+        # Only the effects of a known result belong to the run.
+        for effect in effects:
+            run.effects.remove(effect)
         effects.clear()
-    call.request.effects.extend(effects)
-    spend(call.request, **spent_by(effects))
-    call.request.recorder.settled(call, primitive.name, found.outcome, problem)
+    run.session.spend(**spent_by(effects))
+    run.recorder.settled(call, found.outcome, problem)
     return found
 
 
-async def _ask_primitive(
-    primitive: Primitive, authorized: Authorized, step: Step, call: Call, effects: list[Effect]
-) -> Settled:
-    request, definition = call.request, primitive.definition
-    arguments, governance, authority = authorized
-    assert authority is not None
-    workspace = authorized.workspace(request)
+async def _ask_primitive(primitive: Primitive, step: Step, call: Call, run: Run) -> Settled:
+    definition, rules = primitive.definition, call.rules
     unchanged = None
     if step.before is not None:
-        unchanged = await asyncio.to_thread(objects_hash, primitive, arguments, workspace) == step.before
-    read_only = authority.guarded(definition, request.workspace)
+        workspace = rules.authority.reaching(run.workspace)
+        unchanged = await asyncio.to_thread(objects_hash, primitive, call.arguments, workspace) == step.before
+    read_only = rules.authority.guarded(definition, run.workspace)
     read_only.judge.end()
-    seconds = min(definition.timeout, governance.limits.call_seconds)
+    seconds = min(definition.timeout, rules.governance.limits.call_seconds)
     interrupted = _Interrupted(
         read_only,
         seconds,
-        governance.primitives.get(primitive.name, {}),
-        f"{request.run.id}:{call.step}",
-        request.context.contents,
+        rules.governance.primitives.get(primitive.name, {}),
         None,
-        request.context.resource_pool,
-        primitive.name,
-        [],
-        effects,
-        artifacts=request.context.artifacts,
-        arguments=dict(arguments),
+        call,
+        run,
+        arguments=dict(call.arguments),
         unchanged=unchanged,
     )
     async with asyncio.timeout(seconds):

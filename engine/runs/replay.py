@@ -1,92 +1,64 @@
-"""A call as a step of its run. If the journal contains the step, it gives the result. Otherwise the call's end is written to it."""
+"""Answers the calls of a resumed or replayed run from its journal. This wraps the pipeline: no stage knows about it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from albert_tools.engine.call.context import Call
+from albert_tools.engine.call.context import Call, Invoke, Run
 from albert_tools.engine.call.errors import notify
-from albert_tools.engine.call.journal import Entered, Step
-from albert_tools.engine.call.lookup import Target
+from albert_tools.engine.call.journal import Step
 from albert_tools.engine.model.definition import Json
-from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.result import Effect
 
 
-def is_step(call: Call, target: Target) -> bool:
-    """Whether the call is a step: a call by a program, or the only call in the run of a primitive."""
-    return call.depth > 0 or target.primitive is not None
-
-
-def step_of(call: Call) -> str:
-    """The step's name in the journal; ``0`` for the only call in the run of a primitive."""
-    return call.step or "0"
-
-
-def find_step(call: Call, target: Target, given: Any) -> Step | None:
-    """The call's step in the journal, or None.
+async def from_journal(call: Call, run: Run, govern: Invoke) -> Any:
+    """The recorded result of a step that has ended in the journal; otherwise, the result of `govern`.
 
     Raises:
-        Failure: `diverged` if the journal has another call in this step.
+        Failure: The recorded failure of the step; `diverged` if the journal has another call in this step, or if a replay makes a
+            call that is not in the journal.
     """
-    journal = call.request.run.journal
-    if journal is None:
-        return None
+    if not call.is_step:
+        return await govern(call, run)
     # The arguments of the request itself come from the journal's header, so they can't differ.
-    arguments = given if call.depth else None
-    return journal.find(step_of(call), target.definition.name, target.definition.version, arguments)
+    given = call.given if call.depth else None
+    definition = call.target.definition
+    step = run.journal.find(call.place, definition.name, definition.version, given)
+    if step is not None and step.ended:
+        return _replayed(step, call, run)
+    if run.resumed.dry:
+        raise _not_in_journal(call)
+    return await govern(call._replace(interrupted=step), run)
 
 
-def replay_step(step: Step, call: Call, target: Target) -> Json:
+def _replayed(step: Step, call: Call, run: Run) -> Json:
     """The result of a step that has ended. Its effects and prints are added to the run. Nothing is charged.
 
     Raises:
         Failure: the step's failure.
     """
-    request, journal = call.request, call.request.run.journal
     if step.log:
-        request.printed_bytes += len(step.log.encode())
-        request.printed.append(step.log)
-        call.printed.append(step.log)
-        notify(request.log, target.definition.name, step.log)
-    request.effects.extend(step.effects)
-    if target.version is not None and journal is not None:
-        for inner in journal.within(call.step):
-            request.effects.extend(inner.effects)
-            request.calls += 1
+        run.printed_bytes += len(step.log.encode())
+        run.printed.append(step.log)
+        call.report.printed.append(step.log)
+        notify(run.log, call.name, step.log)
+    run.effects.extend(step.effects)
+    if call.target.version is not None:
+        for inner in run.journal.within(call.step):
+            run.effects.extend(inner.effects)
+            run.calls += 1
     if step.failure is not None:
         raise replace(step.failure)
     return step.value
 
 
-def not_in_journal(call: Call, name: str, given: Any) -> Failure:
+def _not_in_journal(call: Call) -> Failure:
     """The failure that ends a replay when the program makes a call that is not in the journal."""
     return Failure(
         "diverged",
-        f"the journal ends here: step {step_of(call)}, {name}, was never made",
+        f"the journal ends here: step {call.place}, {call.name}, was never made",
         hint="up to here the program does what was recorded",
-        tool=name,
-        details={"step": step_of(call), "program": {"tool": name, "arguments": given}},
+        tool=call.name,
+        details={"step": call.place, "program": {"tool": call.name, "arguments": call.given}},
     )
-
-
-def entered(target: Target, arguments: Json, call: Call) -> Entered | None:
-    """The journal's entry for the same call, if this run has already begun it; see `RunJournal.entered`."""
-    journal = call.request.run.journal
-    return None if journal is None else journal.entered(call.step, target.definition, arguments)
-
-
-def end_step(call: Call, target: Target, given: Any, result: Failure | Json, effects: Sequence[Effect]) -> None:
-    """Append the end of a step to the journal, unless it is a failure that ends the run.
-
-    Raises:
-        Failure: See `RunJournal.end_step`.
-    """
-    journal = call.request.run.journal
-    if journal is None or not is_step(call, target) or (isinstance(result, Failure) and result.code in ENDING):
-        return
-    log = "".join(call.printed)
-    journal.end_step(step_of(call), target.definition, given, result, effects, call.began, log)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from albert_tools.engine.call.context import Log, Request, Run, ServiceContext
+from albert_tools.engine.call.context import Log, Resumed, Run, ServiceContext
 from albert_tools.engine.call.journal import RunJournal
 from albert_tools.engine.call.journal_reader import OVER, arguments_of, check_form, last_state, result_of
-from albert_tools.engine.call.lookup import Lookup
+from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import RunStore
@@ -76,13 +76,16 @@ class Executor(Protocol):
         """Finds tools by name."""
 
     @property
-    def active(self) -> Mapping[str, Request]:
-        """The active requests, by the id of their run."""
+    def active(self) -> Mapping[str, Run]:
+        """The active runs, by id."""
 
     async def invoke(
-        self, invocation: ToolInvocation, context: ServiceContext, log: Log | None = None, *, resumed: Run
+        self, invocation: ToolInvocation, service: ServiceContext, log: Log | None = None, *, resumed: Resumed
     ) -> ToolResult:
         """Resume `resumed` with its original invocation."""
+
+    async def replay(self, invocation: ToolInvocation, service: ServiceContext, resumed: Resumed) -> ToolResult:
+        """Run a program again without effects. All results of its calls are read from the journal."""
 
 
 class RunManager:
@@ -154,26 +157,22 @@ class RunManager:
         journal = self._store.open(found.id)
         try:
             run_journal = RunJournal(journal, context.contents)
-            if context.ledger is not None:
-                await check_against_ledger(
-                    run_journal, context.ledger, found.created, found.header["kind"] == "primitive"
-                )
+            await check_against_ledger(run_journal, context.ledger, found.created, found.header["kind"] == "primitive")
             waits = [e for e in journal.entries() if e.get("t") == "state" and e["state"] == "suspended"]
             session = waits[-1].get("grant") if waits else None
-            going = Run(
+            resumed = Resumed(
                 found.id,
                 run_journal,
-                session=session or found.header["session"],
-                principal=found.header["principal"],
-                repeat=found.header["repeat"],
-                resumed=True,
+                session or found.header["session"],
+                found.header["principal"],
+                found.header["repeat"],
             )
             run_journal.set_state("resumed")
             journal.flush()
         except BaseException:
             journal.close()
             raise
-        return await self._pipeline.invoke(invocation, context, log, resumed=going)
+        return await self._pipeline.invoke(invocation, context, log, resumed=resumed)
 
     async def replay(self, run: str, version: str | None = None) -> ToolResult:
         """Run the program again without effects. The result of each call is read from the journal.
@@ -197,7 +196,7 @@ class RunManager:
         if version is not None:
             invocation = replace(invocation, version=version)
         run_journal = RunJournal(_ReadOnlyJournal(found), whole.contents)
-        return await self._pipeline.invoke(invocation, bare, resumed=Run(found.id, run_journal, dry=True))
+        return await self._pipeline.replay(invocation, bare, Resumed(found.id, run_journal, dry=True))
 
     def _recorded(self, found: LoadedRun, context: ServiceContext) -> ToolResult:
         """The recorded result of a run of a primitive, which has no program to run.
@@ -278,14 +277,11 @@ class RunManager:
         journal = self._store.open(found.id)
         try:
             run_journal = RunJournal(journal, context.contents)
-            error = cancellation(
-                Run(found.id, run_journal, stop=Failure("cancelled", f"the run was cancelled by {by}"))
-            )
+            error = cancellation(run_journal, f"the run was cancelled by {by}")
             run_journal.set_state("cancelled", by=by, error=error.as_dict())
         finally:
             journal.close()
-        if context.ledger is not None:
-            context.ledger.append("run", {"run": found.id, "state": "cancelled", "tool": seen.tool, "by": by})
+        context.ledger.append("run", {"run": found.id, "state": "cancelled", "tool": seen.tool, "by": by})
         if seen.approval and context.approvals is not None:
             try:
                 context.approvals.revoke(seen.approval)
@@ -300,21 +296,21 @@ class RunManager:
 
     def stop(self, run: str, by: str) -> bool:
         """Stop a run of this service. Returns whether the service has such a run."""
-        request = self._pipeline.active.get(run)
-        if request is None:
+        active = self._pipeline.active.get(run)
+        if active is None:
             return False
-        if request.run.stop is None:
-            request.run.stop = Failure("cancelled", f"the run was cancelled by {by}")
-            if request.run.task is not None:
-                request.run.task.cancel()
+        if active.stop is None:
+            active.stop = Failure("cancelled", f"the run was cancelled by {by}")
+            if active.task is not None:
+                active.task.cancel()
         return True
 
     def stop_cancelled(self) -> None:
         """Stop the runs of this service that another process has cancelled."""
         store = self._context().runs
-        for run, request in list(self._pipeline.active.items()):
-            if store is not None and request.run.journal is not None and store.cancelled(run):
-                self.stop(run, "another process")
+        for name, run in list(self._pipeline.active.items()):
+            if store is not None and run.journal.id is not None and store.cancelled(name):
+                self.stop(name, "another process")
 
 
 class _ReadOnlyJournal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from albert_tools.engine.call.errors import cannot_authorize, shown
+from albert_tools.engine.call.errors import shown
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
@@ -27,21 +27,16 @@ class Target:
         return self.primitive is not None and not set(self.definition.effects) <= {"read"}
 
 
+#: The target of a call whose tool has not been looked up, or is unknown.
+UNKNOWN = Target(ToolDefinition("", "", (), {}, (), version=""))
+
+
 class Lookup:
     """Looks up the application's primitives and the store's tools."""
 
     def __init__(self, registry: ToolRegistry, store: ToolStore) -> None:
         self._registry = registry
         self._store = store
-
-    def found(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
-        """`look_up`, but an exception of the store becomes a denial."""
-        try:
-            return self.look_up(name, version, unsaved)
-        except Failure:
-            raise
-        except Exception as fault:
-            raise cannot_authorize(fault) from fault
 
     def look_up(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
         """The primitive or the saved version that a call executes; `unsaved` if it is given.

@@ -1,0 +1,65 @@
+"""The session of one request: the demands of its lease, and its charges."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from albert_tools.engine.authority.sessions import Session, Sessions
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Ledger
+
+
+class LeasedSession:
+    """An active session, as the calls of a request use it. `NoSession` has the same methods for calls of the owner."""
+
+    def __init__(self, sessions: Sessions, session: Session, ledger: Ledger) -> None:
+        self._sessions = sessions
+        self._session = session
+        self._ledger = ledger
+        self.id: str | None = session.id
+        #: The session that made the request. For a resumed run, this is the session in which the run began.
+        self.origin: str | None = session.parent if session.grant and session.parent else session.id
+        self.cwd = session.cwd
+
+    def demand(self, tool: str) -> None:
+        """See `Sessions.demand`."""
+        self._sessions.demand(self._session, tool)
+
+    def afford(self, tool: str) -> None:
+        """See `Sessions.afford`."""
+        self._sessions.afford(self._session, tool)
+
+    def left(self, unit: str) -> float:
+        """See `Sessions.left`."""
+        return self._sessions.left(self._session, unit)
+
+    def bounded(self, unit: str) -> list[str]:
+        """See `Sessions.bounded`."""
+        return self._sessions.bounded(self._session, unit)
+
+    def lineage(self) -> list[str]:
+        """See `Sessions.lineage`."""
+        return self._sessions.lineage(self._session)
+
+    def seconds(self) -> float:
+        """See `Sessions.seconds`."""
+        return self._sessions.seconds(self._session)
+
+    def spend(self, **used: float) -> None:
+        """Charge the session and its parents for what has been used."""
+        if any(used.values()):
+            # The effects have already happened. If the ledger can't be written, the next call is denied.
+            with suppress(Failure):
+                self._ledger.append("use", {"session": self.id, "used": used})
+
+    def grant(self, run: str, expires: float | None) -> str | None:
+        """The id of the session in which a suspended run will be resumed.
+
+        `expires` is when the question expires; None if the run doesn't wait for an answer. Its present grant is then not extended.
+
+        Raises:
+            Failure: `io_error`.
+        """
+        if expires is None:
+            return self.id if self._session.grant else None
+        return self._sessions.grant(self._session, run, expires).id

@@ -1,0 +1,139 @@
+"""Null objects for what a call may lack: a session, a ledger, a journal. They allow everything and record nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from albert_tools.engine.call.journal import Entered, Step
+    from albert_tools.engine.model.definition import Json
+    from albert_tools.engine.model.record_types import Entry
+
+
+class NoSession:
+    """The session of a call that the owner makes. See `LeasedSession`."""
+
+    id: str | None = None
+    origin: str | None = None
+    cwd = ""
+
+    def demand(self, tool: str) -> None:
+        """Allow every tool."""
+
+    def afford(self, tool: str) -> None:
+        """Allow every use."""
+
+    def left(self, unit: str) -> float:
+        """Infinity."""
+        return float("inf")
+
+    def bounded(self, unit: str) -> list[str]:
+        """No session has a budget."""
+        return []
+
+    def lineage(self) -> list[str]:
+        """No session counts the call."""
+        return []
+
+    def seconds(self) -> float:
+        """Infinity."""
+        return float("inf")
+
+    def spend(self, **used: float) -> None:
+        """Charge nobody."""
+
+    def grant(self, run: str, expires: float | None) -> str | None:
+        """A run of the owner needs no grant."""
+        return None
+
+
+class NoLedger:
+    """A `Ledger` without entries."""
+
+    owner = ""
+    _inside = nullcontext()
+
+    def append(self, kind: str, data: Any) -> int:
+        """Drop the entry."""
+        return 0
+
+    def durable(self, n: int) -> None:
+        """Nothing to sync."""
+
+    async def adurable(self, n: int) -> None:
+        """Nothing to sync."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """A block without effect."""
+        return self._inside
+
+    def alive(self, owner: str) -> bool:
+        """No other process uses the ledger."""
+        return False
+
+    def entries(self, kinds: Any = None, since: Any = None, run: Any = None) -> Iterator[Entry]:
+        """No entries."""
+        return iter(())
+
+
+class NoJournal:
+    """The journal of a run that is not recorded. See `RunJournal`."""
+
+    id: str | None = None
+
+    def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
+        """No step has been made before."""
+        return None
+
+    def entered(self, step: str, definition: Any, arguments: Json) -> Entered | None:
+        """No program has begun before."""
+        return None
+
+    def within(self, step: str) -> list[Step]:
+        """No steps."""
+        return []
+
+    def was_interrupted_at(self, step: str) -> bool:
+        """False."""
+        return False
+
+    def times_begun(self, step: str) -> int:
+        """0."""
+        return 0
+
+    def outcome(self) -> dict[str, Json]:
+        """Nothing was applied, and nothing is unknown."""
+        return {"applied": 0, "unknown": []}
+
+    def may_have_changed(self) -> bool:
+        """False."""
+        return False
+
+    def begin_step(self, step: str, definition: Any, arguments: Json, before: str | None = None) -> None:
+        """Drop the entry."""
+
+    def end_step(
+        self,
+        step: str,
+        definition: Any,
+        arguments: Json,
+        result: Any,
+        effects: Sequence[Any],
+        began: float = 0.0,
+        log: str = "",
+    ) -> None:
+        """Drop the entry."""
+
+    def ask(self, step: str, approval: str, arguments: Json) -> None:
+        """Drop the entry."""
+
+    def enter(self, step: str, definition: Any, arguments: Json, mode: str, approval: str | None) -> None:
+        """Drop the entry."""
+
+    async def sync(self) -> None:
+        """Nothing to sync."""
+
+
+NO_SESSION, NO_LEDGER, NO_JOURNAL = NoSession(), NoLedger(), NoJournal()

@@ -1,0 +1,35 @@
+"""Stage 7: rate limits and budgets. They are checked again, and charged, when the call begins."""
+
+from __future__ import annotations
+
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.model.failure import Failure
+
+
+async def allowance(call: Call, run: Run) -> Call:
+    """Add the rate limits that count the call. A call that a resumed run had begun before is not charged again.
+
+    Raises:
+        Failure: `rate_limited`, `budget_exceeded`; `governance_unavailable` if this service doesn't count calls.
+    """
+    before = run.journal.entered(call.step, call.target.definition, call.arguments)
+    call = call._replace(
+        begun_before=before,
+        windows=call.rules.authority.policy.rate_limits(call.target.definition) if before is None else (),
+    )
+    demand_allowance(call, run)
+    return call
+
+
+def demand_allowance(call: Call, run: Run) -> None:
+    """Require that no rate limit and no budget is used up. Raises as `allowance`."""
+    if call.windows:
+        counts = run.service.rate_limits
+        if counts is None:
+            raise Failure(
+                "governance_unavailable",
+                "the rules limit how often this is called, and this service doesn't count calls",
+            )
+        counts.demand(call.windows, run.session.lineage(), call.name)
+    if call.begun_before is None:
+        run.session.afford(call.name)

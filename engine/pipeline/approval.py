@@ -1,0 +1,42 @@
+"""Stage 8: a person approves the call, if the rules ask."""
+
+from __future__ import annotations
+
+from albert_tools.engine.call.context import Call, JudgeAgain, Run
+from albert_tools.engine.model.failure import Failure
+
+
+async def approval(call: Call, run: Run) -> Call:
+    """Add the approval of a call that the rules ask about. It is used up when the call begins.
+
+    Raises:
+        JudgeAgain: A person has just answered, or the rules have changed.
+        Failure: `permission_denied` if nobody can be asked or the answer is no; `suspended` if the run waits for the answer.
+    """
+    if call.decision.verdict != "ask" or _approved_before(call, run):
+        return call
+    from albert_tools.engine.pipeline.ask import find_approval
+
+    call = await find_approval(call, run)
+    if not rules_unchanged(call, run):
+        raise JudgeAgain
+    return call
+
+
+def rules_unchanged(call: Call, run: Run) -> bool:
+    """Whether the rules and the mode are still those that judged the call."""
+    modes = run.service.modes
+    modes.look()
+    return modes.mode == call.mode and run.service.ruling().governance.revision == call.rules.governance.revision
+
+
+def _approved_before(call: Call, run: Run) -> bool:
+    """Whether a person has allowed the same call before this run was interrupted, by the journal and the record of the answer."""
+    before, approvals = call.begun_before, run.service.approvals
+    if before is None or call.target.changes or not before.approval or before.mode != call.mode or approvals is None:
+        return False
+    try:
+        known = approvals.get(before.approval)
+    except Failure:
+        return False
+    return known.id == before.approval and known.tool == before.tool and known.state in ("used", "standing")

@@ -1,0 +1,85 @@
+"""The call begins: in one transaction it is charged, its approval is used up, and its decision is recorded.
+
+If the call may change something, all of this is on the disk before the call is executed.
+"""
+
+from __future__ import annotations
+
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.call.ledger import not_recorded, reason_of
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.pipeline.allowance import demand_allowance
+from albert_tools.engine.pipeline.approval import rules_unchanged
+from albert_tools.engine.runs.lifecycle import begin_run
+from albert_tools.engine.runs.recovery import state_before
+
+
+async def begin(call: Call, run: Run) -> None:
+    """Begin an authorized call.
+
+    Raises:
+        Failure: `rate_limited`, `budget_exceeded`; `permission_denied` if another call used the approval first, or if the rules
+            have changed since a person was asked; `governance_unavailable`.
+    """
+    changes = call.target.changes
+    state = await state_before(call, run) if changes and run.journal.id else None
+    with run.service.ledger.transaction():
+        _charge(call, run)
+        begin_run(call, run)
+        _write_journal(call, run, state)
+        n = run.recorder.decided(
+            call,
+            rules=call.rules.governance.revision,
+            session=run.session.id,
+            run=None if call.depth else run.journal.id,
+            approval=_approval_of(call),
+            reason=None if call.depth else reason_of(run.invocation),
+        )
+    if changes:
+        await run.recorder.durable(n)
+        if call.approval is not None and not rules_unchanged(call, run):
+            raise Failure(
+                "permission_denied",
+                f"the rules or the mode have changed since a person was asked about {call.name}",
+                hint="call again; it is judged by the new rules",
+                rule="approval",
+                tool=call.name,
+            )
+
+
+def _charge(call: Call, run: Run) -> None:
+    """Check session, rate limits and budget once more, and charge them. Use up the approval."""
+    # The lease may have expired while a person decided, because a question only stops the clock of the call.
+    run.session.demand(call.name)
+    demand_allowance(call, run)
+    service, approval = run.service, call.approval
+    if approval is not None and approval.id and service.approvals is not None:
+        service.approvals.use(approval, call.id)
+    if call.begun_before is not None or not (call.windows or run.session.id):
+        return
+    use: dict[str, Json] = {"session": run.session.id, "used": {"calls": 1}}
+    if call.windows and service.rate_limits is not None:
+        use |= service.rate_limits.use(call.windows, run.session.lineage())
+    try:
+        service.ledger.append("use", use)
+    except Failure as failure:
+        raise not_recorded(failure) from None
+
+
+def _write_journal(call: Call, run: Run, state: str | None) -> None:
+    """Write that a program begins, or a step that may change something. The entry of the decision commits it."""
+    definition, approval = call.target.definition, call.approval
+    is_program = call.target.version is not None or not call.depth
+    if is_program and (call.begun_before is None or approval is not None):
+        run.journal.enter(
+            call.step, definition, call.arguments, call.mode, approval.id if approval is not None else None
+        )
+    if call.target.changes:
+        run.journal.begin_step(call.place, definition, call.given if call.depth else call.arguments, state)
+
+
+def _approval_of(call: Call) -> str | None:
+    if call.approval is not None:
+        return call.approval.id
+    return call.begun_before.approval if call.begun_before is not None else None

@@ -1,0 +1,51 @@
+"""The stage of examples: a call has no effect outside its temporary workspace. Stubs answer for other tools."""
+
+from __future__ import annotations
+
+from albert_tools.engine.authority.authorization import ExampleAuthority
+from albert_tools.engine.authority.rules_source import RulesInForce
+from albert_tools.engine.call.context import Call, Known, Run
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.settings import Governance
+
+
+async def example(call: Call, run: Run) -> Call:
+    """Add the rules of the example, which have its limits.
+
+    Raises:
+        Known: A stub has answered.
+        Failure: `permission_denied`; the failure of a stub.
+    """
+    name = call.name
+    if call.depth and name in run.stubs:
+        # A stub's output is not validated, because an example only contains the parts of an answer that it needs.
+        raise Known(run.stubs[name](call.arguments))
+    rules = run.service.rules
+    assert isinstance(rules, Governance)
+    if name in rules.denied:
+        hint = "the owner's governance.yaml denies it"
+        raise Failure("permission_denied", f"{name} is denied by the rules", hint=hint, rule="deny", tool=name)
+    if call.target.primitive is not None and not _stays_inside(call.target.primitive):
+        raise Failure(
+            "permission_denied",
+            f"{name} is not done for real in an example",
+            hint=f'give the example its answer: stubs={{"{name}": …}}',
+            rule="scratch",
+            tool=name,
+        )
+    deadline = min(call.deadline, run.began + rules.limits.run_seconds)
+    return call._replace(
+        deadline=deadline,
+        rules=RulesInForce(rules, ExampleAuthority()),
+        decision=Decision("allow", "scratch", "allowed"),
+    )
+
+
+def _stays_inside(primitive: Primitive) -> bool:
+    """Whether a call can only change its workspace and needs no permission."""
+    if primitive.gated:
+        return False
+    effects = set(primitive.definition.effects)
+    return effects <= {"read"} or (primitive.context is not None and effects <= {"read", "write", "delete"})

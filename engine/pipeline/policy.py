@@ -1,0 +1,83 @@
+"""Stage 6: the rules decide about the tool, its category and the objects of the call. The strictest decision applies."""
+
+from __future__ import annotations
+
+import asyncio
+
+from albert_tools.engine.authority.approval_digest import arguments_digest
+from albert_tools.engine.authority.authorization import Authority, parses_commands
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
+from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, strictest
+
+
+async def policy(call: Call, run: Run) -> Call:
+    """Add the rules in force and their decision. It allows the call or asks.
+
+    Raises:
+        Failure: `permission_denied`, `governance_unavailable`, `depth_limit`; `outdated` if a callee of the tool has changed.
+    """
+    rules = run.service.ruling()
+    limits = rules.governance.limits
+    _check_calls(call, run, limits.calls)
+    found = await _judge(call, run, rules.authority)
+    decision = strictest(found)
+    if decision.verdict == "deny":
+        if decision.rule == "outside_workspace":
+            run.service.modes.violation()
+        raise decision.failure(call.name)
+    if not call.depth:
+        _check_callees(call, run)
+        # The rules can only shorten the deadline.
+        call = call._replace(deadline=min(call.deadline, run.began + limits.run_seconds))
+    return call._replace(rules=rules, decision=decision, asks=_asks(found, call) if decision.verdict == "ask" else ())
+
+
+async def _judge(call: Call, run: Run, authority: Authority) -> list[Decision]:
+    definition, primitive = call.target.definition, call.target.primitive
+    try:
+        if primitive is not None and parses_commands(primitive):
+            return await asyncio.to_thread(
+                authority.judge, definition, primitive, call.arguments, run.workspace, call.mode
+            )
+        return authority.judge(definition, primitive, call.arguments, run.workspace, call.mode)
+    except Failure as failure:
+        if failure.rule in ("path_traversal", "outside_workspace"):
+            run.service.modes.violation()
+        failure.tool = failure.tool or call.name
+        raise
+
+
+def _asks(found: list[Decision], call: Call) -> tuple[tuple[str, str], ...]:
+    """The rules that ask, each with its subject."""
+    subjects = {d: arguments_digest(call.arguments) if d.subject == WHOLE_CALL else d.subject for d in found}
+    return tuple(sorted({(d.rule, subject) for d, subject in subjects.items() if d.verdict == "ask"}))
+
+
+def _check_calls(call: Call, run: Run, most: int) -> None:
+    if call.target.version is not None and call.depth >= MAX_TOOL_DEPTH:
+        raise Failure(
+            "depth_limit",
+            f"saved tools call each other more than {MAX_TOOL_DEPTH} deep",
+            hint="call the tools further down directly",
+            tool=call.name,
+        )
+    if run.calls > most:
+        raise Failure(
+            "call_limit",
+            f"the run has made its {most:,} tool calls, those of the tools it calls included",
+            hint="call less often, or split the work over several runs",
+            tool=call.name,
+        )
+
+
+def _check_callees(call: Call, run: Run) -> None:
+    problem = call.target.version and run.lookup.outdated(call.target.version)
+    if problem:
+        raise Failure(
+            "outdated",
+            f"{call.name} is outdated: {problem}",
+            hint="define it again from its source, in an application that has all it calls",
+            tool=call.name,
+        )

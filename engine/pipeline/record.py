@@ -1,0 +1,87 @@
+"""Record how a call ended, or why it was not executed: in the ledger, in the journal of its run, and for observers.
+
+The journal's step and the ledger's entry are one transaction. The result of a step that may have changed something is on the disk
+before the program gets it.
+"""
+
+from __future__ import annotations
+
+from albert_tools.engine.call.context import UNJUDGED, Call, Repeated, Run
+from albert_tools.engine.call.target import UNKNOWN
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.error_codes import ENDING
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.pipeline import observers
+from albert_tools.engine.pipeline.suspension import denied_for_now, suspended_by
+
+
+async def record(
+    call: Call, run: Run, outcome: Failure | Json, seconds: float, notice: observers.Notice
+) -> Failure | Json:
+    """Record the output of an executed call, or its failure. Returns the outcome for the caller.
+
+    Raises:
+        Failure: `unknown_outcome` if the journal can't be written.
+    """
+    answer = outcome
+    if isinstance(outcome, Failure) and outcome.code == "sandbox_unavailable" and denied_for_now(outcome, call, run):
+        answer = suspended_by(outcome, run.id)
+    with run.service.ledger.transaction():
+        is_end = _end_step(call, run, answer)
+        run.recorder.ended(call, outcome, seconds)
+    observers.ended(call, run, notice, outcome, seconds)
+    if is_end and call.target.changes:
+        await run.journal.sync()
+    return answer
+
+
+def refuse(call: Call, run: Run, failure: Failure, seconds: float) -> Failure:
+    """Record a call that is not executed. Returns the failure for its caller."""
+    notice = observers.started(call, run, failure)
+    if not call.depth:
+        run.decision = _decision(call, failure)
+    answer = suspended_by(failure, run.id) if denied_for_now(failure, call, run) else failure
+    with run.service.ledger.transaction():
+        if call.target is not UNKNOWN:
+            _end_step(call, run, answer)
+        if failure.code != "suspended":
+            # If a call waits for an answer, the question is already its entry in the ledger.
+            run.recorder.denied(call, failure)
+    observers.ended(call, run, notice, failure, seconds, blocked=True)
+    return answer
+
+
+def repeated(call: Call, run: Run, earlier: Repeated, seconds: float) -> None:
+    """Record that the request got the result of an earlier run."""
+    result = earlier.result
+    notice = observers.started(call, run)
+    run.recorder.repeated(call, result, run.session.origin)
+    observers.ended(call, run, notice, result.error or result.output, seconds)
+
+
+def _end_step(call: Call, run: Run, outcome: Failure | Json) -> bool:
+    """Append the end of a step to the journal, unless it is a failure that ends the run. Returns whether it was appended.
+
+    Raises:
+        Failure: See `RunJournal.end_step`.
+    """
+    if not call.is_step or (isinstance(outcome, Failure) and outcome.code in ENDING):
+        return False
+    report = call.report
+    log = "".join(report.printed)
+    run.journal.end_step(call.place, call.target.definition, call.given, outcome, report.effects, report.began, log)
+    return True
+
+
+def _decision(call: Call, failure: Failure) -> dict[str, Json] | None:
+    """The decision on a refused request, in the form of a result's `policy`: that of the rules, or of the check that denied it."""
+    judged = call.decision is not UNJUDGED
+    if not failure.denied or (judged and call.decision.rule == failure.rule):
+        return call.decision.as_dict() if judged else None
+    return {
+        "verdict": "deny",
+        "allowed": False,
+        "rule_id": failure.rule,
+        "rationale_code": failure.rationale,
+        "message": failure.message,
+    }

@@ -1,0 +1,38 @@
+"""Stage 3: the session is active, and its lease includes the tool."""
+
+from __future__ import annotations
+
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.model.failure import Failure
+
+
+async def session(call: Call, run: Run) -> Call:
+    """Find the session of a request. Check the lease for every call.
+
+    Raises:
+        Failure: `permission_denied`, `governance_unavailable`.
+    """
+    if not call.depth:
+        _open(call, run)
+        call = call._replace(deadline=min(call.deadline, run.clock() + run.session.seconds()))
+    run.session.demand(call.name)
+    return call
+
+
+def _open(call: Call, run: Run) -> None:
+    """Find the session by the token of the request, or by the id that a resumed run has recorded."""
+    token, service = run.invocation.session, run.service
+    if token is None and run.resumed.session is None:
+        return
+    root, sessions = service.root, service.sessions
+    if sessions is None:
+        raise Failure("permission_denied", "this service has no sessions", rule="session.unknown", tool=call.name)
+    from albert_tools.engine.authority.leased_session import LeasedSession
+
+    if run.resumed.session is not None:
+        found = sessions.find_for_run(run.resumed.session, root, run.id)
+    else:
+        found = sessions.find(token or "", root)
+    run.session = LeasedSession(sessions, found, service.ledger)
+    if found.cwd:
+        run.workspace = service.workspace.at(found.cwd)

@@ -1,0 +1,33 @@
+"""Stage 2: validate the request and the arguments. All violations are reported together."""
+
+from __future__ import annotations
+
+from albert_tools.engine.call.arguments import validated_arguments
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.model.failure import Failure
+
+
+async def validate(call: Call, run: Run) -> Call:
+    """Add the valid arguments, with defaults for the missing ones.
+
+    Raises:
+        Failure: `invalid_arguments`; `permission_denied` for `..` in a path.
+    """
+    target = call.target
+    if not call.depth and (found := run.invocation.violations()):
+        raise Failure(
+            "invalid_arguments",
+            "; ".join(v["message"] for v in found),
+            details={"violations": found, "of": "invocation"},
+        )
+    try:
+        arguments = validated_arguments(target.definition, call.given)
+        if target.primitive is not None:
+            target.primitive.demand(arguments)
+    except Failure as failure:
+        if failure.rule == "path_traversal":
+            run.service.modes.violation()
+        raise
+    if not call.depth:
+        run.arguments = arguments
+    return call._replace(arguments=arguments)
