@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
-from albert_tools.engine.model.record_types import Cursor, Entry, LoadedRun, Mark, Matches, RunSummary
+from albert_tools.engine.model.record_types import Entry, LoadedRun, Matches, RunSummary
 
 Kept = TypeVar("Kept")
 
@@ -81,91 +81,59 @@ class ToolStore(Protocol):
         """
 
 
-class Fold(Protocol):
-    """A state that is computed from the ledger's entries. The same entries in the same order always give the same state.
-
-    `load` replaces the complete state by an earlier result of `dump`. Loading the dump of a new fold resets the state.
-    """
-
-    name: str
-    """Names its snapshot: a-z, 0-9, '-' and '_'."""
-    version: int
-    """A snapshot of another version is not used."""
-    kinds: frozenset[str]
-    """The kinds of entries that it gets."""
-
-    def apply(self, entry: Entry) -> None:
-        """Apply one entry."""
-
-    def dump(self) -> Json:
-        """The state as JSON."""
-
-    def load(self, state: Json) -> None:
-        """Replace the state."""
-
-
-class Following(Protocol):
-    """A fold that follows the ledger. Any thread may call `look`. No other thread may read the fold during `look`."""
-
-    def look(self) -> None:
-        """Update the fold with all entries that any process appended before this call.
-
-        In one call, entries are applied in the order of time, segment and number. A later call may apply an entry of another
-        process with a slightly earlier time. This can't happen if all processes look and append inside `exclusively()`.
-        Raises:
-            Failure: `damaged`, `io_error`.
-        """
-
-
 class Ledger(Protocol):
     """The append-only ledger. Every method may be called by any thread. Any number of processes write to the ledger."""
 
-    def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
-        """Write an entry. After the return, the entry survives the end of this process. The caller must redact secrets.
-
-        Raises:
-            Failure: `invalid_arguments`, `not_json`, `too_large`; `io_error`. The caller must not continue without the entry.
-        """
-
-    def durable(self, mark: Mark) -> None:
-        """Wait until all entries up to `mark` would survive a crash of the machine.
+    @property
+    def owner(self) -> str:
+        """The id of this process, for rows that name who holds something. It is created at the first use.
 
         Raises:
             Failure: `io_error`.
         """
 
-    async def adurable(self, mark: Mark) -> None:
+    def append(self, kind: str, data: Mapping[str, Any]) -> int:
+        """Append an entry and change the tables that depend on it. Returns the entry's number.
+
+        After the return, or after the end of the surrounding `transaction`, the entry survives the end of this process. The caller
+        must redact secrets.
+
+        Raises:
+            Failure: `invalid_arguments`, `not_json`, `too_large`; `io_error`, `damaged`. The caller must not continue without the
+                entry.
+        """
+
+    def durable(self, n: int) -> None:
+        """Wait until all entries up to `n` would survive a crash of the machine. Call it outside of a transaction.
+
+        Raises:
+            Failure: `io_error`.
+        """
+
+    async def adurable(self, n: int) -> None:
         """`durable`, without blocking the event loop."""
 
-    def exclusively(self) -> AbstractContextManager[None]:
-        """A section to read, decide and append as one step. Only one thread of one process of this home can be inside.
+    def transaction(self) -> AbstractContextManager[None]:
+        """A block to read, decide and append as one step. Only one thread of one process of this home can be inside.
 
-        The code inside takes microseconds. It never awaits, does not wait for the disk, and does not enter the section again.
-
-        Raises:
-            Failure: `io_error` when entering. It is retryable if others stay inside for too long.
-            RuntimeError: When entering, if this thread is already inside.
-        """
-
-    def follow(self, fold: Fold) -> Following:
-        """Let `fold`, which must be new, follow the ledger. Nothing is read before the first `look`."""
-
-    def alive(self, segment: str) -> bool:
-        """Whether the process that writes `segment` still runs and has not closed its ledger.
+        If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and does not
+        wait for the disk. A block inside another is a part of it.
 
         Raises:
-            Failure: `invalid_arguments` if `segment` is not the id of a segment; `io_error`.
+            Failure: `io_error`, `damaged`. `io_error` is retryable if others stay inside for too long.
         """
 
-    def entries(self, kinds: Collection[str] | None = None, since: datetime | None = None) -> Iterator[Entry]:
-        """The entries of all processes, oldest first. `kinds` and `since` (inclusive) restrict the entries.
+    def alive(self, owner: str) -> bool:
+        """Whether the process with this `owner` still runs and has not closed its ledger.
 
         Raises:
-            Failure: `damaged`, `io_error`.
+            Failure: `invalid_arguments` if `owner` is not such an id; `io_error`.
         """
 
-    def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
-        """The entries that any process appended since `cursor`, and the cursor after them.
+    def entries(
+        self, kinds: Collection[str] | None = None, since: datetime | None = None, run: str | None = None
+    ) -> Iterator[Entry]:
+        """The entries, oldest first. `kinds`, `since` (inclusive) and the id of a `run` restrict them.
 
         Raises:
             Failure: `damaged`, `io_error`.

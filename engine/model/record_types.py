@@ -1,7 +1,6 @@
 """The types that the stores of the record exchange with their readers.
 
-They are named tuples because they must be fast to create: each append creates a `Mark`, and each line that is read creates an
-`Entry`.
+They are named tuples because they must be fast to create: each append and each row that is read creates an `Entry`.
 """
 
 from __future__ import annotations
@@ -10,43 +9,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
-class Mark(NamedTuple):
-    """The receipt of an append: entry `n` of `segment`. It is the `position`-th line that this process wrote."""
-
-    segment: str
-    n: int
-    position: int
-
-
 class Entry(NamedTuple):
-    """A line of the ledger. `at` is ISO 8601 in UTC with microseconds; `n` counts from 1 in its segment.
-
-    The sort order of entries is the order of the ledger.
-    """
+    """An entry of the ledger. `at` is ISO 8601 in UTC with microseconds; `n` counts from 1."""
 
     at: str
-    segment: str
     n: int
     kind: str
     data: dict[str, Any]
-
-
-class Place(NamedTuple):
-    """The position up to which a segment was read: byte `offset`, after entry `n` with chain `hash`. The segment had `size` bytes.
-
-    `n` is -1 before the segment's header and 0 after the header.
-    """
-
-    offset: int = 0
-    n: int = -1
-    hash: str = "0" * 64
-    size: int = 0
-
-
-class Cursor(NamedTuple):
-    """The position up to which each segment of the ledger was read. An empty cursor is at the beginning. It is JSON-compatible."""
-
-    places: Mapping[str, Place] = {}
 
 
 class RunSummary(NamedTuple):

@@ -1,0 +1,126 @@
+"""The record of a home: a chain of entries, and tables with the state that decisions need, in one SQLite database.
+
+Whoever appends redacts secrets first.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.record_types import Entry
+from albert_tools.store.record.clock import Clock, text_of
+from albert_tools.store.record.database import Database
+from albert_tools.store.record.entry import chained, decode, encode
+from albert_tools.store.record.entry import text_of as entry_text
+from albert_tools.store.record.gate import Tail
+from albert_tools.store.record.owner import Owners
+from albert_tools.store.record.tables import APPLY
+
+_KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
+_INSERT = "INSERT INTO entries(n, at, kind, run, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
+#: How many entries are read in one transaction.
+_BATCH = 1000
+
+
+class Record:
+    """`Ledger` on a database in `folder`. The first use creates the folder. `nanoseconds` is the system's clock.
+
+    Any thread may call every method. Any number of processes may have the record open.
+    """
+
+    def __init__(self, folder: Path, nanoseconds: Callable[[], int] = time.time_ns) -> None:
+        self.database = Database(folder)
+        self.folder = self.database.folder
+        self._clock = Clock(nanoseconds)
+        self._owners = Owners(self.folder / "processes")
+
+    @property
+    def owner(self) -> str:
+        """See `Ledger.owner`."""
+        return self._owners.own()
+
+    def alive(self, owner: str) -> bool:
+        """See `Ledger.alive`."""
+        return self._owners.alive(owner)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """See `Ledger.transaction`."""
+        return self.database.transaction()
+
+    def append(self, kind: str, data: Mapping[str, Any]) -> int:
+        """See `Ledger.append`."""
+        if not _KIND.match(kind):
+            raise Failure("invalid_arguments", f"{kind!r} is not a kind of entry")
+        content = encode(data, f"an entry of kind {kind!r}")
+        database = self.database
+        with database.transaction():
+            before = database.tail
+            n, at = before.n + 1, self._clock.now()
+            digest = chained(before.hash, entry_text(n, at, kind, content))
+            database.execute(_INSERT, (n, at, kind, run_of(data), content, digest))
+            apply = APPLY.get(kind)
+            if apply is not None:
+                # The data as a reader gets it, so that applying it again gives the same rows.
+                apply(database.execute, Entry(at, n, kind, decode(content)))
+            database.tail = Tail(n, digest)
+        return n
+
+    def durable(self, n: int) -> None:
+        """See `Ledger.durable`."""
+        self.database.durability.wait(n)
+
+    async def adurable(self, n: int) -> None:
+        """See `Ledger.adurable`."""
+        await self.database.durability.wait_async(n)
+
+    def entries(
+        self, kinds: Collection[str] | None = None, since: datetime | None = None, run: str | None = None
+    ) -> Iterator[Entry]:
+        """See `Ledger.entries`."""
+        if not self.database.exists:
+            return
+        conditions, values = ["n > ?"], []
+        if kinds is not None:
+            conditions.append(f"kind IN ({', '.join('?' * len(kinds))})")
+            values += sorted(kinds)
+        if since is not None:
+            conditions.append("at >= ?")
+            values.append(text_of(since))
+        if run is not None:
+            conditions.append("run = ? AND run <> ''")
+            values.append(run)
+        query = f"SELECT n, at, kind, data FROM entries WHERE {' AND '.join(conditions)} ORDER BY n LIMIT {_BATCH}"
+        last = 0
+        while True:
+            found = self.database.rows(query, (last, *values))
+            for last, at, kind, data in found:
+                yield Entry(at, last, kind, decode(data))
+            if len(found) < _BATCH:
+                return
+
+    def close(self) -> None:
+        """Close the database. A later call opens it again. Raises Failure `io_error`."""
+        self._owners.close()
+        self.database.close()
+
+    def __enter__(self) -> Record:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def run_of(data: Mapping[str, Any]) -> str:
+    """The run to which an entry belongs: its ``run``, or that of its ``call`` (``RUN`` or ``RUN:STEP``); "" if there is none."""
+    run = data.get("run") or str(data.get("call") or "").partition(":")[0]
+    return run if isinstance(run, str) else ""
