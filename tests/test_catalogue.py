@@ -27,8 +27,9 @@ import yaml
 from albert_tools import SyncToolService
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.definition import Schema
+from albert_tools.engine.model.record_types import Entry
 from albert_tools.engine.model.schema import violations
-from albert_tools.store.log.log import Cursor, Entry, Log
+from albert_tools.store.record.record import Record
 from tests.helpers.catalogue_rows import DEMANDS, PUBLISHED, Row, elsewhere
 from tests.surfaces.conftest import Albert
 
@@ -138,7 +139,7 @@ class World:
 
     def entries(self) -> list[Entry]:
         """Return the ledger's entries about calls so far."""
-        with Log(self.home / "state" / "log") as log:
+        with Record(self.home / "state" / "record") as log:
             found, self._cursor = log.changes(self._cursor, kinds={"call", "denied", "result"})
         self._entries += found
         return self._entries

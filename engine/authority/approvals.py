@@ -241,7 +241,7 @@ class Approvals:
         Raises:
             Failure: `io_error`, `damaged`.
         """
-        with self._ledger.exclusively():
+        with self._ledger.transaction():
             known = self.about(str(facts["action"]))
             if known is not None and known.state == "open":
                 return known
@@ -293,7 +293,7 @@ class Approvals:
             Failure: `not_found`; `exists` if the question has an answer; `invalid_arguments` for another choice; `timeout` if the
                 question has expired.
         """
-        with self._ledger.exclusively():
+        with self._ledger.transaction():
             known = self.get(approval)
             if choice not in known.choices:
                 why = "; a call made by hand can't be allowed for ever" if choice == "always" else ""
@@ -310,7 +310,7 @@ class Approvals:
         return self.get(known.id)
 
     def use(self, approval: Approval, call: str) -> None:
-        """Mark an answer as used. Call this inside `Ledger.exclusively`, together with the entry of the call that the answer
+        """Mark an answer as used. Call this inside `Ledger.transaction`, together with the entry of the call that the answer
         allows.
 
         Raises:
@@ -331,7 +331,7 @@ class Approvals:
         Raises:
             Failure: `not_found`; `exists` if it is already used or revoked.
         """
-        with self._ledger.exclusively():
+        with self._ledger.transaction():
             known = self.get(approval)
             if known.state in ("used", "revoked"):
                 raise Failure("exists", f"the approval {known.id} is already {known.state}")

@@ -98,7 +98,7 @@ class DedupeKeys:
         Raises:
             Failure: `io_error`, `damaged`.
         """
-        with self._ledger.exclusively():
+        with self._ledger.transaction():
             self._following.look()
             known = self._fold.by_key.get(key)
             if known is not None and known.state == "kept" and known.at <= self._clock() - KEPT_SECONDS:

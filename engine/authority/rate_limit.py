@@ -89,7 +89,7 @@ class RateLimits:
             raise _exceeded(tool, *longest)
 
     def use(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str]) -> dict[str, Json]:
-        """The data of a ledger entry that counts a call. Append the entry inside `Ledger.exclusively`, after `demand`."""
+        """The data of a ledger entry that counts a call. Append the entry inside `Ledger.transaction`, after `demand`."""
         return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}
 
     def _wait(self, key: str, most: int, now: float) -> float | None:

@@ -116,8 +116,8 @@ class Ledger(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """A block to read, decide and append as one step. Only one thread of one process of this home can be inside.
 
-        If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and does not
-        wait for the disk. A block inside another is a part of it.
+        If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and never waits
+        for the disk. A block inside another is a part of it.
 
         Raises:
             Failure: `io_error`, `damaged`. `io_error` is retryable if others stay inside for too long.

@@ -280,5 +280,5 @@ async def _answered_elsewhere(approvals: Approvals, approval: Approval, call: Ca
 def _use_up(approvals: Approvals, approval: Approval, call: Call) -> None:
     ledger = call.request.context.ledger
     assert ledger is not None
-    with ledger.exclusively():
+    with ledger.transaction():
         approvals.use(approval, call.id)

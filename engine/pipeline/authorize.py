@@ -192,7 +192,7 @@ async def _begin(
     before = entered(target, arguments, call)
     approval_id = approval.id if approval is not None else None
     counted = ledger is not None and (windows or session or approval_id)
-    with ledger.exclusively() if ledger is not None and counted else nullcontext():
+    with ledger.transaction() if ledger is not None and counted else nullcontext():
         if counted and ledger is not None:
             if windows:
                 _rate_limits(context).demand(windows, _session_line(request), definition.name)

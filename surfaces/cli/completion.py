@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.log.log import Log
 from albert_tools.store.places import Homes
+from albert_tools.store.record.record import Record
 from albert_tools.store.runs import Runs
 from albert_tools.store.tools.tool_store import TinyToolStore
 from albert_tools.surfaces.cli.console import Console
@@ -172,9 +172,9 @@ def _store(options: argparse.Namespace) -> TinyToolStore:
     return TinyToolStore(homes.tools, lambda: homes.cache)
 
 
-def _log(options: argparse.Namespace) -> Log:
+def _log(options: argparse.Namespace) -> Record:
     homes = _homes(options)
-    return Log(homes.state / "log", cache=lambda: homes.cache)
+    return Record(homes.state / "record")
 
 
 def _homes(options: argparse.Namespace) -> Homes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from albert_tools import Failure, SyncToolService, ToolResult
 from albert_tools.engine.model.schema import violations
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 
 
 class Governed:
@@ -51,7 +51,7 @@ class Governed:
 
     def entries(self, kind: str) -> list[Any]:
         """Return the ledger's entries of one kind, in order."""
-        with Log(self.home / "state" / "log") as log:
+        with Record(self.home / "state" / "record") as log:
             return [entry.data for entry in log.changes(kinds={kind})[0]]
 
     def effects(self, tool: str) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ class Governed:
 
     def recorded(self) -> str:
         """Return the whole ledger as text."""
-        return "".join(p.read_text("utf-8") for p in sorted((self.home / "state" / "log").rglob("*")) if p.is_file())
+        return "".join(p.read_text("utf-8") for p in sorted((self.home / "state" / "record").rglob("*")) if p.is_file())
 
 
 @contextmanager

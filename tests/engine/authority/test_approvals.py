@@ -12,7 +12,7 @@ import pytest
 
 from albert_tools.engine.authority.approvals import OPEN_SECONDS, Approval, Approvals, ApprovalsFold, Scope
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 
 BY_HAND = Scope("write_file", "v1", "session", "NORMAL", (), "digest")
 BY_TOOL = Scope("write_file", "v1", "session", "NORMAL", ("caller1",))
@@ -22,13 +22,13 @@ class Desk:
     """The approvals of a home, and the current time of the test."""
 
     def __init__(self, folder: Path) -> None:
-        self.log = Log(folder)
+        self.log = Record(folder)
         self.now = 1_000.0
         self.approvals = Approvals(self.log, lambda: self.now)
 
     def again(self) -> Approvals:
         """The same approvals in another process."""
-        return Approvals(Log(self.log.folder), lambda: self.now)
+        return Approvals(Record(self.log.folder), lambda: self.now)
 
     def ask(self, action: str = "a", scope: Scope | None = BY_HAND, **facts: Any) -> Approval:
         known = {
@@ -56,7 +56,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path / "log")
+    made = Desk(tmp_path / "record")
     yield made
     made.log.close()
 
