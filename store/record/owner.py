@@ -1,7 +1,7 @@
 """Tells which processes that use the record are alive.
 
-A process that holds something for a while, a run or a dedupe key, has an *owner*: a file that it keeps locked. The kernel releases the
-lock when the process ends, however it ends. So others can tell whether the owner that a row names is still alive.
+A process that holds something for a while, a run or a dedupe key, has an *owner*: a file that it keeps locked. The kernel releases
+the lock when the process ends, however it ends. So others can tell whether the owner that a row names is still alive.
 """
 
 from __future__ import annotations
