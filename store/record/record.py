@@ -19,7 +19,7 @@ from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.record.approvals import ApprovalTable
 from albert_tools.store.record.clock import Clock, text_of
 from albert_tools.store.record.database import Database
-from albert_tools.store.record.entry import chained, decode, encode
+from albert_tools.store.record.entry import CHECKPOINT, MAX_BYTES, MAX_CHECKPOINT_BYTES, chained, decode, encode
 from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
 from albert_tools.store.record.owner import Owners
@@ -67,7 +67,8 @@ class Record:
         """See `Ledger.append`."""
         if not _KIND.match(kind):
             raise Failure("invalid_arguments", f"{kind!r} is not a kind of entry")
-        content = encode(data, f"an entry of kind {kind!r}")
+        most = MAX_CHECKPOINT_BYTES if kind == CHECKPOINT else MAX_BYTES
+        content = encode(data, f"an entry of kind {kind!r}", most)
         database = self.database
         with database.transaction():
             before = database.tail

@@ -6,6 +6,8 @@ entries: a row changes only in the transaction that appends the entry that says 
 The statements are written so that Postgres can take them: an `INTEGER` becomes a `BIGINT`, a `BLOB` a `BYTEA`.
 """
 
+import re
+
 #: A database with another version is refused.
 VERSION = 1
 
@@ -43,3 +45,6 @@ CREATE INDEX runs_by_age ON runs(created);
 CREATE TABLE steps(
   run TEXT NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(run, seq));
 """
+
+#: The tables with the state: all but the entries and the steps.
+STATE_TABLES = tuple(name for name in re.findall(r"CREATE TABLE (\w+)", TABLES) if name not in ("entries", "steps"))
