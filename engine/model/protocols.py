@@ -10,7 +10,16 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
-from albert_tools.engine.model.record_types import Entry, LoadedRun, Matches, RunSummary, Swept
+from albert_tools.engine.model.record_types import (
+    ApprovalRow,
+    DedupeKey,
+    Entry,
+    LoadedRun,
+    Matches,
+    RunSummary,
+    SessionRow,
+    Swept,
+)
 
 Kept = TypeVar("Kept")
 
@@ -81,6 +90,58 @@ class ToolStore(Protocol):
         """
 
 
+class SessionTable(Protocol):
+    """The sessions of a ledger. Every method raises Failure `io_error` or `damaged`, as the other tables do."""
+
+    def line(self, session: str) -> builtins.list[SessionRow]:
+        """A session and its parents, beginning with the session itself; an empty list if the id is unknown."""
+
+    def by_token(self, token_hash: str) -> builtins.list[SessionRow]:
+        """`line` of the session whose token has this hash."""
+
+    def all(self) -> builtins.list[SessionRow]:
+        """All sessions."""
+
+
+class ApprovalTable(Protocol):
+    """The questions to a person and the answers. The rows don't say whether a question has expired."""
+
+    def get(self, approval: str) -> ApprovalRow | None:
+        """The question with this id, or None."""
+
+    def ids(self, beginning: str) -> builtins.list[str]:
+        """The ids that begin with this text."""
+
+    def about(self, action: str) -> ApprovalRow | None:
+        """The newest question about an action that is open or has an unused answer, or None."""
+
+    def standing(self, covers: str) -> ApprovalRow | None:
+        """The lasting answer with this key, or None."""
+
+    def of_step(self, run: str, step: str) -> builtins.list[str]:
+        """The ids of the questions about a step of a run that are open or have an unused yes. An empty `run` has none."""
+
+    def all(self, states: Collection[str]) -> builtins.list[ApprovalRow]:
+        """The questions in one of these states, oldest first."""
+
+
+class UseTable(Protocol):
+    """The calls that rate limits count, in buckets."""
+
+    def times(self, session: str, bucket: str, count: int) -> tuple[float, float | None] | None:
+        """When a bucket of a session was used for the last time, and for the `count`-th last time (seconds since 1970).
+
+        The second time is None if the bucket has fewer recent uses. The result is None if it has no recent use at all.
+        """
+
+
+class RepeatTable(Protocol):
+    """The dedupe keys of calls."""
+
+    def get(self, key: str) -> DedupeKey | None:
+        """The state of a key, or None."""
+
+
 class Ledger(Protocol):
     """The append-only ledger. Every method may be called by any thread. Any number of processes write to the ledger."""
 
@@ -91,6 +152,22 @@ class Ledger(Protocol):
         Raises:
             Failure: `io_error`.
         """
+
+    @property
+    def sessions(self) -> SessionTable:
+        """The table of sessions."""
+
+    @property
+    def approvals(self) -> ApprovalTable:
+        """The table of approvals."""
+
+    @property
+    def uses(self) -> UseTable:
+        """The table of counted calls."""
+
+    @property
+    def repeats(self) -> RepeatTable:
+        """The table of dedupe keys."""
 
     def append(self, kind: str, data: Mapping[str, Any]) -> int:
         """Append an entry and change the tables that depend on it. Returns the entry's number.
@@ -116,8 +193,8 @@ class Ledger(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """A block to read, decide and append as one step. Only one thread of one process of this home can be inside.
 
-        If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and never waits
-        for the disk. A block inside another is a part of it.
+        If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and never
+        waits for the disk. A block inside another is a part of it.
 
         Raises:
             Failure: `io_error`, `damaged`. `io_error` is retryable if others stay inside for too long.

@@ -17,6 +17,42 @@ class Entry(NamedTuple):
     data: dict[str, Any]
 
 
+#: Seconds for which a call counts for rate limits.
+WINDOW_SECONDS = 3600.0
+
+
+class SessionRow(NamedTuple):
+    """A session: when it was opened (ISO 8601), the data of that entry, whether it was ended, and the used amounts by unit."""
+
+    at: str
+    data: dict[str, Any]
+    ended: bool
+    used: dict[str, float]
+
+
+class ApprovalRow(NamedTuple):
+    """A question to a person, as its entry says, and its answer. Texts that don't apply yet are empty."""
+
+    state: str
+    choice: str
+    by: str
+    used_by: str
+    data: dict[str, Any]
+
+
+class DedupeKey(NamedTuple):
+    """The state of a dedupe key: the digest of its call, the run with the result, and the owner that makes the call.
+
+    `state` is ``begun`` or ``kept``. `at` is when the call began, in seconds since 1970.
+    """
+
+    digest: str
+    run: str
+    owner: str
+    state: str
+    at: float
+
+
 class RunSummary(NamedTuple):
     """A run in a list. Its `state` is that of its last entry ``run``; if its process has died, it is still ``begun``."""
 

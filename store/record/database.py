@@ -131,15 +131,18 @@ class Database:
             raise self._failed from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a query, in the present transaction of this thread or in one of its own.
+        """All rows of a query, in the present transaction of this thread or in one of its own. A missing database has no rows.
 
         Raises:
             Failure: See `transaction`.
         """
+        if self._opened is None and not self.exists:
+            return []
         with self.transaction():
-            cursor = self.execute(statement, values)
             try:
-                return cursor.fetchall()
+                return self.execute(statement, values).fetchall()
+            except UnicodeEncodeError:
+                return []  # No row contains a text that is not Unicode.
             except sqlite3.Error as error:
                 self._failed = self._failure(error)
                 raise self._failed from error

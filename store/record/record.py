@@ -16,6 +16,7 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import Entry
+from albert_tools.store.record.approvals import ApprovalTable
 from albert_tools.store.record.clock import Clock, text_of
 from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import chained, decode, encode
@@ -23,8 +24,11 @@ from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
 from albert_tools.store.record.journal import StepJournal
 from albert_tools.store.record.owner import Owners
+from albert_tools.store.record.repeats import RepeatTable
 from albert_tools.store.record.run_tables import run_of
+from albert_tools.store.record.sessions import SessionTable
 from albert_tools.store.record.tables import apply
+from albert_tools.store.record.uses import UseTable
 
 _KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
 _INSERT = "INSERT INTO entries(n, at, kind, run, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
@@ -44,6 +48,10 @@ class Record:
     def __init__(self, folder: Path, nanoseconds: Callable[[], int] = time.time_ns) -> None:
         self.database = Database(folder)
         self.folder = self.database.folder
+        self.sessions = SessionTable(self.database)
+        self.approvals = ApprovalTable(self.database)
+        self.uses = UseTable(self.database)
+        self.repeats = RepeatTable(self.database)
         self._clock = Clock(nanoseconds)
         self._owners = Owners(self.folder / "processes")
         #: The journals that are open here, by run. `append` writes their new steps together with an entry of their run.
@@ -101,8 +109,6 @@ class Record:
         self, kinds: Collection[str] | None = None, since: datetime | None = None, run: str | None = None
     ) -> Iterator[Entry]:
         """See `Ledger.entries`."""
-        if not self.database.exists:
-            return
         conditions, values = ["n > ?"], []
         if kinds is not None:
             conditions.append(f"kind IN ({', '.join('?' * len(kinds))})")

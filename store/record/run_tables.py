@@ -7,12 +7,11 @@ run; `run_cancelled` requests its end; `runs_swept` deletes old runs. An entry o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.model.record_types import Entry
-
-Execute = Callable[[str, Sequence[Any]], Any]
+from albert_tools.store.record.apply import Execute
 
 
 def run_of(data: Mapping[str, Any]) -> str:
@@ -21,14 +20,15 @@ def run_of(data: Mapping[str, Any]) -> str:
     return run if isinstance(run, str) else ""
 
 
-def apply_steps(execute: Execute, entry: Entry) -> None:
+def named(execute: Execute, entry: Entry) -> None:
     """Set the last row of the run that the entry belongs to."""
     seq, digest = entry.data["steps"]
     changes = (seq, bytes.fromhex(digest), entry.at, run_of(entry.data))
     execute("UPDATE runs SET seq=?, hash=?, changed=? WHERE id=?", changes)
 
 
-def _run(execute: Execute, entry: Entry) -> None:
+def changed(execute: Execute, entry: Entry) -> None:
+    """Apply ``run``."""
     run, state = entry.data["run"], entry.data["state"]
     if state == "begun":
         row = (run, entry.n, entry.at, entry.at, entry.data["owner"], state, 0, 0, b"")
@@ -37,30 +37,25 @@ def _run(execute: Execute, entry: Entry) -> None:
         execute("UPDATE runs SET state=?, owner='', changed=? WHERE id=?", (state, entry.at, run))
 
 
-def _opened(execute: Execute, entry: Entry) -> None:
+def opened(execute: Execute, entry: Entry) -> None:
+    """Apply ``run_opened``."""
     values = (entry.data["owner"], entry.at, entry.data["run"])
     execute("UPDATE runs SET owner=?, changed=? WHERE id=?", values)
 
 
-def _steps(execute: Execute, entry: Entry) -> None:
+def written(execute: Execute, entry: Entry) -> None:
+    """Apply ``steps``."""
     if entry.data.get("released"):
         execute("UPDATE runs SET owner='' WHERE id=?", (entry.data["run"],))
 
 
-def _cancelled(execute: Execute, entry: Entry) -> None:
+def cancelled(execute: Execute, entry: Entry) -> None:
+    """Apply ``run_cancelled``."""
     execute("UPDATE runs SET cancelled=1 WHERE id=?", (entry.data["run"],))
 
 
-def _swept(execute: Execute, entry: Entry) -> None:
+def swept(execute: Execute, entry: Entry) -> None:
+    """Apply ``runs_swept``."""
     for run in entry.data["runs"]:
         execute("DELETE FROM runs WHERE id=?", (run,))
         execute("DELETE FROM steps WHERE run=?", (run,))
-
-
-APPLY: Mapping[str, Callable[[Execute, Entry], None]] = {
-    "run": _run,
-    "run_opened": _opened,
-    "steps": _steps,
-    "run_cancelled": _cancelled,
-    "runs_swept": _swept,
-}

@@ -26,16 +26,16 @@ CREATE TABLE uses(
   PRIMARY KEY(session, bucket, seq));
 
 CREATE TABLE approvals(
-  id TEXT PRIMARY KEY, action TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, state TEXT NOT NULL, choice TEXT NOT NULL,
-  answered_by TEXT NOT NULL, used_by TEXT NOT NULL, covers TEXT NOT NULL, changed INTEGER NOT NULL, data TEXT NOT NULL);
+  id TEXT PRIMARY KEY, n INTEGER NOT NULL, action TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, state TEXT NOT NULL,
+  choice TEXT NOT NULL, answered_by TEXT NOT NULL, used_by TEXT NOT NULL, covers TEXT NOT NULL, data TEXT NOT NULL);
 CREATE INDEX approvals_by_action ON approvals(action);
 CREATE INDEX approvals_by_cover ON approvals(covers) WHERE covers <> '';
 CREATE INDEX approvals_by_run ON approvals(run, step) WHERE run <> '';
+CREATE INDEX approvals_by_state ON approvals(state);
 
 CREATE TABLE repeats(
-  key TEXT PRIMARY KEY, digest TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL, state TEXT NOT NULL,
-  at DOUBLE PRECISION NOT NULL);
-CREATE INDEX repeats_by_age ON repeats(at);
+  key TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, digest TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL,
+  state TEXT NOT NULL, at DOUBLE PRECISION NOT NULL);
 
 CREATE TABLE runs(
   id TEXT PRIMARY KEY, began INTEGER NOT NULL, created TEXT NOT NULL, changed TEXT NOT NULL, owner TEXT NOT NULL,

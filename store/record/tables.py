@@ -6,18 +6,35 @@ entries always give the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from albert_tools.engine.model.record_types import Entry
-from albert_tools.store.record import run_tables
+from albert_tools.store.record import approvals, repeats, run_tables, sessions, uses
+from albert_tools.store.record.apply import Apply, Execute
 
-#: Executes one SQL statement.
-Execute = Callable[[str, Sequence[Any]], Any]
-Apply = Callable[[Execute, Entry], None]
+
+def _use(execute: Execute, entry: Entry) -> None:
+    sessions.charged(execute, entry)
+    uses.counted(execute, entry)
+
 
 #: What an entry of a kind changes. An entry of another kind changes nothing.
-APPLY: Mapping[str, Apply] = {**run_tables.APPLY}
+APPLY: Mapping[str, Apply] = {
+    "session": sessions.opened,
+    "session_ended": sessions.ended,
+    "use": _use,
+    "clock_set_back": uses.set_back,
+    "asked": approvals.asked,
+    "answered": approvals.answered,
+    "approval_used": approvals.used,
+    "approval_revoked": approvals.revoked,
+    "repeat": repeats.repeat,
+    "run": run_tables.changed,
+    "run_opened": run_tables.opened,
+    "steps": run_tables.written,
+    "run_cancelled": run_tables.cancelled,
+    "runs_swept": run_tables.swept,
+}
 
 
 def apply(execute: Execute, entry: Entry) -> None:
@@ -26,4 +43,4 @@ def apply(execute: Execute, entry: Entry) -> None:
     if change is not None:
         change(execute, entry)
     if "steps" in entry.data:
-        run_tables.apply_steps(execute, entry)
+        run_tables.named(execute, entry)
