@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -25,14 +26,19 @@ from albert_tools.store.record.schema import TABLES, VERSION
 
 #: The database's file in the folder of the record. SQLite adds `-wal` and `-shm`.
 FILE = "record.sqlite3"
-_GATE = "gate"
+#: The file of the gate in the same folder.
+GATE = "gate"
 #: Bytes of the write-ahead log that remain after a checkpoint.
 _WAL_BYTES = 16 * 1024 * 1024
+#: Pages that `shrink` frees in one step.
+_PAGES_AT_ONCE = 4000
 _SETTINGS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=NORMAL",
     f"PRAGMA journal_size_limit={_WAL_BYTES}",
     "PRAGMA trusted_schema=0",
+    # What is deleted is overwritten.
+    "PRAGMA secure_delete=1",
 )
 _TAIL = "SELECT n, hash FROM entries ORDER BY n DESC LIMIT 1"
 
@@ -240,7 +246,7 @@ class Database:
 
     def _open(self) -> _Opened:
         make_private(self.folder, "the record")
-        gate = Gate(self.folder / _GATE)
+        gate = Gate(self.folder / GATE)
         try:
             # Two processes that create the database at the same time would disturb each other.
             gate.enter()
@@ -255,11 +261,20 @@ class Database:
 
     def _connect(self) -> tuple[sqlite3.Connection, tuple[int, int]]:
         try:
-            # SQLite gives its other files the mode of this file.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-            found = os.stat(self.path)
+            # SQLite gives its other files the mode of this file. An existing file is not opened here: closing it would release the
+            # locks of another connection of this process.
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            found = os.stat(self.path, follow_symlinks=False)
         except OSError as error:
             raise io_failure("open the record", self.path, error) from error
+        if not stat.S_ISREG(found.st_mode):
+            raise Failure(
+                "io_error",
+                f"the record {self.path} is not a regular file",
+                hint="move it away",
+                details={"path": str(self.path)},
+            )
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=1.0
         )
@@ -281,6 +296,27 @@ class Database:
             connection.close()
             raise
         return connection, (found.st_dev, found.st_ino)
+
+    def shrink(self) -> None:
+        """Give the pages of deleted rows back to the file system, step by step, so that others can write in between.
+
+        Raises:
+            Failure: `io_error`, `damaged`. Call it outside of a transaction.
+        """
+        free = None
+        while free != 0:
+            with self._threads:
+                opened = self._begin()
+                try:
+                    # `execute` would free one page only. This method commits the empty transaction first.
+                    opened.connection.executescript(
+                        f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE}); PRAGMA wal_checkpoint"
+                    )
+                    free = opened.connection.execute("PRAGMA freelist_count").fetchone()[0]
+                except sqlite3.Error as error:
+                    raise self._failure(error) from error
+                finally:
+                    opened.gate.leave()
 
     def close(self) -> None:
         """Close the database. A later transaction opens it again.

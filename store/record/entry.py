@@ -18,6 +18,10 @@ from albert_tools.engine.model.failure import Failure
 
 #: The most bytes of an entry's data. Larger values belong into the content store.
 MAX_BYTES = 1 << 20
+#: The kind of the entries that contain the state after the deleted entries (`retention`). In such an entry a row can be larger than
+#: the entry that it comes from, because its quotation marks are escaped.
+CHECKPOINT = "checkpoint"
+MAX_CHECKPOINT_BYTES = 4 * MAX_BYTES
 #: The most levels of nesting. A reader must be able to read all that a writer can write.
 MAX_DEPTH = 64
 

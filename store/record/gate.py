@@ -28,6 +28,7 @@ PATIENCE = 5.0
 _PAUSES = (0.00002, 0.002)
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _BOOT_BYTES = 16
+_BYTES = _BOOT_BYTES + 8 + 32
 
 
 class Tail(NamedTuple):
@@ -88,10 +89,7 @@ class Gate:
 
     def last(self) -> Tail:
         """The end of the chain that a process of this boot has written; `START` if there is none."""
-        content = os.pread(self._handle, _BOOT_BYTES + 40, 0)
-        if len(content) < _BOOT_BYTES + 40 or content[:_BOOT_BYTES] != self._boot:
-            return START
-        return Tail(int.from_bytes(content[_BOOT_BYTES : _BOOT_BYTES + 8], "big"), content[_BOOT_BYTES + 8 :])
+        return _tail(os.pread(self._handle, _BYTES, 0), self._boot)
 
     def write_last(self, tail: Tail) -> None:
         """State the end of the chain. If the file can't be written, the next check has less to compare."""
@@ -100,6 +98,22 @@ class Gate:
     def close(self) -> None:
         """Close the file."""
         os.close(self._handle)
+
+
+def read_last(path: Path) -> Tail:
+    """`Gate.last` of the gate at `path`, which may be missing. Raises Failure `io_error`."""
+    try:
+        return _tail(path.read_bytes(), _boot())
+    except FileNotFoundError:
+        return START
+    except OSError as error:
+        raise io_failure("read the record's gate", path, error) from error
+
+
+def _tail(content: bytes, boot: bytes) -> Tail:
+    if len(content) < _BYTES or not content.startswith(boot):
+        return START
+    return Tail(int.from_bytes(content[_BOOT_BYTES : _BOOT_BYTES + 8], "big"), content[_BOOT_BYTES + 8 : _BYTES])
 
 
 def _boot() -> bytes:

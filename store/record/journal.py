@@ -11,7 +11,7 @@ writes the buffer in its own transaction. `flush` appends an entry for this purp
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -169,19 +169,34 @@ def read(database: Database, run: str) -> StoredRun:
         rows = [Step(*row) for row in database.rows(_ROWS, (run,))]
     if found is None:
         raise not_found(run)
-    contents, before = [], START
-    for number, row in enumerate(rows):
-        if row.seq != number or not isinstance(row.data, str) or row.hash != chained(before, row.data):
-            raise damaged(run, f"row {number} was changed", number)
+    created, owner, cancelled, *last = found
+    wrong = first_wrong(rows, last)
+    if wrong is not None:
+        raise damaged(run, wrong[1], wrong[0])
+    contents = []
+    for row in rows:
         try:
             contents.append(decode(row.data))
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise damaged(run, f"row {number} can't be read: {error}", number) from error
-        before = row.hash
-    if not rows or found[3:] != (rows[-1].seq, before):
-        raise damaged(run, f"its last row is {len(rows) - 1}, and {found[3]} were written", len(rows))
-    created, owner, cancelled = found[:3]
+            raise damaged(run, f"row {row.seq} can't be read: {error}", row.seq) from error
     return StoredRun(created, owner, cancelled, contents[0], contents[1:], rows)
+
+
+def first_wrong(rows: Iterable[Step], last: list[Any]) -> tuple[int, str] | None:
+    """The number of the first row that is not what was written, and what is wrong. `last` names the last row; see `Step.name`."""
+    before, expected = START, 0
+    for seq, data, digest in rows:
+        if seq != expected:
+            return expected, f"row {expected} is missing"
+        if not isinstance(data, str) or digest != chained(before, data):
+            return seq, f"row {seq} was changed"
+        before, expected = digest, seq + 1
+    if [expected - 1, before.hex()] != last:
+        return (
+            expected,
+            f"it ends with row {expected - 1}, and row {last[0]} was written with another content or is missing",
+        )
+    return None
 
 
 def not_found(run: str) -> Failure:

@@ -19,7 +19,7 @@ from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.record.approvals import ApprovalTable
 from albert_tools.store.record.clock import Clock, text_of
 from albert_tools.store.record.database import Database
-from albert_tools.store.record.entry import chained, decode, encode
+from albert_tools.store.record.entry import CHECKPOINT, MAX_BYTES, MAX_CHECKPOINT_BYTES, chained, decode, encode
 from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
 from albert_tools.store.record.journal import StepJournal
@@ -80,12 +80,13 @@ class Record:
             raise Failure("invalid_arguments", f"{kind!r} is not a kind of entry")
         run = run_of(data)
         journal = self.journals.get(run)
+        most = MAX_CHECKPOINT_BYTES if kind == CHECKPOINT else MAX_BYTES
         database = self.database
         with database.transaction():
             rows = journal.new_rows() if journal is not None else []
             if rows:
                 data = {**data, "steps": rows[-1].name}
-            content = encode(data, f"an entry of kind {kind!r}")
+            content = encode(data, f"an entry of kind {kind!r}", most)
             before = database.tail
             n, at = before.n + 1, self._clock.now()
             digest = chained(before.hash, entry_text(n, at, kind, content))

@@ -23,7 +23,7 @@ def run_of(data: Mapping[str, Any]) -> str:
 def named(execute: Execute, entry: Entry) -> None:
     """Set the last row of the run that the entry belongs to."""
     seq, digest = entry.data["steps"]
-    changes = (seq, bytes.fromhex(digest), entry.at, run_of(entry.data))
+    changes = (seq, digest, entry.at, run_of(entry.data))
     execute("UPDATE runs SET seq=?, hash=?, changed=? WHERE id=?", changes)
 
 
@@ -31,7 +31,7 @@ def changed(execute: Execute, entry: Entry) -> None:
     """Apply ``run``."""
     run, state = entry.data["run"], entry.data["state"]
     if state == "begun":
-        row = (run, entry.n, entry.at, entry.at, entry.data["owner"], state, 0, 0, b"")
+        row = (run, entry.n, entry.at, entry.at, entry.data["owner"], state, 0, 0, "")
         execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     else:
         execute("UPDATE runs SET state=?, owner='', changed=? WHERE id=?", (state, entry.at, run))

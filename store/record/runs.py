@@ -69,7 +69,7 @@ class Runs:
         last = found.rows[-1]
         with self._database.transaction():
             owner, *written = self._row(run_id, "owner, seq, hash")
-            if self._held(run_id, owner) or written != [last.seq, last.hash]:
+            if self._held(run_id, owner) or written != last.name:
                 raise Failure(
                     "io_error",
                     f"another process is executing the run {run_id}",

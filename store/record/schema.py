@@ -7,6 +7,8 @@ The one exception is `steps`: its values are not redacted, so the entries contai
 The statements are written so that Postgres can take them: an `INTEGER` becomes a `BIGINT`, a `BLOB` a `BYTEA`.
 """
 
+import re
+
 #: A database with another version is refused.
 VERSION = 1
 
@@ -39,8 +41,11 @@ CREATE TABLE repeats(
 
 CREATE TABLE runs(
   id TEXT PRIMARY KEY, began INTEGER NOT NULL, created TEXT NOT NULL, changed TEXT NOT NULL, owner TEXT NOT NULL,
-  state TEXT NOT NULL, cancelled INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL);
+  state TEXT NOT NULL, cancelled INTEGER NOT NULL, seq INTEGER NOT NULL, hash TEXT NOT NULL);
 CREATE INDEX runs_by_age ON runs(began);
 CREATE TABLE steps(
   run TEXT NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(run, seq));
 """
+
+#: The tables with the state: all but the entries and the steps.
+STATE_TABLES = tuple(name for name in re.findall(r"CREATE TABLE (\w+)", TABLES) if name not in ("entries", "steps"))

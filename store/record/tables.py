@@ -11,11 +11,17 @@ from collections.abc import Mapping
 from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.record import approvals, repeats, run_tables, sessions, uses
 from albert_tools.store.record.apply import Apply, Execute
+from albert_tools.store.record.entry import CHECKPOINT
 
 
 def _use(execute: Execute, entry: Entry) -> None:
     sessions.charged(execute, entry)
     uses.counted(execute, entry)
+
+
+def prune(execute: Execute, entry: Entry) -> None:
+    """Delete the rows that the entries up to `n` gave and that no decision depends on any more."""
+    execute("DELETE FROM approvals WHERE state IN ('used', 'revoked') AND n <= ?", (entry.data["n"],))
 
 
 #: What an entry of a kind changes. An entry of another kind changes nothing.
@@ -34,6 +40,7 @@ APPLY: Mapping[str, Apply] = {
     "steps": run_tables.written,
     "run_cancelled": run_tables.cancelled,
     "runs_swept": run_tables.swept,
+    CHECKPOINT: prune,
 }
 
 
