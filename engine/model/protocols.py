@@ -18,6 +18,7 @@ from albert_tools.engine.model.record_types import (
     Matches,
     RunSummary,
     SessionRow,
+    Swept,
 )
 
 Kept = TypeVar("Kept")
@@ -221,41 +222,43 @@ class Journal(Protocol):
 
     id: str
     header: dict[str, Json]
-    torn: bool
-    """Whether a crash left an incomplete entry at the end, which was cut off."""
 
     def entries(self) -> list[dict[str, Json]]:
-        """The verified entries in order. Raises Failure `damaged`, `io_error`."""
+        """The verified entries in order. Flushes. Raises Failure `damaged`, `io_error`."""
 
     def append(self, entry: Mapping[str, Json]) -> None:
         """Append to the buffer. A crash may lose entries, but never changes their order.
 
+        The next ledger entry of the run writes the buffer too.
+
         Raises:
-            Failure: `not_json`, `too_large`: nothing is appended. `io_error`: no further entry can be appended.
+            Failure: `not_json`, `too_large`: nothing is appended. `io_error`.
         """
 
     def flush(self) -> None:
-        """Make all entries survive the end of this process. Raises Failure `io_error`; then no further entry can be appended."""
+        """Make all entries survive the end of this process. Raises Failure `io_error`; the buffer then remains."""
 
     async def sync(self) -> None:
-        """Make all entries survive a crash of the machine. Raises Failure `io_error`; then no further entry can be appended."""
+        """Make all entries survive a crash of the machine. Raises Failure `io_error`."""
 
     def close(self) -> None:
         """Flush, and let other processes open the journal. Raises Failure `io_error`; the journal is closed even then."""
 
 
 class RunStore(Protocol):
-    """The journals of a home's runs. A run's id has sixteen hex digits. Any thread of any process may call every method."""
+    """The runs of a home and their journals. A run's id has sixteen hex digits. Any thread of any process may call every method."""
 
     def create(self, run_id: str, header: Mapping[str, Json]) -> Journal:
-        """Create a journal. Entries survive a crash of the machine only after `sync`.
+        """Create a journal, and append the ledger entry of the run's beginning.
+
+        Entries survive a crash of the machine only after `sync`.
 
         Raises:
             Failure: `invalid_arguments`, `not_json`, `too_large`, `exists`, `io_error`.
         """
 
     def open(self, run_id: str) -> Journal:
-        """Open a journal to continue it.
+        """Open a journal to continue it, after it is compared with the ledger.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`. It is retryable if another process has the journal
@@ -272,16 +275,13 @@ class RunStore(Protocol):
         """Request that the process that executes the run stops it. This can't be undone. Raises Failure `not_found`, `io_error`."""
 
     def cancelled(self, run_id: str) -> bool:
-        """Whether cancellation was requested. This is fast for a run that this process has open."""
+        """Whether cancellation was requested."""
 
-    def sweep(self, older_than_seconds: float, keep: Callable[[str], bool]) -> int:
-        """Delete old journals and return how many were deleted.
-
-        A journal is deleted if no process has it open, `keep` returns False for its id, and its last entry is older than this many
-        seconds. `keep` must return True for runs that have not ended.
+    def sweep(self, older_than_seconds: float) -> Swept:
+        """Delete the runs that have ended and to which nothing was added for this many seconds.
 
         Raises:
-            Failure: `io_error`.
+            Failure: `io_error`; `invalid_arguments` for a negative age.
         """
 
 

@@ -5,7 +5,6 @@ They are named tuples because they must be fast to create: each append and each 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
@@ -55,24 +54,17 @@ class DedupeKey(NamedTuple):
 
 
 class RunSummary(NamedTuple):
-    """A run in a list. `created` is ISO 8601. `last` is the run's last entry, not verified. `problem` says why the run can't be
-    read.
-
-    `held` says whether a living process executes the run. `cancelled` says whether cancellation was requested.
-    """
+    """A run in a list. Its `state` is that of its last entry ``run``; if its process has died, it is still ``begun``."""
 
     id: str
-    created: str = ""
-    header: Mapping[str, Any] = {}
-    last: dict[str, Any] | None = None
-    held: bool = False
-    cancelled: bool = False
-    size_bytes: int = 0
-    problem: str | None = None
+    state: str
 
 
 class LoadedRun(NamedTuple):
-    """A run's verified journal. `torn` says whether a crash left an incomplete entry at its end. This entry is ignored."""
+    """A run's verified journal. `created` is ISO 8601.
+
+    `held` says whether a living process executes the run. `cancelled` says whether cancellation was requested.
+    """
 
     id: str
     created: str
@@ -80,7 +72,13 @@ class LoadedRun(NamedTuple):
     entries: list[dict[str, Any]]
     held: bool
     cancelled: bool
-    torn: bool
+
+
+class Swept(NamedTuple):
+    """How many old runs were deleted, and the ids of those that were not because they have not ended."""
+
+    deleted: int
+    unfinished: list[str]
 
 
 class Line(NamedTuple):

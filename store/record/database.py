@@ -11,7 +11,7 @@ import sqlite3
 import stat
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +63,7 @@ class Database:
         #: How many `transaction` blocks the thread with the lock is inside of.
         self._depth = 0
         self._failed: Failure | None = None
+        self._at_end: list[Callable[[bool], None]] = []
         self._opened: _Opened | None = None
         #: The end of the chain; None if it must be read again. It is valid while `data_version` is `_version`.
         self._tail: Tail | None = None
@@ -102,15 +103,25 @@ class Database:
                 return
             opened = self._begin()
             self._depth = 1
+            committed = False
             try:
                 yield
                 self._commit(opened)
+                committed = True
             except BaseException:
                 self._roll_back(opened)
                 raise
             finally:
                 self._depth = 0
                 opened.gate.leave()
+                if self._at_end:
+                    ended, self._at_end = self._at_end, []
+                    for call in ended:
+                        call(committed)
+
+    def at_end(self, call: Callable[[bool], None]) -> None:
+        """Call this when the present transaction has ended, with whether it was committed."""
+        self._at_end.append(call)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Execute one statement inside a transaction.
@@ -361,7 +372,7 @@ class Database:
                 hint="open the service after the fork, or start a new program",
             )
         self._threads = threading.RLock()
-        self._depth = 0
+        self._depth, self._at_end = 0, []
 
 
 #: What a forked child must neither use nor close: closing would take the files from its parent.

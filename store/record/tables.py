@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from albert_tools.engine.model.record_types import Entry
-from albert_tools.store.record import approvals, repeats, sessions, uses
+from albert_tools.store.record import approvals, repeats, run_tables, sessions, uses
 from albert_tools.store.record.apply import Apply, Execute
 from albert_tools.store.record.entry import CHECKPOINT
 
@@ -21,7 +21,7 @@ def _use(execute: Execute, entry: Entry) -> None:
 
 def prune(execute: Execute, entry: Entry) -> None:
     """Delete the rows that the entries up to `n` gave and that no decision depends on any more."""
-    execute("DELETE FROM approvals WHERE state IN ('used', 'revoked') AND changed <= ?", (entry.data["n"],))
+    execute("DELETE FROM approvals WHERE state IN ('used', 'revoked') AND n <= ?", (entry.data["n"],))
 
 
 #: What an entry of a kind changes. An entry of another kind changes nothing.
@@ -35,5 +35,19 @@ APPLY: Mapping[str, Apply] = {
     "approval_used": approvals.used,
     "approval_revoked": approvals.revoked,
     "repeat": repeats.repeat,
+    "run": run_tables.changed,
+    "run_opened": run_tables.opened,
+    "steps": run_tables.written,
+    "run_cancelled": run_tables.cancelled,
+    "runs_swept": run_tables.swept,
     CHECKPOINT: prune,
 }
+
+
+def apply(execute: Execute, entry: Entry) -> None:
+    """Change the tables as this entry says."""
+    change = APPLY.get(entry.kind)
+    if change is not None:
+        change(execute, entry)
+    if "steps" in entry.data:
+        run_tables.named(execute, entry)
