@@ -30,9 +30,9 @@ from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.store.artifacts import Artifacts
 from albert_tools.store.contents.content_store import Contents
-from albert_tools.store.log.log import Log as RecordLog
 from albert_tools.store.places import Homes
-from albert_tools.store.runs import Runs
+from albert_tools.store.record.record import Record
+from albert_tools.store.record.runs import Runs
 from albert_tools.store.tools.tool_store import TinyToolStore
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class ToolService(engine.ToolService):
         store = TinyToolStore(homes.tools, lambda: homes.cache)
         registry = ToolRegistry(primitives, store, builtin_loaders())
         found = _workspace(workspace, homes)
-        ledger = RecordLog(homes.state / "log", cache=lambda: homes.cache)
+        ledger = Record(homes.state / "record")
         rules = _rules(governance, homes, found, ledger)
         _import_primitives(rules, registry, found)
         examiner = _Examiner()
@@ -112,7 +112,7 @@ class ToolService(engine.ToolService):
             patience=patience,
             ledger=ledger,
             projections=Projections(ledger),
-            runs=Runs(homes.state / "runs"),
+            runs=Runs(ledger),
             contents=contents,
             artifacts=Artifacts(homes.state / "artifacts", contents),
             examine=examiner.examine,
@@ -161,7 +161,7 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
 
 
 def _rules(
-    given: Mapping[str, Any] | str | os.PathLike[str] | None, homes: Homes, workspace: Any, ledger: RecordLog
+    given: Mapping[str, Any] | str | os.PathLike[str] | None, homes: Homes, workspace: Any, ledger: Record
 ) -> RulesSource | Failure:
     project = None
     if not isinstance(workspace, Failure):

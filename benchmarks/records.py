@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from albert_tools.engine.model.record_types import Entry
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 from albert_tools.store.runs import Runs
 
 #: A typical entry of a decision.
@@ -50,7 +50,7 @@ def _appends(place: Path, rounds: int) -> list[str]:
     text = msgspec.json.encode({"n": 1, "at": "2026-01-31T08:00:00.000001Z", "kind": "decision", **DATA})
     line = b"0" * 64 + b" " + text + b"\n"
     handle = os.open(place / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    log = Log(place / "log")
+    log = Record(place / "record")
     tables = {}
     for name in ("one by one", "in one transaction"):
         tables[name] = sqlite3.connect(place / f"{name}.db", isolation_level=None)
@@ -93,7 +93,7 @@ def _appends(place: Path, rounds: int) -> list[str]:
 
 
 def _durable(place: Path, rounds: int) -> list[str]:
-    log = Log(place / "durable")
+    log = Record(place / "durable")
     handle = os.open(place / "synced", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     line = b"0" * 300 + b"\n"
     few = 20
@@ -159,7 +159,7 @@ class _Count:
 
 def _following(place: Path, rounds: int) -> list[str]:
     folder = place / "followed"
-    logs = [Log(folder) for _ in range(LIVE)]
+    logs = [Record(folder) for _ in range(LIVE)]
     for log in logs:
         log.append("decision", DATA)
     following = logs[0].follow(_Count())
@@ -187,7 +187,7 @@ def _following(place: Path, rounds: int) -> list[str]:
         logs[i % 3].append("decision" if i % 4 == 0 else "request", DATA)
     cache = place / "cache"
     for name in ("without a snapshot, which it writes", "with a snapshot"):
-        with Log(folder, cache=lambda: cache) as log:
+        with Record(folder, cache=lambda: cache) as log:
             start = time.perf_counter()
             log.follow(_Count()).look()
             taken = (time.perf_counter() - start) * 1e6

@@ -27,8 +27,9 @@ import yaml
 from albert_tools import SyncToolService
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.definition import Schema
+from albert_tools.engine.model.record_types import Entry
 from albert_tools.engine.model.schema import violations
-from albert_tools.store.log.log import Cursor, Entry, Log
+from albert_tools.store.record.record import Record
 from tests.helpers.catalogue_rows import DEMANDS, PUBLISHED, Row, elsewhere
 from tests.surfaces.conftest import Albert
 
@@ -129,8 +130,6 @@ class World:
         for name, text in files.items():
             (self.work / name).write_text(text)
         self.service = SyncToolService.open(home=self.home, workspace=self.work, telemetry=watch)
-        self._entries: list[Entry] = []
-        self._cursor = Cursor()
 
     def publish(self) -> None:
         """Publish the artifact that `get_artifact` and `read_result` read."""
@@ -138,10 +137,8 @@ class World:
 
     def entries(self) -> list[Entry]:
         """Return the ledger's entries about calls so far."""
-        with Log(self.home / "state" / "log") as log:
-            found, self._cursor = log.changes(self._cursor, kinds={"call", "denied", "result"})
-        self._entries += found
-        return self._entries
+        with Record(self.home / "state" / "record") as log:
+            return list(log.entries({"call", "denied", "result"}))
 
     def last(self, tool: str) -> dict[str, Any]:
         """Return the decision on the tool's last call, and its result."""

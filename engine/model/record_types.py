@@ -1,73 +1,70 @@
 """The types that the stores of the record exchange with their readers.
 
-They are named tuples because they must be fast to create: each append creates a `Mark`, and each line that is read creates an
-`Entry`.
+They are named tuples because they must be fast to create: each append and each row that is read creates an `Entry`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
-class Mark(NamedTuple):
-    """The receipt of an append: entry `n` of `segment`. It is the `position`-th line that this process wrote."""
-
-    segment: str
-    n: int
-    position: int
-
-
 class Entry(NamedTuple):
-    """A line of the ledger. `at` is ISO 8601 in UTC with microseconds; `n` counts from 1 in its segment.
-
-    The sort order of entries is the order of the ledger.
-    """
+    """An entry of the ledger. `at` is ISO 8601 in UTC with microseconds; `n` counts from 1."""
 
     at: str
-    segment: str
     n: int
     kind: str
     data: dict[str, Any]
 
 
-class Place(NamedTuple):
-    """The position up to which a segment was read: byte `offset`, after entry `n` with chain `hash`. The segment had `size` bytes.
+#: Seconds for which a call counts for rate limits.
+WINDOW_SECONDS = 3600.0
 
-    `n` is -1 before the segment's header and 0 after the header.
+
+class SessionRow(NamedTuple):
+    """A session: when it was opened (ISO 8601), the data of that entry, whether it was ended, and the used amounts by unit."""
+
+    at: str
+    data: dict[str, Any]
+    ended: bool
+    used: dict[str, float]
+
+
+class ApprovalRow(NamedTuple):
+    """A question to a person, as its entry says, and its answer. Texts that don't apply yet are empty."""
+
+    state: str
+    choice: str
+    by: str
+    used_by: str
+    data: dict[str, Any]
+
+
+class DedupeKey(NamedTuple):
+    """The state of a dedupe key: the digest of its call, the run with the result, and the owner that makes the call.
+
+    `state` is ``begun`` or ``kept``. `at` is when the call began, in seconds since 1970.
     """
 
-    offset: int = 0
-    n: int = -1
-    hash: str = "0" * 64
-    size: int = 0
-
-
-class Cursor(NamedTuple):
-    """The position up to which each segment of the ledger was read. An empty cursor is at the beginning. It is JSON-compatible."""
-
-    places: Mapping[str, Place] = {}
+    digest: str
+    run: str
+    owner: str
+    state: str
+    at: float
 
 
 class RunSummary(NamedTuple):
-    """A run in a list. `created` is ISO 8601. `last` is the run's last entry, not verified. `problem` says why the run can't be
-    read.
-
-    `held` says whether a living process executes the run. `cancelled` says whether cancellation was requested.
-    """
+    """A run in a list. Its `state` is that of its last entry ``run``; if its process has died, it is still ``begun``."""
 
     id: str
-    created: str = ""
-    header: Mapping[str, Any] = {}
-    last: dict[str, Any] | None = None
-    held: bool = False
-    cancelled: bool = False
-    size_bytes: int = 0
-    problem: str | None = None
+    state: str
 
 
 class LoadedRun(NamedTuple):
-    """A run's verified journal. `torn` says whether a crash left an incomplete entry at its end. This entry is ignored."""
+    """A run's verified journal. `created` is ISO 8601.
+
+    `held` says whether a living process executes the run. `cancelled` says whether cancellation was requested.
+    """
 
     id: str
     created: str
@@ -75,7 +72,13 @@ class LoadedRun(NamedTuple):
     entries: list[dict[str, Any]]
     held: bool
     cancelled: bool
-    torn: bool
+
+
+class Swept(NamedTuple):
+    """How many old runs were deleted, and the ids of those that were not because they have not ended."""
+
+    deleted: int
+    unfinished: list[str]
 
 
 class Line(NamedTuple):

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from albert_tools.engine.authority.idempotency import DedupeKey, DedupeKeys, key_of
+from albert_tools.engine.authority.idempotency import DedupeKeys, key_of
 from albert_tools.engine.call.context import Call, Repeated, Run
 from albert_tools.engine.call.journal import may_have_changed
 from albert_tools.engine.call.journal_reader import check_form, last_state, result_of
 from albert_tools.engine.model.definition import digest
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.record_types import LoadedRun
+from albert_tools.engine.model.record_types import DedupeKey, LoadedRun
 
 #: Seconds between two checks whether the first request has ended.
 _POLL_SECONDS = 0.05
@@ -76,7 +76,7 @@ async def _wait_for(first: DedupeKey, key_id: str, call: Call, run: Run, keys: D
             keys.finish(key_id, first.run, "dropped")
             return
         raise Repeated(result)
-    if found is None and not await asyncio.to_thread(service.ledger.alive, first.segment):
+    if found is None and not await asyncio.to_thread(service.ledger.alive, first.owner):
         # The call may have ended since the first check.
         now = keys.find(key_id)
         if now is not None and now.run == first.run and now.state == "begun" and _run(run, first) is None:

@@ -65,7 +65,6 @@ def _create(run: Run) -> None:
         header["arguments_ref"] = service.contents.put(canonical(header.pop("arguments")))
         journal = service.runs.create(run.id, header)
     run.journal = RunJournal(journal, service.contents, fresh=True)
-    run.recorder.run(run.id, "begun", target.definition.name, version=target.definition.version)
 
 
 def interpreter(target: Target) -> dict[str, Json]:
@@ -86,6 +85,8 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
     journal = run.journal
     if isinstance(journal, NoJournal):
         return
+    tool = run.target.definition.name or str(run.invocation.tool)
+    approval = error.details.get("approval") if error is not None and suspended else None
     state = "done" if error is None else _STATES.get(error.code, "failed")
     facts: dict[str, Json] = {"error": bounded_failure(error)} if error is not None else {"value": output}
     try:
@@ -94,14 +95,14 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
                 journal.set_state(state, **facts, grant=_grant(run, error))
             else:
                 journal.set_state(state, **facts, **_totals(run))
-            if suspended or run.repeat is not None:
+        # This entry also writes the state to the journal. From then on another process can resume the run.
+        run.recorder.run(run.id, state, tool, approval=approval, code=error.code if error is not None else None)
+        if suspended or run.repeat is not None:
+            with suppress(Failure):
                 await journal.sync()
     finally:
         with suppress(Failure):
             journal.close()
-    tool = run.target.definition.name or str(run.invocation.tool)
-    approval = error.details.get("approval") if error is not None and suspended else None
-    run.recorder.run(run.id, state, tool, approval=approval, code=error.code if error is not None else None)
 
 
 def _grant(run: Run, error: Failure) -> str | None:

@@ -19,7 +19,7 @@ from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.record_types import Entry
-    from albert_tools.store.log.log import Log
+    from albert_tools.store.record.record import Record
 
 #: Kinds of entries that are shown. The other kinds are internal to the log.
 KINDS = (
@@ -43,13 +43,13 @@ _TAIL = 20
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
     """Show, verify or fold the ledger. Returns 1 if `verify` finds a change."""
-    from albert_tools.store.log.log import Log
     from albert_tools.store.places import Homes
+    from albert_tools.store.record.record import Record
 
     for name, (written, actions) in _OPTIONS.items():
         if getattr(options, name) not in (None, False) and options.action not in actions:
             raise Usage(f"ledger {options.action} takes no {written}", f"{written} is for {' and '.join(actions)}")
-    log = Log(Homes.resolve(environ_of(options)).state / "log")
+    log = Record(Homes.resolve(environ_of(options)).state / "record")
     if options.action == "verify":
         return _verify(log, options, console)
     if options.action == "fold":
@@ -72,7 +72,7 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _chosen(log: Log, options: argparse.Namespace) -> Iterator[Entry]:
+def _chosen(log: Record, options: argparse.Namespace) -> Iterator[Entry]:
     """The selected entries, oldest first. The result of a selected call is selected too."""
     wanted: set[str] = set()
     for entry in log.entries(KINDS, _time(options.since)):
@@ -200,7 +200,7 @@ def _short(value: Any) -> str:
     return brief(json.dumps(value, ensure_ascii=False), 40)
 
 
-def _fold(log: Log, options: argparse.Namespace, console: Console) -> int:
+def _fold(log: Record, options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.authority.retention import MIN_DAYS, condensed, until
 
     days = _days(options)
@@ -241,7 +241,7 @@ def _days(options: argparse.Namespace) -> float:
     return rules.keep_days
 
 
-def _verify(log: Log, options: argparse.Namespace, console: Console) -> int:
+def _verify(log: Record, options: argparse.Namespace, console: Console) -> int:
     against = None
     if options.anchor is not None:
         try:

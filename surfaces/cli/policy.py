@@ -22,11 +22,11 @@ _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 def mode(options: argparse.Namespace, console: Console) -> int:
     """Print the mode, or switch it."""
     from albert_tools.engine.policy.modes import Modes
-    from albert_tools.store.log.log import Log
     from albert_tools.store.places import Homes
+    from albert_tools.store.record.record import Record
 
     state = Homes.resolve(environ_of(options)).state
-    with Log(state / "log") as ledger:
+    with Record(state / "record") as ledger:
         modes = Modes(state / "mode.json", ledger=ledger)
         before = modes.state()
         if options.mode is not None:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from albert_tools import SyncToolService
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 
 from .conftest import Albert
 
 
 def segments(albert: Albert) -> list[Path]:
-    return sorted((albert.home / "state" / "log").glob("*.log"))
+    return sorted((albert.home / "state" / "record").glob("*.log"))
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_an_anchor_shows_a_removed_segment(used: Albert) -> None:
 
 def test_a_call_that_can_not_be_recorded_is_denied(albert: Albert) -> None:
     (albert.home / "state").mkdir(parents=True)
-    (albert.home / "state" / "log").write_text("in the way")
+    (albert.home / "state" / "record").write_text("in the way")
     done = albert("run", "write_file", "path=a", "content=b")
     assert done.code == 3
     assert done.err.startswith("error[governance_unavailable]: the call can't be recorded, so it is denied: ")
@@ -148,7 +148,7 @@ def test_fold_compacts_the_ledger(used: Albert) -> None:
     assert used("ledger", "fold").code == 3
     rules.write_text(old)
     before = datetime.now(UTC) - timedelta(days=40)
-    with Log(used.home / "state" / "log", nanoseconds=lambda: int(before.timestamp() * 1e9)) as log:
+    with Record(used.home / "state" / "record", nanoseconds=lambda: int(before.timestamp() * 1e9)) as log:
         log.append("call", {"call": "c", "tool": "ancient", "verdict": "allow"})
         log.append("mode", {"from": "NORMAL", "to": "ALERT", "by": "ada"})
     folded = used("ledger", "fold", "--older-than", "30d")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from albert_tools.engine.authority.approvals import OPEN_SECONDS, Approval, Approvals, ApprovalsFold, Scope
+from albert_tools.engine.authority.approvals import OPEN_SECONDS, Approval, Approvals, Scope
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 
 BY_HAND = Scope("write_file", "v1", "session", "NORMAL", (), "digest")
 BY_TOOL = Scope("write_file", "v1", "session", "NORMAL", ("caller1",))
@@ -22,13 +22,13 @@ class Desk:
     """The approvals of a home, and the current time of the test."""
 
     def __init__(self, folder: Path) -> None:
-        self.log = Log(folder)
+        self.log = Record(folder)
         self.now = 1_000.0
         self.approvals = Approvals(self.log, lambda: self.now)
 
     def again(self) -> Approvals:
         """The same approvals in another process."""
-        return Approvals(Log(self.log.folder), lambda: self.now)
+        return Approvals(Record(self.log.folder), lambda: self.now)
 
     def ask(self, action: str = "a", scope: Scope | None = BY_HAND, **facts: Any) -> Approval:
         known = {
@@ -45,8 +45,9 @@ class Desk:
 
     def use(self, approval: Approval, desk: Approvals | None = None) -> bool:
         try:
-            with self.log.exclusively():
-                (desk or self.approvals).use(approval, "call")
+            desk = desk or self.approvals
+            with desk._ledger.transaction():
+                desk.use(approval, "call")
         except Failure as failure:
             if (failure.code, failure.rule) != ("permission_denied", "approval"):
                 raise
@@ -56,7 +57,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path / "log")
+    made = Desk(tmp_path / "record")
     yield made
     made.log.close()
 
@@ -172,15 +173,3 @@ def test_possible_answers(desk: Desk, scope: Scope | None, choices: Any) -> None
     for choice in {"session", "always", "yes", "", None} - set(choices):
         assert code(desk.approvals.answer, asked.id, choice, "ada") == "invalid_arguments"
     assert desk.approvals.get(asked.id).state == "open"
-
-
-def test_the_complete_state_is_stored(desk: Desk) -> None:
-    desk.approvals.answer(desk.ask("a", BY_TOOL).id, "always", "ada")
-    desk.approvals.answer(desk.ask("b").id, "once", "ada")
-    desk.approvals.answer(desk.ask("c").id, "no", "ada")
-    desk.ask("d")
-    desk.use(desk.approvals.answer(desk.ask("e").id, "once", "ada"))
-    fold = desk.approvals._fold
-    copy = ApprovalsFold()
-    copy.load(fold.dump())
-    assert (copy.by_id, copy.by_action, copy.standing) == (fold.by_id, fold.by_action, fold.standing)

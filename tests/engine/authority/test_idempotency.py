@@ -9,25 +9,25 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.authority.idempotency import KEPT_SECONDS, DedupeKeys, key_of
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
-    made = Log(tmp_path / "log")
+def log(tmp_path: Path) -> Iterator[Record]:
+    made = Record(tmp_path / "record")
     yield made
     made.close()
 
 
-def test_one_of_several_calls_begins(log: Log) -> None:
-    claims = [DedupeKeys(log) for _ in range(4)] + [DedupeKeys(Log(log.folder)) for _ in range(4)]
+def test_one_of_several_calls_begins(log: Record) -> None:
+    claims = [DedupeKeys(log) for _ in range(4)] + [DedupeKeys(Record(log.folder)) for _ in range(4)]
     with ThreadPoolExecutor(8) as threads:
         told = list(threads.map(lambda n: claims[n].begin("k", "d", f"run{n}"), range(8)))
     (first,) = [n for n, known in enumerate(told) if known is None]
     assert {known.run for known in told if known is not None} == {f"run{first}"}
 
 
-def test_finished_and_dropped_keys(log: Log) -> None:
+def test_finished_and_dropped_keys(log: Record) -> None:
     keys = DedupeKeys(log)
     assert keys.begin("k", "d", "one") is None
     # Only the run that began the call can finish it.
@@ -40,14 +40,14 @@ def test_finished_and_dropped_keys(log: Log) -> None:
     assert keys.find("k") is None
     assert keys.begin("k", "d", "two") is None
     keys.finish("k", "two", "kept")
-    known = DedupeKeys(Log(log.folder)).begin("k", "d", "three")
+    known = DedupeKeys(Record(log.folder)).begin("k", "d", "three")
     assert known is not None
     assert (known.run, known.state) == ("two", "kept")
 
 
 def test_a_key_is_remembered_for_a_day(tmp_path: Path) -> None:
     now = [1_700_000_000.0]
-    log = Log(tmp_path / "log", nanoseconds=lambda: round(now[0] * 1e9))
+    log = Record(tmp_path / "record", nanoseconds=lambda: round(now[0] * 1e9))
     keys = DedupeKeys(log, lambda: now[0])
     keys.begin("k", "d", "one")
     keys.begin("under way", "d", "other")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from albert_tools.engine.authority.rate_limit import WINDOW_SECONDS, RateLimits
+from albert_tools.engine.authority.rate_limit import RateLimits
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.log.log import Log
+from albert_tools.engine.model.record_types import WINDOW_SECONDS
+from albert_tools.store.record.record import Record
 
 LIMITS = [("tool:write_file", 3)]
 
@@ -23,12 +24,12 @@ class Hour:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.now = 1_700_000_000.0
-        self.logs: list[Log] = []
+        self.logs: list[Record] = []
         self.windows = self.again()
 
     def again(self) -> RateLimits:
         """The same rate limits in another process."""
-        self.logs.append(Log(self.folder, nanoseconds=lambda: round(self.now * 1e9)))
+        self.logs.append(Record(self.folder, nanoseconds=lambda: round(self.now * 1e9)))
         return RateLimits(self.logs[-1], lambda: self.now)
 
     def call(
@@ -47,7 +48,7 @@ class Hour:
 
 @pytest.fixture
 def hour(tmp_path: Path) -> Iterator[Hour]:
-    made = Hour(tmp_path / "log")
+    made = Hour(tmp_path / "record")
     yield made
     for log in made.logs:
         log.close()

@@ -13,7 +13,7 @@ from albert_tools.engine.authority.idempotency import DedupeKeys
 from albert_tools.engine.authority.retention import condensed
 from albert_tools.engine.authority.sessions import Budget, Sessions
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 UNTIL = datetime(2026, 1, 2, tzinfo=UTC)
@@ -34,17 +34,17 @@ class Old:
     def now(self) -> float:
         return self._now / 1e9
 
-    def open(self) -> Log:
-        return Log(self.folder, nanoseconds=self._tick)
+    def open(self) -> Record:
+        return Record(self.folder, nanoseconds=self._tick)
 
     def fold(self) -> Any:
-        with Log(self.folder) as log:
+        with Record(self.folder) as log:
             return log.fold(UNTIL, condensed)
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Old:
-    return Old(tmp_path / "log")
+    return Old(tmp_path / "record")
 
 
 def facts(action: str, tool: str = "put") -> dict[str, Any]:
@@ -70,7 +70,7 @@ def test_the_use_of_sessions_is_retained(old: Old) -> None:
     found = old.fold()
     # Two sums in place of eight uses, and no calls.
     assert (found.entries, found.kept) == (19, 6)
-    with Log(old.folder) as log:
+    with Record(old.folder) as log:
         sessions = Sessions(log, lambda: old.now)
         assert {s.id: s for s in sessions.all()} == before
         assert sessions.find(inner, "/w").used == {"calls": 3, "bytes_written": 4.5}
@@ -100,11 +100,11 @@ def test_answers_apply_or_are_used_as_before(old: Old) -> None:
             desk.use(desk.get(made["used"].id), "c")
         before = {a.id: a for a in desk.all()}
         # An entry of another process that still runs. It is not compacted with the entries that it refers to.
-        with Log(old.folder) as other, other.exclusively():
+        with Record(old.folder) as other, other.exclusively():
             Approvals(other, lambda: old.now).use(desk.get(made["later"].id), "c")
         del before[made["later"].id]
     old.fold()
-    with Log(old.folder) as log:
+    with Record(old.folder) as log:
         desk = Approvals(log, lambda: old.now)
         assert {a.id: a for a in desk.all()} == before
         assert [before[made[name].id].state for name in ("standing", "open", "yes")] == ["standing", "open", "yes"]
@@ -120,7 +120,7 @@ def test_answers_apply_or_are_used_as_before(old: Old) -> None:
 
 
 def test_a_use_whose_question_is_not_compacted_is_retained(old: Old) -> None:
-    with Log(old.folder) as asking:
+    with Record(old.folder) as asking:
         desk = Approvals(asking, lambda: old.now)
         question = desk.ask(facts("a"), None)
         desk.answer(question.id, "once", "ada")
@@ -139,5 +139,5 @@ def test_keys_are_forgotten_after_their_time(old: Old) -> None:
         keys.begin("k", "d", "r")
         keys.finish("k", "r", "kept")
     assert old.fold().kept == 0
-    with Log(old.folder) as log:
+    with Record(old.folder) as log:
         assert DedupeKeys(log).begin("k", "other", "r2") is None

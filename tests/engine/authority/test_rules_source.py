@@ -16,7 +16,7 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance, read_governance
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 
 READ = ToolDefinition("read_file", "", (), {}, ("read",))
 
@@ -26,7 +26,7 @@ class Owner:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.user, self.project = folder / "user.yaml", folder / "project.yaml"
-        self.log = Log(folder / "log")
+        self.log = Record(folder / "record")
         self.source = RulesSource(self.user, self.project, ledger=self.log, **settings)
         self.heard: list[Change] = []
         self.source.listen(self.heard.append)

@@ -10,7 +10,7 @@ import pytest
 
 from albert_tools.engine.authority.sessions import MAX_SESSION_DEPTH, Budget, Session, Sessions
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 
 WORK = "/work"
 
@@ -20,7 +20,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.log = Log(folder)
+        self.log = Record(folder)
         self.now = 1_000.0
         self.sessions = Sessions(self.log, lambda: self.now)
 
@@ -29,7 +29,7 @@ class Desk:
 
     def reopened(self) -> Sessions:
         """The same sessions in another process."""
-        return Sessions(Log(self.folder), lambda: self.now)
+        return Sessions(Record(self.folder), lambda: self.now)
 
     def use(self, session: Session, **used: float) -> None:
         self.log.append("use", {"session": session.id, "used": used})
@@ -37,7 +37,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path / "log")
+    made = Desk(tmp_path / "record")
     yield made
     made.log.close()
 

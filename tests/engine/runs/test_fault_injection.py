@@ -271,7 +271,7 @@ class Story:
         return next(p.parent for p in self.place.home.rglob("log") if p.is_dir())
 
     def _see(self) -> None:
-        from albert_tools.store.log.log import Log
+        from albert_tools.store.record.record import Record
 
         assert not self.wrong, self.wrong
         done = Counter(self.place.done)
@@ -281,7 +281,7 @@ class Story:
         for name, times in self.ended.items():
             assert done[name] == times, f"{name} had been done, and was done again"
         assert not self.denied & set(done)
-        log = Log(self._state() / "log")
+        log = Record(self._state() / "record")
         assert log.verify().ok
         entries = list(log.entries())
         used = Counter(e.data["approval"] for e in entries if e.kind == "approval_used")

@@ -41,7 +41,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.policy.modes import NEXT
 from albert_tools.engine.sandbox.worker.pool import Sandbox
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 from tests.helpers.effort import LONG
 from tests.helpers.kill_points import HERE, Place, Points
 
@@ -168,7 +168,7 @@ class Machine(RuleBasedStateMachine):
         options = self.place.options()
         plain = ToolService.open(**{**options, "governance": str(self.file)})
         folder = plain.homes.state / "log"
-        ledger = Log(folder, nanoseconds=self._tick)
+        ledger = Record(folder, nanoseconds=self._tick)
         context = replace(
             plain.context,
             ledger=ledger,

@@ -11,13 +11,13 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.store.contents import references as module
 from albert_tools.store.contents.content_store import Contents
 from albert_tools.store.contents.references import named
-from albert_tools.store.log.log import Log
+from albert_tools.store.record.record import Record
 from albert_tools.store.runs import Runs
 
 
 def test_values_that_the_log_or_a_run_references_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BLOCK", 100)  # some references cross the bounds of the blocks
-    contents, log, runs = Contents(tmp_path / "contents"), Log(tmp_path / "log"), Runs(tmp_path / "runs")
+    contents, log, runs = Contents(tmp_path / "contents"), Record(tmp_path / "record"), Runs(tmp_path / "runs")
     refs = [contents.put(b"value %d" % i) for i in range(12)]
     for ref in refs[:3]:
         log.append("response", {"output": {"deep": [f"see {ref}, please"]}})
@@ -36,7 +36,7 @@ def test_values_that_the_log_or_a_run_references_stay(tmp_path: Path, monkeypatc
 
 
 def test_a_record_that_cannot_be_read_stops_the_search(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log")
+    log = Record(tmp_path / "record")
     log.append("a", {})
     (log.folder / "20260131T080000.000001Z-1-00000000.log").symlink_to("nowhere")
     with pytest.raises(Failure) as caught:

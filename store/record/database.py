@@ -1,0 +1,397 @@
+"""The SQLite database of a home's record: opening it, transactions, and faults as failures.
+
+The database is in WAL mode, so readers don't wait for the one writer. `Database` opens it at its first use, and creates it if it is
+missing. Every use is a transaction: inside, this thread is the only writer of the home.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.private_folder import check_private, make_private
+from albert_tools.store.record.durability import Durability
+from albert_tools.store.record.gate import START, Gate, Tail
+from albert_tools.store.record.schema import TABLES, VERSION
+
+#: The database's file in the folder of the record. SQLite adds `-wal` and `-shm`.
+FILE = "record.sqlite3"
+#: The file of the gate in the same folder.
+GATE = "gate"
+#: Bytes of the write-ahead log that remain after a checkpoint.
+_WAL_BYTES = 16 * 1024 * 1024
+#: Pages that `shrink` frees in one step.
+_PAGES_AT_ONCE = 4000
+_SETTINGS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=NORMAL",
+    f"PRAGMA journal_size_limit={_WAL_BYTES}",
+    "PRAGMA trusted_schema=0",
+    # What is deleted is overwritten.
+    "PRAGMA secure_delete=1",
+)
+_TAIL = "SELECT n, hash FROM entries ORDER BY n DESC LIMIT 1"
+
+Row = tuple[Any, ...]
+
+
+class _Opened(NamedTuple):
+    """The open database: the connection, the gate, and the device and inode of the file."""
+
+    connection: sqlite3.Connection
+    gate: Gate
+    inode: tuple[int, int]
+
+
+class Database:
+    """The database in `folder`. Any thread may use it. A forked child must not: it has to execute a new program first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(os.path.abspath(folder))
+        self.path = self.folder / FILE
+        self._threads = threading.RLock()
+        #: How many `transaction` blocks the thread with the lock is inside of.
+        self._depth = 0
+        self._failed: Failure | None = None
+        self._at_end: list[Callable[[bool], None]] = []
+        self._opened: _Opened | None = None
+        #: The end of the chain; None if it must be read again. It is valid while `data_version` is `_version`.
+        self._tail: Tail | None = None
+        self._version = -1
+        self._committed = 0
+        self.durability = Durability(Path(f"{self.path}-wal"), lambda: self._committed)
+        _databases.add(self)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the file exists. Readers use it, so that reading creates nothing.
+
+        Raises:
+            Failure: `io_error` if the folder is not private.
+        """
+        return check_private(self.folder, "the record") and self.path.exists()
+
+    # Transactions
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything inside is one step: all of it is committed at the end, or nothing if an exception leaves the block.
+
+        The code inside takes microseconds. It never awaits and never waits for the disk. A block inside another is a part of it.
+
+        Raises:
+            Failure: `io_error` if the database can't be used (retryable if another process keeps it locked), `damaged` if it is not
+                what this home has written. Nothing of the block was committed.
+        """
+        with self._threads:
+            if self._depth:
+                self._depth += 1
+                try:
+                    yield
+                finally:
+                    self._depth -= 1
+                return
+            opened = self._begin()
+            self._depth = 1
+            committed = False
+            try:
+                yield
+                self._commit(opened)
+                committed = True
+            except BaseException:
+                self._roll_back(opened)
+                raise
+            finally:
+                self._depth = 0
+                opened.gate.leave()
+                if self._at_end:
+                    ended, self._at_end = self._at_end, []
+                    for call in ended:
+                        call(committed)
+
+    def at_end(self, call: Callable[[bool], None]) -> None:
+        """Call this when the present transaction has ended, with whether it was committed."""
+        self._at_end.append(call)
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Execute one statement inside a transaction.
+
+        Raises:
+            Failure: `io_error`, `damaged`. The transaction then can't be committed.
+        """
+        assert self._opened is not None, "only inside a transaction"
+        try:
+            return self._opened.connection.execute(statement, values)
+        except sqlite3.Error as error:
+            self._failed = self._failure(error)
+            raise self._failed from error
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a query. Outside of a transaction, it reads what was committed last. A missing database has no rows.
+
+        Raises:
+            Failure: See `transaction`.
+        """
+        with self._threads:
+            if self._opened is None:
+                if not self.exists:
+                    return []
+                with self.transaction():
+                    pass  # This opens and checks the database. Each later transaction checks it again.
+            opened = self._opened
+            assert opened is not None
+            try:
+                if not self._depth:
+                    self._check_file(opened)
+                return opened.connection.execute(statement, values).fetchall()
+            except UnicodeEncodeError:
+                return []  # No row contains a text that is not Unicode.
+            except sqlite3.Error as error:
+                failure = self._failure(error)
+                if self._depth:
+                    self._failed = failure
+                raise failure from error
+
+    def row(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
+        """The first row of a query, or None. Raises as `rows`."""
+        found = self.rows(statement, values)
+        return found[0] if found else None
+
+    @property
+    def tail(self) -> Tail:
+        """The end of the chain, inside a transaction."""
+        if self._tail is None:
+            found = self.execute(_TAIL).fetchone()
+            self._tail = Tail(*found) if found is not None else START
+        return self._tail
+
+    @tail.setter
+    def tail(self, tail: Tail) -> None:
+        self._tail = tail
+
+    def _begin(self) -> _Opened:
+        if self.durability.broken is not None:
+            raise replace(self.durability.broken)
+        opened = self._opened = self._opened or self._open()
+        opened.gate.enter()
+        try:
+            self._check_file(opened)
+            opened.connection.execute("BEGIN IMMEDIATE")
+            self._check_tail(opened)
+        except BaseException as error:
+            self._roll_back(opened)
+            opened.gate.leave()
+            if isinstance(error, sqlite3.Error):
+                raise self._failure(error) from error
+            raise
+        return opened
+
+    def _commit(self, opened: _Opened) -> None:
+        if self._failed is not None:
+            raise replace(self._failed)
+        try:
+            opened.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        if self._tail is not None and self._tail.n != self._committed:
+            self._committed = self._tail.n
+            with suppress(OSError):
+                opened.gate.write_last(self._tail)
+
+    def _roll_back(self, opened: _Opened) -> None:
+        self._tail, self._failed = None, None
+        if opened.connection.in_transaction:
+            with suppress(sqlite3.Error):
+                opened.connection.execute("ROLLBACK")
+
+    def _check_file(self, opened: _Opened) -> None:
+        """Refuse a file that other processes would not open."""
+        try:
+            found = os.stat(self.path)
+        except OSError as error:
+            raise self._replaced() from error
+        if (found.st_dev, found.st_ino) != opened.inode:
+            raise self._replaced()
+
+    def _replaced(self) -> Failure:
+        return Failure(
+            "io_error",
+            f"the record {self.path} was deleted or replaced while this process used it",
+            hint="put the file back and restart this process; without the file, restart to begin a new record",
+            details={"path": str(self.path)},
+        )
+
+    def _check_tail(self, opened: _Opened) -> None:
+        """Refuse a database that lacks entries which were committed since the machine was started."""
+        version = opened.connection.execute("PRAGMA data_version").fetchone()[0]
+        if self._tail is not None and version == self._version:
+            return
+        self._tail, self._version = None, version
+        known = opened.gate.last()
+        tail = Tail(*(opened.connection.execute(_TAIL).fetchone() or START))
+        self._committed = tail.n
+        if known.n:
+            found = opened.connection.execute("SELECT hash FROM entries WHERE n=?", (known.n,)).fetchone()
+            if tail.n < known.n or (found is not None and found[0] != known.hash):
+                raise Failure(
+                    "damaged",
+                    f"the record ends at entry {tail.n}, and entry {known.n} was written: it was cut off or replaced",
+                    hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
+                    details={"path": str(self.path), "n": tail.n, "written": known.n},
+                )
+        self._tail = tail
+
+    # Opening and closing
+
+    def _open(self) -> _Opened:
+        make_private(self.folder, "the record")
+        gate = Gate(self.folder / GATE)
+        try:
+            # Two processes that create the database at the same time would disturb each other.
+            gate.enter()
+            connection, inode = self._connect()
+            gate.leave()
+        except BaseException as error:
+            gate.close()
+            if isinstance(error, sqlite3.Error):
+                raise self._failure(error) from error
+            raise
+        return _Opened(connection, gate, inode)
+
+    def _connect(self) -> tuple[sqlite3.Connection, tuple[int, int]]:
+        try:
+            # SQLite gives its other files the mode of this file. An existing file is not opened here: closing it would release the
+            # locks of another connection of this process.
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            found = os.stat(self.path, follow_symlinks=False)
+        except OSError as error:
+            raise io_failure("open the record", self.path, error) from error
+        if not stat.S_ISREG(found.st_mode):
+            raise Failure(
+                "io_error",
+                f"the record {self.path} is not a regular file",
+                hint="move it away",
+                details={"path": str(self.path)},
+            )
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=1.0
+        )
+        try:
+            if not found.st_size:
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+            for setting in _SETTINGS:
+                connection.execute(setting)
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if not version:
+                connection.executescript(f"BEGIN IMMEDIATE;{TABLES}PRAGMA user_version={VERSION};COMMIT;")
+            elif version != VERSION:
+                raise Failure(
+                    "damaged",
+                    f"the record {self.path} has format {version}, and this version of Albert Tools reads {VERSION}",
+                    hint="use the version that wrote it, or move the file away to begin a new record",
+                )
+        except BaseException:
+            connection.close()
+            raise
+        return connection, (found.st_dev, found.st_ino)
+
+    def shrink(self) -> None:
+        """Give the pages of deleted rows back to the file system, step by step, so that others can write in between.
+
+        Raises:
+            Failure: `io_error`, `damaged`. Call it outside of a transaction.
+        """
+        free = None
+        while free != 0:
+            with self._threads:
+                opened = self._begin()
+                try:
+                    # `execute` would free one page only. This method commits the empty transaction first.
+                    opened.connection.executescript(
+                        f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE}); PRAGMA wal_checkpoint"
+                    )
+                    free = opened.connection.execute("PRAGMA freelist_count").fetchone()[0]
+                except sqlite3.Error as error:
+                    raise self._failure(error) from error
+                finally:
+                    opened.gate.leave()
+
+    def close(self) -> None:
+        """Close the database. A later transaction opens it again.
+
+        Raises:
+            Failure: `io_error`.
+        """
+        with self._threads:
+            self.durability.close()
+            opened, self._opened = self._opened, None
+            if opened is None:
+                return
+            self._tail, self._version = None, -1
+            # The last process to close the database moves the write-ahead log into it.
+            opened.gate.enter()
+            try:
+                opened.connection.close()
+            except sqlite3.Error as error:
+                raise self._failure(error) from error
+            finally:
+                opened.gate.close()
+
+    def _failure(self, error: sqlite3.Error) -> Failure:
+        name = getattr(error, "sqlite_errorname", "") or ""
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            return Failure(
+                "damaged",
+                f"the record {self.path} is damaged: {error}",
+                hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
+                details={"path": str(self.path)},
+            )
+        hint = None
+        if name.startswith("SQLITE_FULL"):
+            hint = "free some disk space and try again"
+        elif name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_IOERR")):
+            hint = "check the disk and the permissions, or set ALBERT_HOME to a folder that you can write to"
+        return Failure(
+            "io_error",
+            f"can't use the record {self.path}: {error}",
+            hint=hint,
+            retryable=name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")),
+            details={"path": str(self.path)},
+        )
+
+    def _forked(self) -> None:
+        """In a forked child, SQLite believes that it has its parent's locks. So the child may not use the file."""
+        if self._opened is not None:
+            _of_parents.append(self._opened)
+            self._opened = None
+            self.durability.broken = Failure(
+                "io_error",
+                f"a forked child of the process that uses the record {self.path} can't use it",
+                hint="open the service after the fork, or start a new program",
+            )
+        self._threads = threading.RLock()
+        self._depth, self._at_end = 0, []
+
+
+#: What a forked child must neither use nor close: closing would take the files from its parent.
+_of_parents: list[object] = []
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for database in list(_databases):
+        database._forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,79 @@
+"""Makes committed entries survive a crash of the machine. All who wait share one sync.
+
+A commit survives the end of its process, because SQLite has written it to the write-ahead log (`synchronous=NORMAL`). One
+`fdatasync` of that file makes all commits before it survive a power failure. SQLite itself syncs the file before it moves commits
+into the database. Nobody holds the gate during a sync.
+
+After a failed sync nobody knows what is on the disk, and a second sync may succeed without having written the pages. So the first
+failure is final: this process appends no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.places import sync_folder
+
+#: macOS has no fdatasync; its fsync covers more and costs more.
+_sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+
+
+class Durability:
+    """Syncs the write-ahead log at `path`. `last` gives the number of the last committed entry."""
+
+    def __init__(self, path: Path, last: Callable[[], int]) -> None:
+        self._path = path
+        self._last = last
+        self._handle = -1
+        self._synced = 0
+        #: Why this process appends no more.
+        self.broken: Failure | None = None
+        self._turn = threading.Lock()
+        self._thread: ThreadPoolExecutor | None = None
+
+    def wait(self, n: int) -> None:
+        """Wait until entry `n` is on the disk. Raises Failure `io_error`."""
+        if n > self._synced:
+            self._sync(n)
+
+    async def wait_async(self, n: int) -> None:
+        """`wait`, without blocking the event loop. Raises Failure `io_error`."""
+        if n <= self._synced:
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "record-sync")
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._sync, n)
+
+    def _sync(self, n: int) -> None:
+        with self._turn:
+            if self.broken is not None:
+                raise replace(self.broken)
+            if n <= self._synced:
+                return  # Another thread's sync has covered it.
+            covered = self._last()
+            try:
+                if self._handle < 0:
+                    self._handle = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+                    sync_folder(self._path.parent)
+                _sync(self._handle)
+            except OSError as error:
+                self.broken = io_failure("sync the record at", self._path, error)
+                raise replace(self.broken) from error
+            self._synced = covered
+
+    def close(self) -> None:
+        """Wait for the thread and close the file."""
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1

@@ -1,0 +1,156 @@
+"""The record of a home: a chain of entries, and tables with the state that decisions need, in one SQLite database.
+
+Whoever appends redacts secrets first.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.record_types import Entry
+from albert_tools.store.record.approvals import ApprovalTable
+from albert_tools.store.record.clock import Clock, text_of
+from albert_tools.store.record.database import Database
+from albert_tools.store.record.entry import CHECKPOINT, MAX_BYTES, MAX_CHECKPOINT_BYTES, chained, decode, encode
+from albert_tools.store.record.entry import text_of as entry_text
+from albert_tools.store.record.gate import Tail
+from albert_tools.store.record.journal import StepJournal
+from albert_tools.store.record.owner import Owners
+from albert_tools.store.record.repeats import RepeatTable
+from albert_tools.store.record.run_tables import run_of
+from albert_tools.store.record.sessions import SessionTable
+from albert_tools.store.record.tables import apply
+from albert_tools.store.record.uses import UseTable
+
+_KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
+_INSERT = "INSERT INTO entries(n, at, kind, run, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
+#: How many entries are read in one transaction.
+_BATCH = 1000
+_ENTRIES_AFTER = f"SELECT n, data FROM entries WHERE n > ? ORDER BY n LIMIT {_BATCH}"
+#: A step can have megabytes.
+_STEPS_AFTER = "SELECT run, seq, data FROM steps WHERE (run, seq) > (?, ?) ORDER BY run, seq LIMIT 20"
+
+
+class Record:
+    """`Ledger` on a database in `folder`. The first use creates the folder. `nanoseconds` is the system's clock.
+
+    Any thread may call every method. Any number of processes may have the record open.
+    """
+
+    def __init__(self, folder: Path, nanoseconds: Callable[[], int] = time.time_ns) -> None:
+        self.database = Database(folder)
+        self.folder = self.database.folder
+        self.sessions = SessionTable(self.database)
+        self.approvals = ApprovalTable(self.database)
+        self.uses = UseTable(self.database)
+        self.repeats = RepeatTable(self.database)
+        self._clock = Clock(nanoseconds)
+        self._owners = Owners(self.folder / "processes")
+        #: The journals that are open here, by run. `append` writes their new steps together with an entry of their run.
+        self.journals: dict[str, StepJournal] = {}
+
+    @property
+    def owner(self) -> str:
+        """See `Ledger.owner`."""
+        return self._owners.own()
+
+    def is_own(self, owner: str) -> bool:
+        """Whether this process is the owner. Asking creates nothing."""
+        return self._owners.is_own(owner)
+
+    def alive(self, owner: str) -> bool:
+        """See `Ledger.alive`."""
+        return self._owners.alive(owner)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """See `Ledger.transaction`."""
+        return self.database.transaction()
+
+    def append(self, kind: str, data: Mapping[str, Any]) -> int:
+        """See `Ledger.append`."""
+        if not _KIND.match(kind):
+            raise Failure("invalid_arguments", f"{kind!r} is not a kind of entry")
+        run = run_of(data)
+        journal = self.journals.get(run)
+        most = MAX_CHECKPOINT_BYTES if kind == CHECKPOINT else MAX_BYTES
+        database = self.database
+        with database.transaction():
+            rows = journal.new_rows() if journal is not None else []
+            if rows:
+                data = {**data, "steps": rows[-1].name}
+            content = encode(data, f"an entry of kind {kind!r}", most)
+            before = database.tail
+            n, at = before.n + 1, self._clock.now()
+            digest = chained(before.hash, entry_text(n, at, kind, content))
+            database.execute(_INSERT, (n, at, kind, run, content, digest))
+            if journal is not None and rows:
+                journal.insert(rows, n)
+            # The data as a reader gets it, so that applying it again gives the same rows.
+            apply(database.execute, Entry(at, n, kind, decode(content)))
+            database.tail = Tail(n, digest)
+        return n
+
+    def durable(self, n: int) -> None:
+        """See `Ledger.durable`."""
+        self.database.durability.wait(n)
+
+    async def adurable(self, n: int) -> None:
+        """See `Ledger.adurable`."""
+        await self.database.durability.wait_async(n)
+
+    def entries(
+        self, kinds: Collection[str] | None = None, since: datetime | None = None, run: str | None = None
+    ) -> Iterator[Entry]:
+        """See `Ledger.entries`."""
+        conditions, values = ["n > ?"], []
+        if kinds is not None:
+            conditions.append(f"kind IN ({', '.join('?' * len(kinds))})")
+            values += sorted(kinds)
+        if since is not None:
+            conditions.append("at >= ?")
+            values.append(text_of(since))
+        if run is not None:
+            conditions.append("run = ? AND run <> ''")
+            values.append(run)
+        query = f"SELECT n, at, kind, data FROM entries WHERE {' AND '.join(conditions)} ORDER BY n LIMIT {_BATCH}"
+        last = 0
+        while True:
+            found = self.database.rows(query, (last, *values))
+            for last, at, kind, data in found:
+                yield Entry(at, last, kind, decode(data))
+            if len(found) < _BATCH:
+                return
+
+    def texts(self) -> Iterator[str]:
+        """The data of all entries, and all steps. Raises Failure `damaged`, `io_error`."""
+        if not self.database.exists:
+            return
+        n, step = 0, ("", -1)
+        while found := self.database.rows(_ENTRIES_AFTER, (n,)):
+            yield from (data for _, data in found)
+            n = found[-1][0]
+        while found := self.database.rows(_STEPS_AFTER, step):
+            yield from (data for _, _, data in found)
+            step = found[-1][:2]
+
+    def close(self) -> None:
+        """Close the database. A later call opens it again. Raises Failure `io_error`."""
+        self.journals.clear()
+        self._owners.close()
+        self.database.close()
+
+    def __enter__(self) -> Record:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

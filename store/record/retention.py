@@ -1,0 +1,112 @@
+"""Deletes old entries, and leaves a checkpoint in their place.
+
+The state tables depend on all entries, also on deleted ones. So the transaction that deletes the entries up to `n` also appends
+a *checkpoint*: the hash of entry `n`, and the rows that the tables had after it, as `Replay` gives them. From then on the chain
+begins after entry `n`, and the tables can still be built again. A checkpoint can need several entries, its *parts*.
+
+Rows that no decision depends on are left out (`tables.prune`). To apply the entry of a checkpoint is to delete these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.record_types import Entry
+from albert_tools.store.record.clock import text_of
+from albert_tools.store.record.entry import CHECKPOINT
+from albert_tools.store.record.record import Record
+from albert_tools.store.record.replay import Replay, Wrong, replaying
+from albert_tools.store.record.schema import STATE_TABLES
+from albert_tools.store.record.tables import prune
+
+#: The fewest days for which entries are retained: dedupe keys look back a day.
+MIN_DAYS = 1.0
+#: The most entries that one transaction deletes. Other processes wait for it.
+BATCH = 50_000
+#: A part with so many bytes is complete.
+_PART_BYTES = 256 * 1024
+
+
+class Trimmed(NamedTuple):
+    """The result of `trim`: how many entries were deleted, and the size of the file before and after, in bytes."""
+
+    entries: int
+    before: int
+    after: int
+
+
+def trim(record: Record, days: float) -> Trimmed:
+    """Delete the entries that are older than `days`, at least `MIN_DAYS`.
+
+    Raises:
+        Failure: `damaged` if an old entry is not valid; `io_error`, `damaged` as `Record.append`. Complete batches stay deleted.
+    """
+    database = record.database
+    if not database.exists:
+        return Trimmed(0, 0, 0)
+    before, deleted = database.path.stat().st_size, 0
+    until = text_of(datetime.now(UTC) - timedelta(days=max(days, MIN_DAYS)))
+    while count := _trim_batch(record, until):
+        deleted += count
+    if deleted:
+        database.shrink()
+    return Trimmed(deleted, before, database.path.stat().st_size)
+
+
+def _trim_batch(record: Record, until: str) -> int:
+    """Delete at most `BATCH` entries. Returns how many were deleted."""
+    try:
+        with replaying(record.database.path) as replay:
+            count = _count_older(replay, until)
+            if not count:
+                return 0
+            replay.walk(replay.trimmed + count)
+            parts = list(_parts(replay, until))
+    except Wrong as wrong:
+        raise Failure(
+            "damaged",
+            f"nothing is deleted, because the record is not valid: {wrong}",
+            hint="see `albert ledger verify`",
+            details={"path": str(record.database.path)},
+        ) from None
+    n, digest = replay.tail
+    with record.transaction():
+        if record.database.row("SELECT hash FROM entries WHERE n=?", (n,)) != (digest,):
+            raise Failure("io_error", "another process deletes old entries at the same time", retryable=True)
+        for part in parts:
+            record.append(CHECKPOINT, part)
+        record.database.execute("DELETE FROM entries WHERE n <= ?", (n,))
+    return count
+
+
+def _count_older(replay: Replay, until: str) -> int:
+    """How many of the oldest `BATCH` entries are older than `until`. An entry after a newer one does not count."""
+    query = "SELECT n FROM record.entries WHERE n <= ? AND at >= ? ORDER BY n LIMIT 1"
+    newer = replay.connection.execute(query, (replay.trimmed + BATCH, until)).fetchone()
+    if newer is not None:
+        return int(newer[0]) - replay.trimmed - 1
+    last = replay.connection.execute("SELECT max(n) FROM record.entries").fetchone()[0]
+    return min(BATCH, (last or 0) - replay.trimmed)
+
+
+def _parts(replay: Replay, until: str) -> Iterator[dict[str, Any]]:
+    """The data of the checkpoint's entries."""
+    n, digest = replay.tail
+    prune(replay.connection.execute, Entry("", n, CHECKPOINT, {"n": n}))
+    parts: list[dict[str, list[Any]]] = [{}]
+    size = 0
+    for table in STATE_TABLES:
+        for row in replay.connection.execute(f"SELECT * FROM main.{table}"):
+            length = len(msgspec.json.encode(row))
+            if size and size + length > _PART_BYTES:
+                parts.append({})
+                size = 0
+            parts[-1].setdefault(table, []).append(row)
+            size += length
+    for i, rows in enumerate(parts):
+        yield {"n": n, "hash": digest.hex(), "until": until, "part": i + 1, "parts": len(parts), "rows": rows}

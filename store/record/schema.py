@@ -1,0 +1,52 @@
+"""The tables of the record.
+
+`entries` is the chain; it is the truth. The other tables hold the state that decisions need. Each of them is a function of the
+entries: a row changes only in the transaction that appends the entry that says so. So `verify` can build them again and compare.
+The one exception is `steps`: its values are not redacted, so the entries contain only the hash of a run's last row.
+
+The statements are written so that Postgres can take them: an `INTEGER` becomes a `BIGINT`, a `BLOB` a `BYTEA`.
+"""
+
+import re
+
+#: A database with another version is refused.
+VERSION = 1
+
+TABLES = """
+CREATE TABLE entries(
+  n INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL);
+CREATE INDEX entries_of_run ON entries(run, n) WHERE run <> '';
+
+CREATE TABLE sessions(
+  id TEXT PRIMARY KEY, token_hash TEXT NOT NULL UNIQUE, parent TEXT NOT NULL, ended INTEGER NOT NULL, at TEXT NOT NULL,
+  data TEXT NOT NULL);
+CREATE TABLE usage(
+  session TEXT NOT NULL, unit TEXT NOT NULL, amount DOUBLE PRECISION NOT NULL, PRIMARY KEY(session, unit));
+
+CREATE TABLE uses(
+  session TEXT NOT NULL, bucket TEXT NOT NULL, seq INTEGER NOT NULL, at DOUBLE PRECISION NOT NULL,
+  PRIMARY KEY(session, bucket, seq));
+
+CREATE TABLE approvals(
+  id TEXT PRIMARY KEY, n INTEGER NOT NULL, action TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, state TEXT NOT NULL,
+  choice TEXT NOT NULL, answered_by TEXT NOT NULL, used_by TEXT NOT NULL, covers TEXT NOT NULL, changed INTEGER NOT NULL,
+  data TEXT NOT NULL);
+CREATE INDEX approvals_by_action ON approvals(action);
+CREATE INDEX approvals_by_cover ON approvals(covers) WHERE covers <> '';
+CREATE INDEX approvals_by_run ON approvals(run, step) WHERE run <> '';
+CREATE INDEX approvals_by_state ON approvals(state);
+
+CREATE TABLE repeats(
+  key TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, digest TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL,
+  state TEXT NOT NULL, at DOUBLE PRECISION NOT NULL);
+
+CREATE TABLE runs(
+  id TEXT PRIMARY KEY, began INTEGER NOT NULL, created TEXT NOT NULL, changed TEXT NOT NULL, owner TEXT NOT NULL,
+  state TEXT NOT NULL, cancelled INTEGER NOT NULL, seq INTEGER NOT NULL, hash TEXT NOT NULL);
+CREATE INDEX runs_by_age ON runs(began);
+CREATE TABLE steps(
+  run TEXT NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(run, seq));
+"""
+
+#: The tables with the state: all but the entries and the steps.
+STATE_TABLES = tuple(name for name in re.findall(r"CREATE TABLE (\w+)", TABLES) if name not in ("entries", "steps"))
