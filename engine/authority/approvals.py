@@ -25,7 +25,7 @@ from albert_tools.engine.authority.authorization import CHOICES, Choice
 from albert_tools.engine.model.definition import Json, digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import only_one
-from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import ApprovalRow
 
 State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
@@ -134,7 +134,7 @@ def _approval(data: Mapping[str, Any], **state: Any) -> Approval:
 class Approvals:
     """The approvals of a home. They are stored in the ledger."""
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, ledger: Record, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import DedupeKey
 
 #: Seconds that a key is retained after its call has ended.
@@ -23,7 +23,7 @@ KEPT_SECONDS = 24 * 3600.0
 class DedupeKeys:
     """The dedupe keys of a home."""
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, ledger: Record, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.protocols import Record
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approvals
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Projections:
     """The projections of one ledger. They use the same clock (seconds since 1970)."""
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, ledger: Record, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
 

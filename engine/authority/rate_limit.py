@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import WINDOW_SECONDS
 
 
 class RateLimits:
     """Checks and counts the calls of a home within the last hour."""
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, ledger: Record, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
 

@@ -21,7 +21,7 @@ from typing import Any
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import only_one
-from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import SessionRow
 
 #: The beginning of each token. Redaction uses it to find tokens in a text.
@@ -136,7 +136,7 @@ def _session(row: SessionRow) -> Session:
 class Sessions:
     """The sessions of a home. They are stored in the ledger."""
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, ledger: Record, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
 

@@ -52,8 +52,12 @@ class NoSession:
 class NoLedger:
     """A `Ledger` without entries."""
 
-    owner = ""
     _inside = nullcontext()
+
+    @property
+    def owner(self) -> str:
+        """Nobody."""
+        return ""
 
     def append(self, kind: str, data: Any) -> int:
         """Drop the entry."""

@@ -153,22 +153,6 @@ class Ledger(Protocol):
             Failure: `io_error`.
         """
 
-    @property
-    def sessions(self) -> SessionTable:
-        """The table of sessions."""
-
-    @property
-    def approvals(self) -> ApprovalTable:
-        """The table of approvals."""
-
-    @property
-    def uses(self) -> UseTable:
-        """The table of counted calls."""
-
-    @property
-    def repeats(self) -> RepeatTable:
-        """The table of dedupe keys."""
-
     def append(self, kind: str, data: Mapping[str, Any]) -> int:
         """Append an entry and change the tables that depend on it. Returns the entry's number.
 
@@ -215,6 +199,26 @@ class Ledger(Protocol):
         Raises:
             Failure: `damaged`, `io_error`.
         """
+
+
+class Record(Ledger, Protocol):
+    """A ledger, and the tables that depend on its entries."""
+
+    @property
+    def sessions(self) -> SessionTable:
+        """The table of sessions."""
+
+    @property
+    def approvals(self) -> ApprovalTable:
+        """The table of approvals."""
+
+    @property
+    def uses(self) -> UseTable:
+        """The table of counted calls."""
+
+    @property
+    def repeats(self) -> RepeatTable:
+        """The table of dedupe keys."""
 
 
 class Journal(Protocol):
