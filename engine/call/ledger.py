@@ -1,7 +1,8 @@
-"""The ledger entries of one request: the decision before a call, and the result after it.
+"""The ledger entries of one request.
 
-A call that may change something waits until its decision is on the disk. If the entry can't be written, the call is denied. So
-every effect has an entry in the ledger.
+A call that may change something has two entries: ``call`` with the decision, which is on the disk before the call is executed, and
+``result``. So every effect has an entry. A call that only reads has one entry, ``call`` with decision and outcome, written when it
+ends. If an entry can't be written, the caller gets a denial.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from albert_tools.engine.model.redaction import recorded, redacted, redacted_tex
 from albert_tools.engine.model.result import hash_of_output
 
 if TYPE_CHECKING:
-    from albert_tools.engine.call.context import Call
+    from albert_tools.engine.call.context import Call, Run
     from albert_tools.engine.model.definition import Json
     from albert_tools.engine.model.protocols import Ledger
     from albert_tools.engine.model.result import ToolInvocation, ToolResult
@@ -49,31 +50,21 @@ class Recorder:
             if (value := getattr(invocation, name)) is not None
         }
 
-    def decided(self, call: Call, **more: Json) -> int:
+    def decided(self, call: Call, run: Run) -> int:
         """Append ``call`` before the call is executed. Returns the entry's number.
-
-        `more` contains rules, session, run, approval and reason. Empty values are left out.
 
         Raises:
             Failure: `governance_unavailable`.
         """
-        definition, decision = call.target.definition, call.decision
-        data = {
-            "call": call.id,
-            "tool": definition.name,
-            "version": definition.version,
-            "arguments": recorded(call.arguments, definition.by_hash),
-            "verdict": decision.verdict,
-            "rule_id": decision.rule,
-            "rationale_code": decision.rationale,
-            "mode": call.mode,
-            **self._caller(call),
-            **{name: value for name, value in more.items() if value},
-        }
-        try:
-            return self._ledger.append("call", data)
-        except Failure as failure:
-            raise not_recorded(failure) from None
+        return self._demand("call", self._decision(call, run))
+
+    def completed(self, call: Call, run: Run, outcome: Failure | Json, seconds: float) -> int:
+        """Append ``call`` with the outcome of a call that has only read. Returns the entry's number.
+
+        Raises:
+            Failure: `governance_unavailable`.
+        """
+        return self._demand("call", {**self._decision(call, run), **_outcome(call, outcome, seconds)})
 
     async def durable(self, n: int) -> None:
         """Wait until an entry is on the disk.
@@ -107,17 +98,7 @@ class Recorder:
 
     def ended(self, call: Call, outcome: Failure | Json, seconds: float) -> int:
         """Append ``result``: the output of an executed call, or its failure. Returns the entry's number."""
-        effects = call.report.effects
-        data: dict[str, Any] = {"call": call.id, "ok": not isinstance(outcome, Failure), "ms": round(seconds * 1000, 3)}
-        if isinstance(outcome, Failure):
-            data |= {"code": outcome.code, "message": redacted_text(outcome.message)}
-        else:
-            data["result_hash"] = hash_of_output(outcome)
-        if effects:
-            data["effects"] = [redacted(e.as_dict()) for e in effects[:MAX_EFFECTS]]
-        if len(effects) > MAX_EFFECTS:
-            data["more_effects"] = len(effects) - MAX_EFFECTS
-        return self._append("result", data)
+        return self._append("result", {"call": call.id, **_outcome(call, outcome, seconds)})
 
     def repeated(self, call: Call, result: ToolResult, session: str | None) -> None:
         """Append ``repeated``: the request got the result of an earlier run, `of`. Nothing was executed or charged."""
@@ -152,12 +133,57 @@ class Recorder:
     def _caller(self, call: Call) -> dict[str, str]:
         return {"parent": call.parent} if call.parent else self._origin
 
+    def _decision(self, call: Call, run: Run) -> dict[str, Json]:
+        definition, decision = call.target.definition, call.decision
+        facts: dict[str, Json] = {
+            "call": call.id,
+            "tool": definition.name,
+            "version": definition.version,
+            "arguments": recorded(call.arguments, definition.by_hash),
+            "verdict": decision.verdict,
+            "rule_id": decision.rule,
+            "rationale_code": decision.rationale,
+            "mode": call.mode,
+            "rules": call.rules.governance.revision,
+            **self._caller(call),
+        }
+        more: dict[str, Json] = {"session": run.session.id, "approval": _approval_of(call)}
+        if not call.depth:
+            more |= {"run": run.journal.id, "reason": reason_of(run.invocation)}
+        return facts | {name: value for name, value in more.items() if value}
+
+    def _demand(self, kind: str, data: Mapping[str, Any]) -> int:
+        try:
+            return self._ledger.append(kind, data)
+        except Failure as failure:
+            raise not_recorded(failure) from None
+
     def _append(self, kind: str, data: Mapping[str, Any]) -> int:
         try:
             return self._ledger.append(kind, data)
         except Failure:
             # The call has ended and its result goes to the caller. The ledger accepts no more entries, so the next call is denied.
             return 0
+
+
+def _outcome(call: Call, outcome: Failure | Json, seconds: float) -> dict[str, Json]:
+    effects = call.report.effects
+    data: dict[str, Json] = {"ok": not isinstance(outcome, Failure), "ms": round(seconds * 1000, 3)}
+    if isinstance(outcome, Failure):
+        data |= {"code": outcome.code, "message": redacted_text(outcome.message)}
+    else:
+        data["result_hash"] = hash_of_output(outcome)
+    if effects:
+        data["effects"] = [redacted(e.as_dict()) for e in effects[:MAX_EFFECTS]]
+    if len(effects) > MAX_EFFECTS:
+        data["more_effects"] = len(effects) - MAX_EFFECTS
+    return data
+
+
+def _approval_of(call: Call) -> str | None:
+    if call.approval is not None:
+        return call.approval.id
+    return call.begun_before.approval if call.begun_before is not None else None
 
 
 def not_recorded(failure: Failure) -> Failure:

@@ -6,7 +6,7 @@ If the call may change something, all of this is on the disk before the call is 
 from __future__ import annotations
 
 from albert_tools.engine.call.context import Call, Run
-from albert_tools.engine.call.ledger import not_recorded, reason_of
+from albert_tools.engine.call.ledger import not_recorded
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.pipeline.allowance import demand_allowance
@@ -15,27 +15,24 @@ from albert_tools.engine.runs.lifecycle import begin_run
 from albert_tools.engine.runs.recovery import state_before
 
 
-async def begin(call: Call, run: Run) -> None:
-    """Begin an authorized call.
+async def begin(call: Call, run: Run) -> bool:
+    """Begin an authorized call. Returns whether its decision was recorded; that of a call that only reads is recorded at its end.
 
     Raises:
         Failure: `rate_limited`, `budget_exceeded`; `permission_denied` if another call used the approval first, or if the rules
             have changed since a person was asked; `governance_unavailable`.
     """
     changes = call.target.changes
-    state = await state_before(call, run) if changes and run.journal.id else None
+    is_charged = call.windows or run.session.id or call.approval is not None
+    if not (changes or is_charged or run.repeat or call.target.version):
+        return False
+    state = await state_before(call, run) if changes else None
     with run.service.ledger.transaction():
-        _charge(call, run)
+        if is_charged:
+            _charge(call, run)
         begin_run(call, run)
         _write_journal(call, run, state)
-        n = run.recorder.decided(
-            call,
-            rules=call.rules.governance.revision,
-            session=run.session.id,
-            run=None if call.depth else run.journal.id,
-            approval=_approval_of(call),
-            reason=None if call.depth else reason_of(run.invocation),
-        )
+        n = run.recorder.decided(call, run)
     if changes:
         await run.recorder.durable(n)
         if call.approval is not None and not rules_unchanged(call, run):
@@ -46,6 +43,7 @@ async def begin(call: Call, run: Run) -> None:
                 rule="approval",
                 tool=call.name,
             )
+    return True
 
 
 def _charge(call: Call, run: Run) -> None:
@@ -77,9 +75,3 @@ def _write_journal(call: Call, run: Run, state: str | None) -> None:
         )
     if call.target.changes:
         run.journal.begin_step(call.place, definition, call.given if call.depth else call.arguments, state)
-
-
-def _approval_of(call: Call) -> str | None:
-    if call.approval is not None:
-        return call.approval.id
-    return call.begun_before.approval if call.begun_before is not None else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from albert_tools.engine.authority.approval_digest import demand_as_approved
@@ -87,7 +88,7 @@ async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
     timer = asyncio.timeout(seconds)
     locks = [*_changed_paths(primitive, call, workspace), *_budget_locks(primitive, run)]
     try:
-        async with timer, run.service.resource_locks.hold(locks):
+        async with timer, run.service.resource_locks.hold(locks) if locks else nullcontext():
             return await invoke()
     except TimeoutError:
         # The primitive itself can raise a TimeoutError, for example from a socket.

@@ -205,7 +205,7 @@ class Pipeline:
 
     async def _govern(self, call: Call, run: Run) -> Any:
         """Judge a call, execute it, and record its end. Raises as `call`."""
-        began, known = run.clock(), None
+        began, known, decided = run.clock(), None, False
         try:
             for _ in range(MAX_QUESTIONS + 1):
                 judged = call
@@ -214,7 +214,7 @@ class Pipeline:
                         judged = await stage(judged, run)
                     if not call.depth:
                         run.decision = judged.decision.as_dict()
-                    await begin(judged, run)
+                    decided = await begin(judged, run)
                     break
                 except JudgeAgain:
                     continue
@@ -236,14 +236,15 @@ class Pipeline:
         try:
             output = known.output if known is not None else await execute(judged, run, self.call)
         except asyncio.CancelledError:
-            await record(judged, run, Failure("cancelled", "the call was cancelled"), run.clock() - began, notice)
+            stopped = Failure("cancelled", "the call was cancelled")
+            await record(judged, run, stopped, run.clock() - began, notice, decided)
             raise
         except Failure as failure:
-            answer = await record(judged, run, failure, run.clock() - began, notice)
+            answer = await record(judged, run, failure, run.clock() - began, notice, decided)
             if answer is failure:
                 raise
             raise answer from None
-        await record(judged, run, output, run.clock() - began, notice)
+        await record(judged, run, output, run.clock() - began, notice, decided)
         return output
 
     async def _close(self, run: Run, output: Json, error: Failure | None) -> None:

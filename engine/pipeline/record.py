@@ -1,6 +1,6 @@
 """Record how a call ended, or why it was not executed: in the ledger, in the journal of its run, and for observers.
 
-The journal's step and the ledger's entry are one transaction. The result of a step that may have changed something is on the disk
+The ledger's entry also writes the journal's step. The result of a step that may have changed something is on the disk
 before the program gets it.
 """
 
@@ -16,19 +16,23 @@ from albert_tools.engine.pipeline.suspension import denied_for_now, suspended_by
 
 
 async def record(
-    call: Call, run: Run, outcome: Failure | Json, seconds: float, notice: observers.Notice
+    call: Call, run: Run, outcome: Failure | Json, seconds: float, notice: observers.Notice, decided: bool
 ) -> Failure | Json:
     """Record the output of an executed call, or its failure. Returns the outcome for the caller.
 
+    `decided` states whether the ledger already contains the decision.
+
     Raises:
-        Failure: `unknown_outcome` if the journal can't be written.
+        Failure: `unknown_outcome` if the journal can't be written; `governance_unavailable` if a read can't be recorded.
     """
     answer = outcome
     if isinstance(outcome, Failure) and outcome.code == "sandbox_unavailable" and denied_for_now(outcome, call, run):
         answer = suspended_by(outcome, run.id)
-    with run.service.ledger.transaction():
-        is_end = _end_step(call, run, answer)
+    is_end = _end_step(call, run, answer)
+    if decided:
         run.recorder.ended(call, outcome, seconds)
+    else:
+        run.recorder.completed(call, run, outcome, seconds)
     observers.ended(call, run, notice, outcome, seconds)
     if is_end and call.target.changes:
         await run.journal.sync()
@@ -41,12 +45,11 @@ def refuse(call: Call, run: Run, failure: Failure, seconds: float) -> Failure:
     if not call.depth:
         run.decision = _decision(call, failure)
     answer = suspended_by(failure, run.id) if denied_for_now(failure, call, run) else failure
-    with run.service.ledger.transaction():
-        if call.target is not UNKNOWN:
-            _end_step(call, run, answer)
-        if failure.code != "suspended":
-            # If a call waits for an answer, the question is already its entry in the ledger.
-            run.recorder.denied(call, failure)
+    if call.target is not UNKNOWN:
+        _end_step(call, run, answer)
+    if failure.code != "suspended":
+        # If a call waits for an answer, the question is already its entry in the ledger.
+        run.recorder.denied(call, failure)
     observers.ended(call, run, notice, failure, seconds, blocked=True)
     return answer
 
