@@ -26,7 +26,7 @@ async def begin(call: Call, run: Run) -> bool:
     is_charged = call.windows or run.session.id or call.approval is not None
     if not (changes or is_charged or run.repeat or call.target.version):
         return False
-    state = await state_before(call, run) if changes else None
+    state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
     with run.service.ledger.transaction():
         if is_charged:
             _charge(call, run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,16 +73,16 @@ class ProgramFailures:
             message = "the worker ended without an answer"
         return Failure(code, message, tool=self.program.name, retryable=code == "worker_died")
 
-    def error(self, error: dict[str, Any], last: Failure | None) -> Failure:
+    def error(self, error: dict[str, Any], sent: Iterable[Failure]) -> Failure:
         """The program ended with an exception, which the worker describes in `error`.
 
-        `last` is the last failure of a call. If the program did not catch that failure, it is forwarded.
+        `sent` are the last failures of its calls. If the program did not catch one of them, it is forwarded.
         """
         code, kind, message = _text(error, "code"), _text(error, "type"), _text(error, "message")
         trace = self._source_lines(error.get("lines"))
         line = trace[-1] if trace else None
         details: dict[str, Any] = {"lines": trace, "trail": [{"tool": self.program.name, "line": line}]}
-        passed_on = last if last is not None and (last.code, last.message) == (code, message) else None
+        passed_on = next((f for f in sent if (f.code, f.message) == (code, message)), None)
         if passed_on is None and (code in _LIMITS or not believable(code)):
             if code != "tool_error":
                 details["code"] = code

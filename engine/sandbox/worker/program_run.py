@@ -7,6 +7,7 @@ killed. Memory and processor time are resource limits of the process. Sizes are 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,8 +43,8 @@ class ProgramRun:
     _log_left: int = 0
     #: The reason why this side killed the worker.
     _stopped: Failure | None = None
-    #: The last failure that was sent as the answer to a call.
-    _last_failure: Failure | None = None
+    #: The last failures that were sent as answers to calls, as many as can overlap.
+    _sent_failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=MAX_FIBRES))
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _timer: asyncio.TimerHandle | None = None
 
@@ -99,7 +100,7 @@ class ProgramRun:
                     case ["result", value]:
                         return export(value, self.limits.result_bytes)
                     case ["error", dict() as error]:
-                        raise self._failures.error(error, self._last_failure)
+                        raise self._failures.error(error, self._sent_failures)
                     case ["limit", str() as code, list() as lines]:
                         raise self._limit(code, lines)
                     case _:
@@ -149,7 +150,7 @@ class ProgramRun:
             await rest
 
     def _failure_frame(self, number: int, failure: Failure, called: str) -> bytes:
-        self._last_failure = failure
+        self._sent_failures.append(failure)
         facts = {
             "code": failure.code,
             "message": failure.message,

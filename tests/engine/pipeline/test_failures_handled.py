@@ -149,3 +149,9 @@ def test_a_command_ends_with_all_its_processes(make_bench: Any, way: str, end: s
         error = bench.error("bash", **given)
         assert (error.code, error.category) == ("timeout", "timeout")
     assert processes(seconds) == []
+
+
+def test_the_first_of_several_parallel_failures_keeps_its_code_and_rule(bench: Any) -> None:
+    bench.define("return len(parallel(tools.read_file(path=p) for p in ['/etc/passwd', 'missing']))", "both")
+    error = bench.error("both")
+    assert (error.code, error.rule, error.details["type"]) == ("permission_denied", "outside_workspace", "ToolError")
