@@ -1,7 +1,7 @@
 """The table `approvals`: the questions to a person, and their answers.
 
-`n` is the number of the question's entry. `covers` is the key of the calls that a lasting answer covers. A row doesn't say whether
-its question has expired, because this depends on the clock.
+`n` is the number of the question's entry, and `changed` that of the last entry about it. `covers` is the key of the calls that a
+lasting answer covers. A row doesn't say whether its question has expired, because this depends on the clock.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import decode, encode
 
 _ASK = """
-INSERT INTO approvals(id, n, action, run, step, state, choice, answered_by, used_by, covers, data)
-VALUES (?, ?, ?, ?, ?, 'open', '', '', '', '', ?)
+INSERT INTO approvals(id, n, action, run, step, state, choice, answered_by, used_by, covers, changed, data)
+VALUES (?, ?, ?, ?, ?, 'open', '', '', '', '', ?, ?)
 """
 _ANSWER = """
-UPDATE approvals SET state = ?, choice = ?, answered_by = ?, covers = ? WHERE id = ? AND state = 'open'
+UPDATE approvals SET state = ?, choice = ?, answered_by = ?, covers = ?, changed = ? WHERE id = ? AND state = 'open'
 """
-_USE = "UPDATE approvals SET state = 'used', used_by = ? WHERE id = ? AND state IN ('yes', 'no')"
-_REVOKE = "UPDATE approvals SET state = 'revoked' WHERE id = ? AND state NOT IN ('used', 'revoked')"
+_USE = "UPDATE approvals SET state = 'used', used_by = ?, changed = ? WHERE id = ? AND state IN ('yes', 'no')"
+_REVOKE = "UPDATE approvals SET state = 'revoked', changed = ? WHERE id = ? AND state NOT IN ('used', 'revoked')"
 _READ = "SELECT state, choice, answered_by, used_by, data FROM approvals"
 
 
 def asked(execute: Execute, entry: Entry) -> None:
     """Apply an entry of kind ``asked``."""
     data = entry.data
-    values = (data["approval"], entry.n, data["action"], data["run"], data["step"], encode(data, "a question"))
+    values = (data["approval"], entry.n, data["action"], data["run"], data["step"], entry.n, encode(data, "a question"))
     execute(_ASK, values)
 
 
@@ -38,17 +38,17 @@ def answered(execute: Execute, entry: Entry) -> None:
     data = entry.data
     choice, covers = data["choice"], data.get("covers", "")
     state = "no" if choice == "no" else "standing" if covers else "yes"
-    execute(_ANSWER, (state, choice, data["by"], covers, data["approval"]))
+    execute(_ANSWER, (state, choice, data["by"], covers, entry.n, data["approval"]))
 
 
 def used(execute: Execute, entry: Entry) -> None:
     """Apply an entry of kind ``approval_used``."""
-    execute(_USE, (entry.data["call"], entry.data["approval"]))
+    execute(_USE, (entry.data["call"], entry.n, entry.data["approval"]))
 
 
 def revoked(execute: Execute, entry: Entry) -> None:
     """Apply an entry of kind ``approval_revoked``."""
-    execute(_REVOKE, (entry.data["approval"],))
+    execute(_REVOKE, (entry.n, entry.data["approval"]))
 
 
 class ApprovalTable:

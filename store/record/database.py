@@ -137,21 +137,30 @@ class Database:
             raise self._failed from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a query, in the present transaction of this thread or in one of its own. A missing database has no rows.
+        """All rows of a query. Outside of a transaction, it reads what was committed last. A missing database has no rows.
 
         Raises:
             Failure: See `transaction`.
         """
-        if self._opened is None and not self.exists:
-            return []
-        with self.transaction():
+        with self._threads:
+            if self._opened is None:
+                if not self.exists:
+                    return []
+                with self.transaction():
+                    pass  # This opens and checks the database. Each later transaction checks it again.
+            opened = self._opened
+            assert opened is not None
             try:
-                return self.execute(statement, values).fetchall()
+                if not self._depth:
+                    self._check_file(opened)
+                return opened.connection.execute(statement, values).fetchall()
             except UnicodeEncodeError:
                 return []  # No row contains a text that is not Unicode.
             except sqlite3.Error as error:
-                self._failed = self._failure(error)
-                raise self._failed from error
+                failure = self._failure(error)
+                if self._depth:
+                    self._failed = failure
+                raise failure from error
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None. Raises as `rows`."""
@@ -206,7 +215,7 @@ class Database:
                 opened.connection.execute("ROLLBACK")
 
     def _check_file(self, opened: _Opened) -> None:
-        """Refuse to write to a file that other processes would not open."""
+        """Refuse a file that other processes would not open."""
         try:
             found = os.stat(self.path)
         except OSError as error:

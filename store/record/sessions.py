@@ -6,33 +6,26 @@ parents.
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
+
 from albert_tools.engine.model.record_types import Entry, SessionRow
 from albert_tools.store.record.apply import Execute
-from albert_tools.store.record.database import Database
+from albert_tools.store.record.database import Database, Row
 from albert_tools.store.record.entry import decode, encode
+
+#: The most levels of sessions that are read. Only a damaged table has so many.
+_MAX_LEVELS = 100
 
 _OPEN = "INSERT INTO sessions(id, token_hash, parent, ended, at, data) VALUES (?, ?, ?, 0, ?, ?)"
 _END = "UPDATE sessions SET ended = 1 WHERE id = ?"
-
-
-def _line(condition: str) -> str:
-    """A common table expression: a session and its parents. Only a damaged table has more levels than its limit."""
-    return f"""
-    WITH RECURSIVE line(id, parent, level) AS (
-      SELECT id, parent, 0 FROM sessions WHERE {condition}
-      UNION ALL SELECT s.id, s.parent, level + 1 FROM line JOIN sessions s ON s.id = line.parent WHERE level < 100)
-    """
-
-
-_CHARGE = f"""
-INSERT INTO usage(session, unit, amount) {_line("id = ?")} SELECT id, ?, ? FROM line WHERE true
+_PARENT = "SELECT parent FROM sessions WHERE id = ?"
+_CHARGE = """
+INSERT INTO usage(session, unit, amount) VALUES (?, ?, ?)
 ON CONFLICT(session, unit) DO UPDATE SET amount = usage.amount + excluded.amount
 """
-_COLUMNS = "s.id, s.at, s.data, s.ended, usage.unit, usage.amount"
-_OF_LINE = "FROM line JOIN sessions s ON s.id = line.id LEFT JOIN usage ON usage.session = s.id ORDER BY level"
-_READ_LINE = f"{_line('id = ?')} SELECT {_COLUMNS} {_OF_LINE}"
-_READ_BY_TOKEN = f"{_line('token_hash = ?')} SELECT {_COLUMNS} {_OF_LINE}"
-_READ_ALL = f"SELECT {_COLUMNS} FROM sessions s LEFT JOIN usage ON usage.session = s.id"
+#: The rows of a session: one for each unit that it has used, or one without a unit.
+_READ = "SELECT s.id, s.parent, s.at, s.data, s.ended, u.unit, u.amount FROM sessions s LEFT JOIN usage u ON u.session = s.id"
 
 
 def opened(execute: Execute, entry: Entry) -> None:
@@ -49,9 +42,13 @@ def ended(execute: Execute, entry: Entry) -> None:
 def charged(execute: Execute, entry: Entry) -> None:
     """Apply an entry of kind ``use``: charge its amounts to a session and to its parents."""
     session = entry.data.get("session")
-    if session is not None:
-        for unit, amount in entry.data.get("used", {}).items():
+    for _ in range(_MAX_LEVELS):
+        found = execute(_PARENT, (session,)).fetchone() if session else None
+        if found is None:
+            return
+        for unit, amount in entry.data["used"].items():
             execute(_CHARGE, (session, unit, amount))
+        session = found[0]
 
 
 class SessionTable:
@@ -60,23 +57,29 @@ class SessionTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def by_token(self, token_hash: str) -> list[SessionRow]:
-        """See the protocol."""
-        return self._read(_READ_BY_TOKEN, token_hash)
-
     def line(self, session: str) -> list[SessionRow]:
         """See the protocol."""
-        return self._read(_READ_LINE, session)
+        return self._line("s.id", session)
+
+    def by_token(self, token_hash: str) -> list[SessionRow]:
+        """See the protocol."""
+        return self._line("s.token_hash", token_hash)
 
     def all(self) -> list[SessionRow]:
         """See the protocol."""
-        return self._read(_READ_ALL)
+        rows = self._database.rows(f"{_READ} ORDER BY s.id")
+        return [_session(list(of_one)) for _, of_one in groupby(rows, itemgetter(0))]
 
-    def _read(self, query: str, *values: str) -> list[SessionRow]:
-        found: dict[str, SessionRow] = {}
-        for session, at, data, ended, unit, amount in self._database.rows(query, values):
-            if session not in found:
-                found[session] = SessionRow(at, decode(data), bool(ended), {})
-            if unit is not None:
-                found[session].used[unit] = amount
-        return list(found.values())
+    def _line(self, column: str, value: str) -> list[SessionRow]:
+        found: list[SessionRow] = []
+        rows = self._database.rows(f"{_READ} WHERE {column} = ?", (value,))
+        while rows and len(found) < _MAX_LEVELS:
+            found.append(_session(rows))
+            parent = rows[0][1]
+            rows = self._database.rows(f"{_READ} WHERE s.id = ?", (parent,)) if parent else []
+        return found
+
+
+def _session(rows: list[Row]) -> SessionRow:
+    _, _, at, data, ended, *_ = rows[0]
+    return SessionRow(at, decode(data), bool(ended), {row[5]: row[6] for row in rows if row[5] is not None})
