@@ -32,7 +32,7 @@ from albert_tools.store.artifacts import Artifacts
 from albert_tools.store.contents.content_store import Contents
 from albert_tools.store.places import Homes
 from albert_tools.store.record.record import Record
-from albert_tools.store.runs import Runs
+from albert_tools.store.record.runs import Runs
 from albert_tools.store.tools.tool_store import TinyToolStore
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class ToolService(engine.ToolService):
             patience=patience,
             ledger=ledger,
             projections=Projections(ledger),
-            runs=Runs(homes.state / "runs"),
+            runs=Runs(ledger),
             contents=contents,
             artifacts=Artifacts(homes.state / "artifacts", contents),
             examine=examiner.examine,

@@ -130,8 +130,6 @@ class World:
         for name, text in files.items():
             (self.work / name).write_text(text)
         self.service = SyncToolService.open(home=self.home, workspace=self.work, telemetry=watch)
-        self._entries: list[Entry] = []
-        self._cursor = Cursor()
 
     def publish(self) -> None:
         """Publish the artifact that `get_artifact` and `read_result` read."""
@@ -140,9 +138,7 @@ class World:
     def entries(self) -> list[Entry]:
         """Return the ledger's entries about calls so far."""
         with Record(self.home / "state" / "record") as log:
-            found, self._cursor = log.changes(self._cursor, kinds={"call", "denied", "result"})
-        self._entries += found
-        return self._entries
+            return list(log.entries({"call", "denied", "result"}))
 
     def last(self, tool: str) -> dict[str, Any]:
         """Return the decision on the tool's last call, and its result."""

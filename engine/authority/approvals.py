@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from albert_tools.engine.authority.authorization import CHOICES, Choice
@@ -26,14 +26,12 @@ from albert_tools.engine.model.definition import Json, digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Ledger
-from albert_tools.engine.model.record_types import Entry
+from albert_tools.engine.model.record_types import ApprovalRow
 
 State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
 
 #: Seconds until a question, or an unused answer, expires.
 OPEN_SECONDS = 7 * 24 * 3600.0
-#: The most used and revoked approvals in memory. The ledger contains all of them.
-MAX_PAST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,91 +129,11 @@ class Approval:
         }
 
 
-class ApprovalsFold:
-    """The state of all questions, computed from the entries ``asked``, ``answered``, ``approval_used`` and ``approval_revoked``."""
-
-    name = "approvals"
-    version = 2
-    kinds = frozenset({"asked", "answered", "approval_used", "approval_revoked"})
-
-    def __init__(self) -> None:
-        self.by_id: dict[str, Approval] = {}
-        #: By action: the open question or the unused answer.
-        self.by_action: dict[str, str] = {}
-        self.standing: dict[str, str] = {}
-        self._past: list[str] = []
-
-    def apply(self, entry: Entry) -> None:
-        """Apply an entry."""
-        data = entry.data
-        if entry.kind == "asked":
-            approval = _approval(data)
-            self.by_id[approval.id] = approval
-            self.by_action[approval.action] = approval.id
-            return
-        known = self.by_id.get(data["approval"])
-        if known is None:
-            return
-        if entry.kind == "answered":
-            if known.state == "open":
-                self._answered(known, data["choice"], data["by"])
-        elif entry.kind == "approval_used":
-            if known.state in ("yes", "no"):
-                self._close(replace(known, used_by=str(data.get("call") or "")), "used")
-        elif known.state not in ("used", "revoked"):
-            self._close(known, "revoked")
-
-    def _answered(self, known: Approval, choice: Choice, by: str) -> None:
-        lasting = choice in ("session", "always") and known.keys is not None and choice in known.keys
-        state: State = "no" if choice == "no" else "standing" if lasting else "yes"
-        self.by_id[known.id] = replace(known, state=state, choice=choice, by=by)
-        if lasting and known.keys is not None:
-            self.standing[known.keys[choice]] = known.id
-
-    def _close(self, known: Approval, state: State) -> None:
-        self.by_id[known.id] = replace(known, state=state)
-        if self.by_action.get(known.action) == known.id:
-            del self.by_action[known.action]
-        for key in [k for k, v in self.standing.items() if v == known.id]:
-            del self.standing[key]
-            # Another lasting answer may cover the same calls. From now on, it applies.
-            for other in self.by_id.values():
-                if (
-                    other.state == "standing"
-                    and other.choice is not None
-                    and (other.keys or {}).get(other.choice) == key
-                ):
-                    self.standing[key] = other.id
-        self._past.append(known.id)
-        while len(self._past) > MAX_PAST:
-            self.by_id.pop(self._past.pop(0), None)
-
-    def dump(self) -> Json:
-        """The state as JSON."""
-        return {
-            "approvals": [
-                {**a.as_dict(), "action": a.action, "trail": list(a.trail), "keys": a.keys} for a in self.by_id.values()
-            ],
-            "past": self._past,
-        }
-
-    def load(self, state: Json) -> None:
-        """Replace the state by one from `dump`."""
-        self.by_id, self.by_action, self.standing, self._past = {}, {}, {}, list(state["past"])
-        for data in state["approvals"]:
-            known = _approval(data)
-            self.by_id[known.id] = known
-            if known.state in ("open", "yes", "no", "standing"):
-                self.by_action[known.action] = known.id
-            if known.state == "standing" and known.keys is not None and known.choice is not None:
-                self.standing[known.keys[known.choice]] = known.id
-
-
-def _approval(data: Mapping[str, Any]) -> Approval:
-    """An approval from an entry or a dumped state; what an entry lacks has its default."""
+def _approval(data: Mapping[str, Any], **state: Any) -> Approval:
+    """The approval with the facts of its entry, and its state."""
     known = {f.name: data[f.name] for f in fields(Approval) if f.name in data}
     renamed = {"id": data["approval"], "rule": data["rule_id"]}
-    return Approval(**known | renamed | {name: tuple(data[name]) for name in ("callers", "trail")})
+    return Approval(**known | renamed | {name: tuple(data[name]) for name in ("callers", "trail")} | state)
 
 
 class Approvals:
@@ -224,8 +142,6 @@ class Approvals:
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._fold = ApprovalsFold()
-        self._following = ledger.follow(self._fold)
 
     def ask(self, facts: Mapping[str, Json], scope: Scope | None, seconds: float = OPEN_SECONDS) -> Approval:
         """Record a question, or return the open question about the same action.
@@ -246,39 +162,29 @@ class Approvals:
             if known is not None and known.state == "open":
                 return known
             instead_of = ""
-            for instead_of in self._replaced_by(facts):
+            for instead_of in self._ledger.approvals.of_step(str(facts["run"]), str(facts["step"])):
                 self._ledger.append("approval_revoked", {"approval": instead_of})
             now = self._clock()
             choices: tuple[Choice, ...] = ("session", "always") if scope is not None and scope.trail else ("session",)
             keys: dict[str, Json] = {} if scope is None else {choice: scope.key(choice) for choice in choices}
             data = {**facts, "approval": os.urandom(6).hex(), "asked": now, "expires": now + seconds, "keys": keys}
             data["instead_of"] = instead_of
-            mark = self._ledger.append("asked", data)
-        self._ledger.durable(mark)
-        self._following.look()
-        return self._fold.by_id[str(data["approval"])]
-
-    def _replaced_by(self, facts: Mapping[str, Json]) -> list[str]:
-        """The earlier questions about the same step of the same run."""
-        if not facts["run"]:
-            return []
-        place = facts["run"], facts["step"]
-        return [a.id for a in self._fold.by_id.values() if (a.run, a.step) == place and a.state in ("open", "yes")]
+            n = self._ledger.append("asked", data)
+        self._ledger.durable(n)
+        return _approval(data)
 
     def about(self, action: str) -> Approval | None:
         """The approval of an action, if it is open or has an unused answer; None if a new question is needed."""
-        self._following.look()
-        found = self._fold.by_action.get(action)
-        known = None if found is None else self._shown(self._fold.by_id[found])
-        return known if known is not None and known.state in ("open", "yes", "no") else None
+        known = self._read(self._ledger.approvals.about(action))
+        return known if known is not None and known.state != "expired" else None
 
     def standing(self, scope: Scope) -> Approval | None:
         """The lasting answer that covers a call; None if there is no such answer."""
-        self._following.look()
-        for choice in ("always", "session") if scope.trail else ("session",):
-            found = self._fold.standing.get(scope.key(choice))
+        choices: tuple[Choice, ...] = ("always", "session") if scope.trail else ("session",)
+        for choice in choices:
+            found = self._read(self._ledger.approvals.standing(scope.key(choice)))
             if found is not None:
-                return self._fold.by_id[found]
+                return found
         return None
 
     def answer(self, approval: str, choice: Choice, by: str) -> Approval:
@@ -305,8 +211,10 @@ class Approvals:
                 )
             if known.state != "open":
                 raise Failure("exists", f"the question {known.id} has been answered: {known.choice or known.state}")
-            mark = self._ledger.append("answered", {"approval": known.id, "choice": choice, "by": by[:256]})
-        self._ledger.durable(mark)
+            covers = (known.keys or {}).get(choice, "")
+            data = {"approval": known.id, "choice": choice, "by": by[:256], "covers": covers}
+            n = self._ledger.append("answered", data)
+        self._ledger.durable(n)
         return self.get(known.id)
 
     def use(self, approval: Approval, call: str) -> None:
@@ -335,8 +243,8 @@ class Approvals:
             known = self.get(approval)
             if known.state in ("used", "revoked"):
                 raise Failure("exists", f"the approval {known.id} is already {known.state}")
-            mark = self._ledger.append("approval_revoked", {"approval": known.id})
-        self._ledger.durable(mark)
+            n = self._ledger.append("approval_revoked", {"approval": known.id})
+        self._ledger.durable(n)
         return self.get(known.id)
 
     def get(self, approval: str) -> Approval:
@@ -345,19 +253,25 @@ class Approvals:
         Raises:
             Failure: `not_found`; `invalid_arguments` if several ids have this beginning.
         """
-        self._following.look()
-        found = only_one(approval, self._fold.by_id, "approval", "albert approvals")
-        return self._shown(self._fold.by_id[found])
+        found = self._read(self._ledger.approvals.get(approval))
+        if found is None:
+            whole = only_one(approval, self._ledger.approvals.ids(approval), "approval", "albert approvals")
+            found = self.get(whole)
+        return found
 
     def all(self, states: Sequence[State] = ("open", "yes", "standing")) -> list[Approval]:
         """The approvals in one of `states`, oldest first."""
-        self._following.look()
-        return [a for a in map(self._shown, self._fold.by_id.values()) if a.state in states]
+        stored = {*states, "open", "yes", "no"} if "expired" in states else states
+        found = map(self._read, self._ledger.approvals.all(stored))
+        return [approval for approval in found if approval is not None and approval.state in states]
 
-    def _shown(self, known: Approval) -> Approval:
-        if known.state in ("open", "yes", "no") and self._clock() >= known.expires:
-            return replace(known, state="expired")
-        return known
+    def _read(self, row: ApprovalRow | None) -> Approval | None:
+        if row is None:
+            return None
+        state, choice, by, used_by, data = row
+        if state in ("open", "yes", "no") and self._clock() >= data["expires"]:
+            state = "expired"
+        return _approval(data, state=state, choice=choice or None, by=by, used_by=used_by)
 
 
 def _gone(approval: Approval) -> Failure:

@@ -1,6 +1,6 @@
-"""The sessions, approvals, rate limits and dedupe keys of one ledger. Each is loaded at its first use.
+"""The sessions, approvals, rate limits and dedupe keys of one ledger. Each module is imported at its first use.
 
-Most processes make one call that needs none of them, so these processes don't import the four modules.
+Most processes make one call that needs none of them.
 """
 
 from __future__ import annotations

@@ -1,70 +1,28 @@
 """Rate limits: calls per hour, in sliding windows.
 
 A window has the name of its rule (``tool:write_file``, ``category:network``). Each session has its own count, which includes the
-calls of its nested sessions. All calls without a session have one common count. The counts are computed from the ledger, so they
-survive a restart and are equal in every process.
+calls of its nested sessions. All calls without a session have one common count. The ledger counts the calls, so the counts survive
+a restart and are equal in every process.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
-from albert_tools.engine.model.record_types import Entry
-
-#: Seconds for which a call is counted.
-WINDOW_SECONDS = 3600.0
-
-
-class RateLimitFold:
-    """The times of the calls within the last hour, by window and session. Computed from entries of kind ``use``."""
-
-    name = "windows"
-    version = 1
-    kinds = frozenset({"use"})
-
-    def __init__(self) -> None:
-        self.times: dict[str, deque[float]] = {}
-
-    def apply(self, entry: Entry) -> None:
-        """Apply an entry."""
-        windows = entry.data.get("windows")
-        if not windows:
-            return
-        # The time of an entry never decreases. If the clock was set back, that time would be wrong for a while, so it isn't used.
-        at = entry.data["clock"]
-        for window in windows:
-            for session in entry.data.get("sessions") or [None]:
-                times = self.times.setdefault(_key(window, session), deque())
-                times.append(at)
-                while times and times[0] <= at - WINDOW_SECONDS:
-                    times.popleft()
-
-    def dump(self) -> Json:
-        """The state as JSON."""
-        return {key: list(times) for key, times in self.times.items() if times}
-
-    def load(self, state: Json) -> None:
-        """Replace the state by one from `dump`."""
-        self.times = {key: deque(times) for key, times in state.items()}
-
-
-def _key(window: str, session: str | None) -> str:
-    return f"{session or ''} {window}"
+from albert_tools.engine.model.record_types import WINDOW_SECONDS
 
 
 class RateLimits:
     """Checks and counts the calls of a home within the last hour."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
+        self._ledger = ledger
         self._clock = clock
-        self._fold = RateLimitFold()
-        self._following = ledger.follow(self._fold)
 
     def demand(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str], tool: str) -> None:
         """Refuse a call that would exceed one of `limits`.
@@ -76,35 +34,35 @@ class RateLimits:
 
         Raises:
             Failure: `rate_limited`. `retry_after_ms` is the time until all windows have room again; None for a limit of 0.
+                `io_error`, `damaged`.
         """
-        self._following.look()
-        now = self._clock()
-        longest: tuple[float, str, int] | None = None
+        longest, exceeded = 0.0, None
         for window, most in limits:
-            for session in sessions or (None,):
-                wait = self._wait(_key(window, session), most, now)
-                if wait is not None and (longest is None or wait > longest[0]):
-                    longest = wait, window, most
-        if longest is not None:
-            raise _exceeded(tool, *longest)
+            for session in sessions or ("",):
+                wait = self._wait(session, window, most)
+                if wait > longest:
+                    longest, exceeded = wait, (window, most)
+        if exceeded is not None:
+            raise _exceeded(tool, longest, *exceeded)
 
     def use(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str]) -> dict[str, Json]:
         """The data of a ledger entry that counts a call. Append the entry inside `Ledger.transaction`, after `demand`."""
         return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}
 
-    def _wait(self, key: str, most: int, now: float) -> float | None:
-        """Seconds until a window has room; None if it has room now."""
+    def _wait(self, session: str, window: str, most: int) -> float:
+        """Seconds until a window has room; 0 if it has room now."""
         if not most:
             return math.inf
-        times = self._fold.times.get(key)
-        if not times:
-            return None
-        if max(times) > now:
-            # The clock was set back. Without a correction, calls with a future time would be counted too long. Count them from
-            # now on.
-            times = self._fold.times[key] = deque(min(t, now) for t in times)
-        within = sorted(t for t in times if t > now - WINDOW_SECONDS)
-        return None if len(within) < most else max(0.0, within[len(within) - most] + WINDOW_SECONDS - now)
+        found = self._ledger.uses.times(session, window, most)
+        if found is None:
+            return 0.0
+        last, oldest = found
+        # The time is read after the uses, so no use by another process is later.
+        now = self._clock()
+        if last > now:
+            # The clock was set back. A use with a future time would count too long, so it counts from now on.
+            self._ledger.append("clock_set_back", {"clock": now})
+        return 0.0 if oldest is None else max(0.0, min(oldest, now) + WINDOW_SECONDS - now)
 
 
 def _exceeded(tool: str, wait: float, window: str, most: int) -> Failure:

@@ -21,8 +21,8 @@ from typing import Any
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import only_one
-from albert_tools.engine.model.protocols import Following, Ledger
-from albert_tools.engine.model.record_types import Entry
+from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.record_types import SessionRow
 
 #: The beginning of each token. Redaction uses it to find tokens in a text.
 TOKEN_PREFIX = "alb_"
@@ -96,76 +96,6 @@ class Session:
         return opened | {"used": dict(self.used), "created": self.created, "ended": self.ended}
 
 
-@dataclass(slots=True)
-class _Known:
-    """A session and its state, computed from the ledger."""
-
-    session: Session
-    hash: str
-    ended: bool = False
-    used: dict[str, float] = field(default_factory=dict)
-
-
-class SessionsFold:
-    """All sessions of a home, computed from entries of kind ``session``, ``session_ended`` and ``use``."""
-
-    name = "sessions"
-    version = 1
-    kinds = frozenset({"session", "session_ended", "use"})
-
-    def __init__(self) -> None:
-        self.by_id: dict[str, _Known] = {}
-        self.by_hash: dict[str, str] = {}
-
-    def apply(self, entry: Entry) -> None:
-        """Apply an entry."""
-        data = entry.data
-        if entry.kind == "session":
-            known = _Known(_session(data, entry.at), data["hash"])
-            self.by_id[known.session.id] = known
-            self.by_hash[known.hash] = known.session.id
-        elif entry.kind == "session_ended":
-            if data["session"] in self.by_id:
-                self.by_id[data["session"]].ended = True
-        else:
-            self._use(data.get("session"), data.get("used", {}))
-
-    def _use(self, session: str | None, used: Mapping[str, float]) -> None:
-        for known in self.chain(session):
-            for unit, amount in used.items():
-                if unit in UNITS:
-                    known.used[unit] = known.used.get(unit, 0) + amount
-
-    def chain(self, session: str | None) -> list[_Known]:
-        """A session and all its parents, starting with the session itself."""
-        found: list[_Known] = []
-        while session is not None and session in self.by_id and len(found) <= MAX_SESSION_DEPTH:
-            found.append(self.by_id[session])
-            session = found[-1].session.parent
-        return found
-
-    def dump(self) -> Json:
-        """The state as JSON."""
-        return [
-            {
-                **_opened(known.session),
-                "hash": known.hash,
-                "at": known.session.created,
-                "ended": known.ended,
-                "used": known.used,
-            }
-            for known in self.by_id.values()
-        ]
-
-    def load(self, state: Json) -> None:
-        """Replace the state by one from `dump`."""
-        self.by_id, self.by_hash = {}, {}
-        for data in state:
-            known = _Known(_session(data, data["at"]), data["hash"], data["ended"], dict(data["used"]))
-            self.by_id[known.session.id] = known
-            self.by_hash[known.hash] = known.session.id
-
-
 def _opened(session: Session) -> dict[str, Json]:
     """The session as it was opened."""
     lease = session.lease
@@ -182,15 +112,24 @@ def _opened(session: Session) -> dict[str, Json]:
     }
 
 
-def _session(data: Mapping[str, Any], created: str) -> Session:
-    expires = data["expires"]
+def _session(row: SessionRow) -> Session:
+    data, expires = row.data, row.data["expires"]
     lease = Lease(
         None if data["tools"] is None else frozenset(data["tools"]),
         float("inf") if expires is None else expires,
         Budget(**data["budget"]),
     )
     return Session(
-        data["session"], data["client"], data["workspace"], data["cwd"], lease, data["parent"], data["grant"], created
+        data["session"],
+        data["client"],
+        data["workspace"],
+        data["cwd"],
+        lease,
+        data["parent"],
+        data["grant"],
+        row.at,
+        row.ended,
+        row.used,
     )
 
 
@@ -200,8 +139,6 @@ class Sessions:
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._fold = SessionsFold()
-        self._following: Following = ledger.follow(self._fold)
 
     def open(
         self,
@@ -236,14 +173,12 @@ class Sessions:
         if within is not None:
             above = self.find(within, workspace)
             parent = above.id
-            if len(self._fold.chain(parent)) >= MAX_SESSION_DEPTH:
+            if len(self._line(parent)) >= MAX_SESSION_DEPTH:
                 raise _denied("session.depth", f"sessions can be nested at most {MAX_SESSION_DEPTH} deep")
             lease = _within(lease, above, seconds is None)
         token = TOKEN_PREFIX + os.urandom(_TOKEN_BYTES).hex()
         session = Session(os.urandom(8).hex(), client, workspace, cwd, lease, parent)
-        self._ledger.durable(self._ledger.append("session", _opened(session) | {"hash": _hash(token)}))
-        self._following.look()
-        return self._shown(self._fold.by_id[session.id]), token
+        return self._append(session, _hash(token)), token
 
     def grant(self, session: Session, run: str, expires: float) -> Session:
         """Create a session without a token for a waiting run, until `expires`. It gets the tools and the remaining budget of
@@ -252,15 +187,16 @@ class Sessions:
         Raises:
             Failure: `io_error`.
         """
-        self._following.look()
         budget = Budget(**{unit: left for unit in UNITS if (left := self.left(session, unit)) != float("inf")})
         lease = Lease(session.lease.tools, expires, budget)
         parent = session.id if not session.grant else session.parent
         made = Session(os.urandom(8).hex(), _of_run(run), session.workspace, session.cwd, lease, parent, True)
         # No token can have this hash.
-        self._ledger.durable(self._ledger.append("session", _opened(made) | {"hash": f"run:{made.id}"}))
-        self._following.look()
-        return self._shown(self._fold.by_id[made.id])
+        return self._append(made, f"run:{made.id}")
+
+    def _append(self, session: Session, token_hash: str) -> Session:
+        self._ledger.durable(self._ledger.append("session", _opened(session) | {"hash": token_hash}))
+        return self._line(session.id)[0]
 
     def find(self, token: str, workspace: str | None) -> Session:
         """The active session of a token, for use in `workspace`.
@@ -268,35 +204,37 @@ class Sessions:
         Raises:
             Failure: `permission_denied`: the session is unknown, has ended, or belongs to another workspace. The rule says which.
         """
-        self._following.look()
-        found = self._fold.by_hash.get(_hash(token)) if isinstance(token, str) else None
-        if found is None:
-            raise _denied("session.unknown", "there is no such session", "open one with `albert session new`")
-        return self._active(found, workspace)
+        rows = self._ledger.sessions.by_token(_hash(token)) if isinstance(token, str) else []
+        return self._active([_session(row) for row in rows], workspace)
 
     def find_for_run(self, session: str, workspace: str | None, run: str) -> Session:
         """The active session of a run, by the id of the session. A session from `grant` works only for its own run. Raises as
         `find`."""
-        self._following.look()
-        known = self._fold.by_id.get(session) if isinstance(session, str) else None
-        if known is None or (known.session.grant and known.session.client != _of_run(run)):
+        line = self._line(session) if isinstance(session, str) else []
+        if not line or (line[0].grant and line[0].client != _of_run(run)):
             raise _denied("session.unknown", "the session of this run no longer exists")
-        return self._active(session, workspace)
+        return self._active(line, workspace)
 
-    def _active(self, session: str, workspace: str | None) -> Session:
+    def _line(self, session: str) -> list[Session]:
+        """A session and its parents, starting with the session itself; an empty list if it is unknown."""
+        return [_session(row) for row in self._ledger.sessions.line(session)]
+
+    def _active(self, line: list[Session], workspace: str | None) -> Session:
+        """The first session of `line`, if it and all its parents are active. Raises as `find`."""
+        if not line:
+            raise _denied("session.unknown", "there is no such session", "open one with `albert session new`")
         now = self._clock()
         granted = False
-        for known in self._fold.chain(session):
-            which = "the session" if known.session.id == session else "a session that it is within"
-            if known.ended:
+        for session in line:
+            which = "the session" if session is line[0] else "a session that it is within"
+            if session.ended:
                 raise _denied("session.ended", f"{which} has been revoked", "open a new one")
-            if now >= known.session.lease.expires and not granted:
+            if now >= session.lease.expires and not granted:
                 raise _denied("session.expired", f"{which} has expired", "open a new one")
-            granted = granted or known.session.grant
-        known = self._fold.by_id[session]
-        if workspace is not None and known.session.workspace != workspace:
+            granted = granted or session.grant
+        if workspace is not None and line[0].workspace != workspace:
             raise _denied("session.workspace", "the session is for another workspace")
-        return self._shown(known)
+        return line[0]
 
     def demand(self, session: Session, tool: str) -> None:
         """Require that the session is active and that its lease includes the tool.
@@ -304,15 +242,15 @@ class Sessions:
         Raises:
             Failure: `permission_denied`.
         """
-        self._following.look()
-        self._active(session.id, None)
-        for known in self._fold.chain(session.id):
-            lease = known.session.lease
-            if lease.tools is not None and tool not in lease.tools:
+        line = self._line(session.id)
+        self._active(line, None)
+        for above in line:
+            tools = above.lease.tools
+            if tools is not None and tool not in tools:
                 raise _denied(
                     "lease.tools",
                     f"{tool} is not among the tools of the session's lease",
-                    "use one of " + ", ".join(sorted(lease.tools)[:20]) if lease.tools else None,
+                    "use one of " + ", ".join(sorted(tools)[:20]) if tools else None,
                     tool,
                 )
 
@@ -322,38 +260,35 @@ class Sessions:
         Raises:
             Failure: `budget_exceeded`.
         """
-        self._following.look()
-        for known in self._fold.chain(session.id):
-            for unit, most in known.session.lease.budget.as_dict().items():
-                if known.used.get(unit, 0) >= most:
+        for above in self._line(session.id):
+            for unit, most in above.lease.budget.as_dict().items():
+                if above.used.get(unit, 0) >= most:
                     raise Failure(
                         "budget_exceeded",
                         f"the session's budget of {most:,g} {unit.replace('_', ' ')} is used up",
                         hint="ask for a session with a larger budget",
                         rule=f"lease.budget.{unit}",
                         tool=tool,
-                        details={"unit": unit, "budget": most, "used": known.used.get(unit, 0)},
+                        details={"unit": unit, "budget": most, "used": above.used.get(unit, 0)},
                     )
 
     def left(self, session: Session, unit: str) -> float:
         """The remaining amount of a unit: the minimum of the session and its parents."""
-        self._following.look()
         lefts = [
-            most - known.used.get(unit, 0)
-            for known in self._fold.chain(session.id)
-            if (most := getattr(known.session.lease.budget, unit)) is not None
+            most - above.used.get(unit, 0)
+            for above in self._line(session.id)
+            if (most := getattr(above.lease.budget, unit)) is not None
         ]
         return max(0.0, min(lefts, default=float("inf")))
 
     def bounded(self, session: Session, unit: str) -> list[str]:
         """The ids of the session and its parents, if they have a budget for the unit."""
-        chain = self._fold.chain(session.id)
-        return [k.session.id for k in chain if getattr(k.session.lease.budget, unit) is not None]
+        return [s.id for s in self._line(session.id) if getattr(s.lease.budget, unit) is not None]
 
     def lineage(self, session: Session) -> list[str]:
         """The ids of a session and its parents, starting with the session itself. Sessions from `grant` are left out; their
         parents count."""
-        return [known.session.id for known in self._fold.chain(session.id) if not known.session.grant]
+        return [s.id for s in self._line(session.id) if not s.grant]
 
     def seconds(self, session: Session) -> float:
         """Seconds until the session expires or has used up its `wall_seconds`."""
@@ -365,24 +300,23 @@ class Sessions:
         Raises:
             Failure: `not_found`; `invalid_arguments` if several ids have this beginning.
         """
-        self._following.look()
-        found = only_one(session, self._fold.by_id, "session", "albert session list")
+        found = only_one(
+            session, [row.data["session"] for row in self._ledger.sessions.all()], "session", "albert session list"
+        )
         self._ledger.durable(self._ledger.append("session_ended", {"session": found}))
-        self._following.look()
-        return self._shown(self._fold.by_id[found])
+        return self._line(found)[0]
 
     def all(self) -> list[Session]:
         """All sessions, newest first. `ended` is True if the session can't be used any more."""
-        self._following.look()
-        found = []
-        for known in self._fold.by_id.values():
-            gone = any(k.ended or self._clock() >= k.session.lease.expires for k in self._fold.chain(known.session.id))
-            found.append(replace(self._shown(known), ended=gone))
-        return sorted(found, key=lambda s: s.created, reverse=True)
+        by_id = {session.id: session for session in map(_session, self._ledger.sessions.all())}
+        now = self._clock()
 
-    @staticmethod
-    def _shown(known: _Known) -> Session:
-        return replace(known.session, ended=known.ended, used=dict(known.used))
+        def ended(session: Session) -> bool:
+            above = by_id.get(session.parent or "")
+            return session.ended or now >= session.lease.expires or (above is not None and ended(above))
+
+        found = [replace(session, ended=ended(session)) for session in by_id.values()]
+        return sorted(found, key=lambda s: s.created, reverse=True)
 
 
 def _within(lease: Lease, above: Session, as_long: bool) -> Lease:

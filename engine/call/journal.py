@@ -24,7 +24,7 @@ from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.protocols import ContentStore, Journal
 from albert_tools.engine.model.result import Effect
 
-#: A value that is too large for a line is moved to the content store. The entry then contains its hash under another name.
+#: A value that is too large for an entry is moved to the content store. The entry then contains its hash under another name.
 REFS = {"value": "ref", "arguments": "arguments_ref"}
 #: The most characters of a failure's message, and the most bytes of its details, that are written.
 MAX_MESSAGE, MAX_DETAILS = 64 * 1024, 4 * 1024 * 1024
@@ -63,7 +63,7 @@ class Entered(NamedTuple):
 
 
 class RunJournal:
-    """The steps of one run: the steps in its file, and new steps."""
+    """The steps of one run: the recorded steps, and new steps."""
 
     def __init__(self, journal: Journal, contents: ContentStore | None = None, *, fresh: bool = False) -> None:
         """`fresh` states that the journal is new, so nothing is read.
@@ -146,14 +146,6 @@ class RunJournal:
                 },
             )
         return known
-
-    def steps(self) -> list[tuple[str, Step]]:
-        """All steps with their names, in the order in which they were first written."""
-        return list(self._known.items())
-
-    def forget(self, step: str) -> None:
-        """Remove a step, as if the call had never been made."""
-        del self._known[step]
 
     def within(self, step: str) -> list[Step]:
         """All steps inside the composite that `step` calls."""
@@ -283,7 +275,7 @@ class RunJournal:
             raise journal_failed(failure) from None
 
     def close(self) -> None:
-        """Close the file; another process can then resume the run."""
+        """Close the journal; another process can then resume the run."""
         self._journal.close()
 
     async def sync(self) -> None:

@@ -1,9 +1,9 @@
 """Read a run's journal as untrusted input.
 
-The lines form a hash chain, so a changed line is detected. But the chain has no key: a process that can write the file can also
-write a new chain. So every entry is checked against the schema of valid entries. The requests in the journal are authorized like
-any other request. The session must be active, a grant must belong to this run, and arguments must be valid. The rules apply to each
-step that is not in the journal.
+The entries form a hash chain, so a changed entry is detected. But the chain has no key: a process that can write the record can
+also write a new chain. So every entry is checked against the schema of valid entries. The requests in the journal are authorized
+like any other request. The session must be active, a grant must belong to this run, and arguments must be valid. The rules apply to
+each step that is not in the journal.
 """
 
 from __future__ import annotations

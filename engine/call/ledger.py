@@ -17,7 +17,6 @@ from albert_tools.engine.model.result import hash_of_output
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import Json, ToolDefinition
     from albert_tools.engine.model.protocols import Ledger
-    from albert_tools.engine.model.record_types import Mark
     from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
     from albert_tools.engine.policy.decision import Decision
 
@@ -65,7 +64,7 @@ class Recorder:
         decision: Decision,
         mode: str,
         **more: Json,
-    ) -> Mark | None:
+    ) -> int | None:
         """Append ``call`` before the call is executed. `more` contains rules, session, run and approval. Empty values are left out.
 
         Raises:
@@ -90,16 +89,16 @@ class Recorder:
         except Failure as failure:
             raise not_recorded(failure) from None
 
-    async def durable(self, mark: Mark | None) -> None:
+    async def durable(self, n: int | None) -> None:
         """Wait until an entry is on the disk.
 
         Raises:
             Failure: `governance_unavailable`.
         """
-        if self._ledger is None or mark is None:
+        if self._ledger is None or n is None:
             return
         try:
-            await self._ledger.adurable(mark)
+            await self._ledger.adurable(n)
         except Failure as failure:
             raise not_recorded(failure) from None
 

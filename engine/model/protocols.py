@@ -10,7 +10,16 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
-from albert_tools.engine.model.record_types import Entry, LoadedRun, Matches, RunSummary
+from albert_tools.engine.model.record_types import (
+    ApprovalRow,
+    DedupeKey,
+    Entry,
+    LoadedRun,
+    Matches,
+    RunSummary,
+    SessionRow,
+    Swept,
+)
 
 Kept = TypeVar("Kept")
 
@@ -81,6 +90,58 @@ class ToolStore(Protocol):
         """
 
 
+class SessionTable(Protocol):
+    """The sessions of a ledger. Every method raises Failure `io_error` or `damaged`, as the other tables do."""
+
+    def line(self, session: str) -> builtins.list[SessionRow]:
+        """A session and its parents, beginning with the session itself; an empty list if the id is unknown."""
+
+    def by_token(self, token_hash: str) -> builtins.list[SessionRow]:
+        """`line` of the session whose token has this hash."""
+
+    def all(self) -> builtins.list[SessionRow]:
+        """All sessions."""
+
+
+class ApprovalTable(Protocol):
+    """The questions to a person and the answers. The rows don't say whether a question has expired."""
+
+    def get(self, approval: str) -> ApprovalRow | None:
+        """The question with this id, or None."""
+
+    def ids(self, beginning: str) -> builtins.list[str]:
+        """The ids that begin with this text."""
+
+    def about(self, action: str) -> ApprovalRow | None:
+        """The newest question about an action that is open or has an unused answer, or None."""
+
+    def standing(self, covers: str) -> ApprovalRow | None:
+        """The lasting answer with this key, or None."""
+
+    def of_step(self, run: str, step: str) -> builtins.list[str]:
+        """The ids of the questions about a step of a run that are open or have an unused yes. An empty `run` has none."""
+
+    def all(self, states: Collection[str]) -> builtins.list[ApprovalRow]:
+        """The questions in one of these states, oldest first."""
+
+
+class UseTable(Protocol):
+    """The calls that rate limits count, in buckets."""
+
+    def times(self, session: str, bucket: str, count: int) -> tuple[float, float | None] | None:
+        """When a bucket of a session was used for the last time, and for the `count`-th last time (seconds since 1970).
+
+        The second time is None if the bucket has fewer recent uses. The result is None if it has no recent use at all.
+        """
+
+
+class RepeatTable(Protocol):
+    """The dedupe keys of calls."""
+
+    def get(self, key: str) -> DedupeKey | None:
+        """The state of a key, or None."""
+
+
 class Ledger(Protocol):
     """The append-only ledger. Every method may be called by any thread. Any number of processes write to the ledger."""
 
@@ -91,6 +152,22 @@ class Ledger(Protocol):
         Raises:
             Failure: `io_error`.
         """
+
+    @property
+    def sessions(self) -> SessionTable:
+        """The table of sessions."""
+
+    @property
+    def approvals(self) -> ApprovalTable:
+        """The table of approvals."""
+
+    @property
+    def uses(self) -> UseTable:
+        """The table of counted calls."""
+
+    @property
+    def repeats(self) -> RepeatTable:
+        """The table of dedupe keys."""
 
     def append(self, kind: str, data: Mapping[str, Any]) -> int:
         """Append an entry and change the tables that depend on it. Returns the entry's number.
@@ -116,8 +193,8 @@ class Ledger(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """A block to read, decide and append as one step. Only one thread of one process of this home can be inside.
 
-        If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and never waits
-        for the disk. A block inside another is a part of it.
+        If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and never
+        waits for the disk. A block inside another is a part of it.
 
         Raises:
             Failure: `io_error`, `damaged`. `io_error` is retryable if others stay inside for too long.
@@ -145,41 +222,43 @@ class Journal(Protocol):
 
     id: str
     header: dict[str, Json]
-    torn: bool
-    """Whether a crash left an incomplete entry at the end, which was cut off."""
 
     def entries(self) -> list[dict[str, Json]]:
-        """The verified entries in order. Raises Failure `damaged`, `io_error`."""
+        """The verified entries in order. Flushes. Raises Failure `damaged`, `io_error`."""
 
     def append(self, entry: Mapping[str, Json]) -> None:
         """Append to the buffer. A crash may lose entries, but never changes their order.
 
+        The next ledger entry of the run writes the buffer too.
+
         Raises:
-            Failure: `not_json`, `too_large`: nothing is appended. `io_error`: no further entry can be appended.
+            Failure: `not_json`, `too_large`: nothing is appended. `io_error`.
         """
 
     def flush(self) -> None:
-        """Make all entries survive the end of this process. Raises Failure `io_error`; then no further entry can be appended."""
+        """Make all entries survive the end of this process. Raises Failure `io_error`; the buffer then remains."""
 
     async def sync(self) -> None:
-        """Make all entries survive a crash of the machine. Raises Failure `io_error`; then no further entry can be appended."""
+        """Make all entries survive a crash of the machine. Raises Failure `io_error`."""
 
     def close(self) -> None:
         """Flush, and let other processes open the journal. Raises Failure `io_error`; the journal is closed even then."""
 
 
 class RunStore(Protocol):
-    """The journals of a home's runs. A run's id has sixteen hex digits. Any thread of any process may call every method."""
+    """The runs of a home and their journals. A run's id has sixteen hex digits. Any thread of any process may call every method."""
 
     def create(self, run_id: str, header: Mapping[str, Json]) -> Journal:
-        """Create a journal. Entries survive a crash of the machine only after `sync`.
+        """Create a journal, and append the ledger entry of the run's beginning.
+
+        Entries survive a crash of the machine only after `sync`.
 
         Raises:
             Failure: `invalid_arguments`, `not_json`, `too_large`, `exists`, `io_error`.
         """
 
     def open(self, run_id: str) -> Journal:
-        """Open a journal to continue it.
+        """Open a journal to continue it, after it is compared with the ledger.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`. It is retryable if another process has the journal
@@ -196,16 +275,13 @@ class RunStore(Protocol):
         """Request that the process that executes the run stops it. This can't be undone. Raises Failure `not_found`, `io_error`."""
 
     def cancelled(self, run_id: str) -> bool:
-        """Whether cancellation was requested. This is fast for a run that this process has open."""
+        """Whether cancellation was requested."""
 
-    def sweep(self, older_than_seconds: float, keep: Callable[[str], bool]) -> int:
-        """Delete old journals and return how many were deleted.
-
-        A journal is deleted if no process has it open, `keep` returns False for its id, and its last entry is older than this many
-        seconds. `keep` must return True for runs that have not ended.
+    def sweep(self, older_than_seconds: float) -> Swept:
+        """Delete the runs that have ended and to which nothing was added for this many seconds.
 
         Raises:
-            Failure: `io_error`.
+            Failure: `io_error`; `invalid_arguments` for a negative age.
         """
 
 

@@ -5,7 +5,6 @@ They are named tuples because they must be fast to create: each append and each 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
@@ -18,25 +17,54 @@ class Entry(NamedTuple):
     data: dict[str, Any]
 
 
-class RunSummary(NamedTuple):
-    """A run in a list. `created` is ISO 8601. `last` is the run's last entry, not verified. `problem` says why the run can't be
-    read.
+#: Seconds for which a call counts for rate limits.
+WINDOW_SECONDS = 3600.0
 
-    `held` says whether a living process executes the run. `cancelled` says whether cancellation was requested.
+
+class SessionRow(NamedTuple):
+    """A session: when it was opened (ISO 8601), the data of that entry, whether it was ended, and the used amounts by unit."""
+
+    at: str
+    data: dict[str, Any]
+    ended: bool
+    used: dict[str, float]
+
+
+class ApprovalRow(NamedTuple):
+    """A question to a person, as its entry says, and its answer. Texts that don't apply yet are empty."""
+
+    state: str
+    choice: str
+    by: str
+    used_by: str
+    data: dict[str, Any]
+
+
+class DedupeKey(NamedTuple):
+    """The state of a dedupe key: the digest of its call, the run with the result, and the owner that makes the call.
+
+    `state` is ``begun`` or ``kept``. `at` is when the call began, in seconds since 1970.
     """
 
+    digest: str
+    run: str
+    owner: str
+    state: str
+    at: float
+
+
+class RunSummary(NamedTuple):
+    """A run in a list. Its `state` is that of its last entry ``run``; if its process has died, it is still ``begun``."""
+
     id: str
-    created: str = ""
-    header: Mapping[str, Any] = {}
-    last: dict[str, Any] | None = None
-    held: bool = False
-    cancelled: bool = False
-    size_bytes: int = 0
-    problem: str | None = None
+    state: str
 
 
 class LoadedRun(NamedTuple):
-    """A run's verified journal. `torn` says whether a crash left an incomplete entry at its end. This entry is ignored."""
+    """A run's verified journal. `created` is ISO 8601.
+
+    `held` says whether a living process executes the run. `cancelled` says whether cancellation was requested.
+    """
 
     id: str
     created: str
@@ -44,7 +72,13 @@ class LoadedRun(NamedTuple):
     entries: list[dict[str, Any]]
     held: bool
     cancelled: bool
-    torn: bool
+
+
+class Swept(NamedTuple):
+    """How many old runs were deleted, and the ids of those that were not because they have not ended."""
+
+    deleted: int
+    unfinished: list[str]
 
 
 class Line(NamedTuple):

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from albert_tools.engine.authority.idempotency import DedupeKey, DedupeKeys, key_of
+from albert_tools.engine.authority.idempotency import DedupeKeys, key_of
 from albert_tools.engine.call.context import Repeated, Request
 from albert_tools.engine.call.journal import may_have_changed
 from albert_tools.engine.call.journal_reader import check_form, last_state, result_of
 from albert_tools.engine.call.lookup import Target
 from albert_tools.engine.model.definition import digest
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.record_types import LoadedRun
+from albert_tools.engine.model.record_types import DedupeKey, LoadedRun
 
 #: Seconds between two checks whether the first request has ended.
 _POLL_SECONDS = 0.05
@@ -77,7 +77,7 @@ async def begin_once(
                 continue
             raise Repeated(result)
         ledger = request.context.ledger
-        if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, first.segment)):
+        if run is None and (ledger is None or not await asyncio.to_thread(ledger.alive, first.owner)):
             # The call may have ended since the first check.
             now = keys.find(key_id)
             if now is not None and now.run == first.run and now.state == "begun" and _run(request, first) is None:

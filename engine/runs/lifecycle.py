@@ -63,7 +63,6 @@ def _create(request: Request, target: Target, arguments: Json) -> None:
         header["arguments_ref"] = context.contents.put(canonical(header.pop("arguments")))
         journal = context.runs.create(request.run.id, header)
     request.run.journal = RunJournal(journal, context.contents, fresh=True)
-    request.recorder.run(request.run.id, "begun", target.definition.name, version=target.definition.version)
 
 
 def interpreter(target: Target) -> dict[str, Json]:
@@ -84,6 +83,8 @@ async def end_run(request: Request, target: Target | None, output: Json, error: 
             _create(request, target, request.arguments)
     if run.journal is None:
         return
+    tool = target.definition.name if target is not None else str(request.invocation.tool)
+    approval = error.details.get("approval") if error is not None and suspended else None
     state = "done" if error is None else _STATES.get(error.code, "failed")
     facts: dict[str, Json] = {"error": bounded_failure(error)} if error is not None else {"value": output}
     try:
@@ -92,14 +93,14 @@ async def end_run(request: Request, target: Target | None, output: Json, error: 
                 run.journal.set_state(state, **facts, grant=_grant(request, error))
             else:
                 run.journal.set_state(state, **facts, **_totals(request))
-            if suspended or request.repeat is not None:
+        # This entry also writes the state to the journal. From then on another process can resume the run.
+        request.recorder.run(run.id, state, tool, approval=approval, code=error.code if error is not None else None)
+        if suspended or request.repeat is not None:
+            with suppress(Failure):
                 await run.journal.sync()
     finally:
         with suppress(Failure):
             run.journal.close()
-    tool = target.definition.name if target is not None else str(request.invocation.tool)
-    approval = error.details.get("approval") if error is not None and suspended else None
-    request.recorder.run(run.id, state, tool, approval=approval, code=error.code if error is not None else None)
 
 
 def _grant(request: Request, error: Failure) -> str | None:

@@ -20,7 +20,6 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import RunStore
 from albert_tools.engine.model.record_types import LoadedRun
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
-from albert_tools.engine.runs.ledger_check import check_against_ledger
 from albert_tools.engine.runs.lifecycle import JOURNAL_VERSION, cancellation, interpreter
 
 #: The state of a run that a process has open, and the state of a run whose process died before the run ended.
@@ -154,10 +153,6 @@ class RunManager:
         journal = self._store.open(found.id)
         try:
             run_journal = RunJournal(journal, context.contents)
-            if context.ledger is not None:
-                await check_against_ledger(
-                    run_journal, context.ledger, found.created, found.header["kind"] == "primitive"
-                )
             waits = [e for e in journal.entries() if e.get("t") == "state" and e["state"] == "suspended"]
             session = waits[-1].get("grant") if waits else None
             going = Run(
@@ -282,10 +277,10 @@ class RunManager:
                 Run(found.id, run_journal, stop=Failure("cancelled", f"the run was cancelled by {by}"))
             )
             run_journal.set_state("cancelled", by=by, error=error.as_dict())
+            if context.ledger is not None:
+                context.ledger.append("run", {"run": found.id, "state": "cancelled", "tool": seen.tool, "by": by})
         finally:
             journal.close()
-        if context.ledger is not None:
-            context.ledger.append("run", {"run": found.id, "state": "cancelled", "tool": seen.tool, "by": by})
         if seen.approval and context.approvals is not None:
             try:
                 context.approvals.revoke(seen.approval)
@@ -323,7 +318,6 @@ class _ReadOnlyJournal:
     def __init__(self, run: LoadedRun) -> None:
         self.id = run.id
         self.header = run.header
-        self.torn = run.torn
         self._entries = run.entries
 
     def entries(self) -> builtins.list[dict[str, Json]]:

@@ -11,7 +11,7 @@ import sqlite3
 import stat
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +63,7 @@ class Database:
         #: How many `transaction` blocks the thread with the lock is inside of.
         self._depth = 0
         self._failed: Failure | None = None
+        self._at_end: list[Callable[[bool], None]] = []
         self._opened: _Opened | None = None
         #: The end of the chain; None if it must be read again. It is valid while `data_version` is `_version`.
         self._tail: Tail | None = None
@@ -102,15 +103,25 @@ class Database:
                 return
             opened = self._begin()
             self._depth = 1
+            committed = False
             try:
                 yield
                 self._commit(opened)
+                committed = True
             except BaseException:
                 self._roll_back(opened)
                 raise
             finally:
                 self._depth = 0
                 opened.gate.leave()
+                if self._at_end:
+                    ended, self._at_end = self._at_end, []
+                    for call in ended:
+                        call(committed)
+
+    def at_end(self, call: Callable[[bool], None]) -> None:
+        """Call this when the present transaction has ended, with whether it was committed."""
+        self._at_end.append(call)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Execute one statement inside a transaction.
@@ -126,18 +137,30 @@ class Database:
             raise self._failed from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a query, in the present transaction of this thread or in one of its own.
+        """All rows of a query. Outside of a transaction, it reads what was committed last. A missing database has no rows.
 
         Raises:
             Failure: See `transaction`.
         """
-        with self.transaction():
-            cursor = self.execute(statement, values)
+        with self._threads:
+            if self._opened is None:
+                if not self.exists:
+                    return []
+                with self.transaction():
+                    pass  # This opens and checks the database. Each later transaction checks it again.
+            opened = self._opened
+            assert opened is not None
             try:
-                return cursor.fetchall()
+                if not self._depth:
+                    self._check_file(opened)
+                return opened.connection.execute(statement, values).fetchall()
+            except UnicodeEncodeError:
+                return []  # No row contains a text that is not Unicode.
             except sqlite3.Error as error:
-                self._failed = self._failure(error)
-                raise self._failed from error
+                failure = self._failure(error)
+                if self._depth:
+                    self._failed = failure
+                raise failure from error
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None. Raises as `rows`."""
@@ -192,7 +215,7 @@ class Database:
                 opened.connection.execute("ROLLBACK")
 
     def _check_file(self, opened: _Opened) -> None:
-        """Refuse to write to a file that other processes would not open."""
+        """Refuse a file that other processes would not open."""
         try:
             found = os.stat(self.path)
         except OSError as error:
@@ -358,7 +381,7 @@ class Database:
                 hint="open the service after the fork, or start a new program",
             )
         self._threads = threading.RLock()
-        self._depth = 0
+        self._depth, self._at_end = 0, []
 
 
 #: What a forked child must neither use nor close: closing would take the files from its parent.

@@ -2,6 +2,9 @@
 
 A process that holds something for a while, a run or a dedupe key, has an *owner*: a file that it keeps locked. The kernel releases
 the lock when the process ends, however it ends. So others can tell whether the owner that a row names is still alive.
+
+A file gets its name only after it is locked. So a file that has its name and is not locked belongs to a dead process, and anybody
+may delete it at any time.
 """
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import threading
+import weakref
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +22,8 @@ from albert_tools.store.os_errors import io_failure
 from albert_tools.store.private_folder import make_private
 
 _OWNER = re.compile(r"[0-9a-f]{16}\Z")
+#: The suffix of a file that its process has not locked yet.
+_NEW = ".new"
 
 
 class Owners:
@@ -26,7 +33,8 @@ class Owners:
         self._folder = folder
         self._own = ""
         self._handle = -1
-        self._pid = 0
+        self._lock = threading.Lock()
+        _all.add(self)
 
     def own(self) -> str:
         """The id of this process's owner: 16 hex digits. A forked child gets an id of its own.
@@ -34,19 +42,22 @@ class Owners:
         Raises:
             Failure: `io_error`.
         """
-        if self._own and self._pid == os.getpid():
+        if self._own:
             return self._own
-        name = os.urandom(8).hex()
-        path = self._folder / name
-        make_private(self._folder, "the record's processes")
-        self._sweep()
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise io_failure("create the owner's file", path, error) from error
-        self._own, self._handle, self._pid = name, handle, os.getpid()
-        return name
+        with self._lock:
+            if not self._own:
+                make_private(self._folder, "the record's processes")
+                try:
+                    self._sweep()
+                    while not self._own:
+                        self._create()
+                except OSError as error:
+                    raise io_failure("create a file in", self._folder, error) from error
+            return self._own
+
+    def is_own(self, owner: str) -> bool:
+        """Whether this process is the owner."""
+        return owner == self._own != ""
 
     def alive(self, owner: str) -> bool:
         """Whether the process of an owner still runs and has not closed its record.
@@ -54,10 +65,10 @@ class Owners:
         Raises:
             Failure: `invalid_arguments` if `owner` is not an id; `io_error`.
         """
-        if owner == self._own and self._pid == os.getpid():
-            return True
         if not _OWNER.match(owner):
             raise Failure("invalid_arguments", f"{owner[:80]!r} is not the id of an owner")
+        if self.is_own(owner):
+            return True
         path = self._folder / owner
         try:
             return _locked(path)
@@ -68,29 +79,69 @@ class Owners:
 
     def close(self) -> None:
         """State that this process has ended its work."""
-        if self._handle >= 0 and self._pid == os.getpid():
+        with self._lock:
+            if self._handle < 0:
+                return
             with suppress(OSError):
                 os.unlink(self._folder / self._own)
-            # A child that was forked meanwhile shares the lock until it is released.
+            # Explicitly, because a child that was forked meanwhile shares the lock until it is released.
             fcntl.flock(self._handle, fcntl.LOCK_UN)
             os.close(self._handle)
-        self._own, self._handle = "", -1
+            self._own, self._handle = "", -1
+
+    def _create(self) -> None:
+        """Create the file, unless another process sweeps it away before it is locked."""
+        name = os.urandom(8).hex()
+        path = self._folder / name
+        new = path.with_suffix(_NEW)
+        handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rename(new, path)
+        except (BlockingIOError, FileNotFoundError):
+            os.close(handle)
+            with suppress(FileNotFoundError):
+                new.unlink()
+        except OSError:
+            os.close(handle)
+            raise
+        else:
+            self._handle, self._own = handle, name
 
     def _sweep(self) -> None:
         """Delete the files of processes that were killed."""
         for name in os.listdir(self._folder):
             path = self._folder / name
-            with suppress(OSError):
-                if _OWNER.match(name) and not _locked(path):
+            with suppress(FileNotFoundError):
+                if _OWNER.match(name.removesuffix(_NEW)) and not _locked(path):
                     path.unlink()
+
+    def _forked(self) -> None:
+        """In a forked child: the owner is the parent, and its lock must not outlive it."""
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._own, self._handle = "", -1
+        self._lock = threading.Lock()
 
 
 def _locked(path: Path) -> bool:
     handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
+        # A shared lock, so that several processes can examine the file of a dead process at the same time.
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
     except BlockingIOError:
         return True
     finally:
         os.close(handle)
+
+
+_all: weakref.WeakSet[Owners] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for owners in list(_all):
+        owners._forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)

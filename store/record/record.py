@@ -16,18 +16,27 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import Entry
+from albert_tools.store.record.approvals import ApprovalTable
 from albert_tools.store.record.clock import Clock, text_of
 from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import CHECKPOINT, MAX_BYTES, MAX_CHECKPOINT_BYTES, chained, decode, encode
 from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
+from albert_tools.store.record.journal import StepJournal
 from albert_tools.store.record.owner import Owners
-from albert_tools.store.record.tables import APPLY
+from albert_tools.store.record.repeats import RepeatTable
+from albert_tools.store.record.run_tables import run_of
+from albert_tools.store.record.sessions import SessionTable
+from albert_tools.store.record.tables import APPLY, apply
+from albert_tools.store.record.uses import UseTable
 
 _KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
 _INSERT = "INSERT INTO entries(n, at, kind, run, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
 #: How many entries are read in one transaction.
 _BATCH = 1000
+_ENTRIES_AFTER = f"SELECT n, data FROM entries WHERE n > ? ORDER BY n LIMIT {_BATCH}"
+#: A step can have megabytes.
+_STEPS_AFTER = "SELECT run, seq, data FROM steps WHERE (run, seq) > (?, ?) ORDER BY run, seq LIMIT 20"
 
 
 class Record:
@@ -39,13 +48,23 @@ class Record:
     def __init__(self, folder: Path, nanoseconds: Callable[[], int] = time.time_ns) -> None:
         self.database = Database(folder)
         self.folder = self.database.folder
+        self.sessions = SessionTable(self.database)
+        self.approvals = ApprovalTable(self.database)
+        self.uses = UseTable(self.database)
+        self.repeats = RepeatTable(self.database)
         self._clock = Clock(nanoseconds)
         self._owners = Owners(self.folder / "processes")
+        #: The journals that are open here, by run. `append` writes their new steps together with an entry of their run.
+        self.journals: dict[str, StepJournal] = {}
 
     @property
     def owner(self) -> str:
         """See `Ledger.owner`."""
         return self._owners.own()
+
+    def is_own(self, owner: str) -> bool:
+        """Whether this process is the owner. Asking creates nothing."""
+        return self._owners.is_own(owner)
 
     def alive(self, owner: str) -> bool:
         """See `Ledger.alive`."""
@@ -59,16 +78,22 @@ class Record:
         """See `Ledger.append`."""
         if not _KIND.match(kind):
             raise Failure("invalid_arguments", f"{kind!r} is not a kind of entry")
+        run = run_of(data)
+        journal = self.journals.get(run)
         most = MAX_CHECKPOINT_BYTES if kind == CHECKPOINT else MAX_BYTES
-        content = encode(data, f"an entry of kind {kind!r}", most)
         database = self.database
         with database.transaction():
+            rows = journal.new_rows() if journal is not None else []
+            if rows:
+                data = {**data, "steps": rows[-1].name}
+            content = encode(data, f"an entry of kind {kind!r}", most)
             before = database.tail
             n, at = before.n + 1, self._clock.now()
             digest = chained(before.hash, entry_text(n, at, kind, content))
-            database.execute(_INSERT, (n, at, kind, run_of(data), content, digest))
-            apply = APPLY.get(kind)
-            if apply is not None:
+            database.execute(_INSERT, (n, at, kind, run, content, digest))
+            if journal is not None and rows:
+                journal.insert(rows, n)
+            if kind in APPLY or "steps" in data:
                 # The data as a reader gets it, so that applying it again gives the same rows.
                 apply(database.execute, Entry(at, n, kind, decode(content)))
             database.tail = Tail(n, digest)
@@ -86,8 +111,6 @@ class Record:
         self, kinds: Collection[str] | None = None, since: datetime | None = None, run: str | None = None
     ) -> Iterator[Entry]:
         """See `Ledger.entries`."""
-        if not self.database.exists:
-            return
         conditions, values = ["n > ?"], []
         if kinds is not None:
             conditions.append(f"kind IN ({', '.join('?' * len(kinds))})")
@@ -107,8 +130,21 @@ class Record:
             if len(found) < _BATCH:
                 return
 
+    def texts(self) -> Iterator[str]:
+        """The data of all entries, and all steps. Raises Failure `damaged`, `io_error`."""
+        if not self.database.exists:
+            return
+        n, step = 0, ("", -1)
+        while found := self.database.rows(_ENTRIES_AFTER, (n,)):
+            yield from (data for _, data in found)
+            n = found[-1][0]
+        while found := self.database.rows(_STEPS_AFTER, step):
+            yield from (data for _, _, data in found)
+            step = found[-1][:2]
+
     def close(self) -> None:
         """Close the database. A later call opens it again. Raises Failure `io_error`."""
+        self.journals.clear()
         self._owners.close()
         self.database.close()
 
@@ -119,9 +155,3 @@ class Record:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def run_of(data: Mapping[str, Any]) -> str:
-    """The run to which an entry belongs: its ``run``, or that of its ``call`` (``RUN`` or ``RUN:STEP``); "" if there is none."""
-    run = data.get("run") or str(data.get("call") or "").partition(":")[0]
-    return run if isinstance(run, str) else ""

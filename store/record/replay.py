@@ -18,9 +18,9 @@ from urllib.parse import quote
 from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.record.entry import CHECKPOINT, chained, decode, text_of
 from albert_tools.store.record.gate import START, Tail
-from albert_tools.store.record.record import run_of
+from albert_tools.store.record.run_tables import run_of
 from albert_tools.store.record.schema import TABLES, VERSION
-from albert_tools.store.record.tables import APPLY
+from albert_tools.store.record.tables import apply
 
 _COLUMNS = "SELECT n, at, kind, run, data, hash FROM record.entries"
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM {}.sqlite_master"
@@ -60,9 +60,7 @@ class Replay:
                 content = decode(data)
                 if run != run_of(content):
                     raise Wrong(f"entry {n}: the column run was changed")
-                apply = APPLY.get(kind)
-                if apply is not None:
-                    apply(execute, Entry(at, n, kind, content))
+                apply(execute, Entry(at, n, kind, content))
                 before, expected = digest, n + 1
         except Wrong:
             raise

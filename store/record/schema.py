@@ -2,6 +2,7 @@
 
 `entries` is the chain; it is the truth. The other tables hold the state that decisions need. Each of them is a function of the
 entries: a row changes only in the transaction that appends the entry that says so. So `verify` can build them again and compare.
+The one exception is `steps`: its values are not redacted, so the entries contain only the hash of a run's last row.
 
 The statements are written so that Postgres can take them: an `INTEGER` becomes a `BIGINT`, a `BLOB` a `BYTEA`.
 """
@@ -27,20 +28,22 @@ CREATE TABLE uses(
   PRIMARY KEY(session, bucket, seq));
 
 CREATE TABLE approvals(
-  id TEXT PRIMARY KEY, action TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, state TEXT NOT NULL, choice TEXT NOT NULL,
-  answered_by TEXT NOT NULL, used_by TEXT NOT NULL, covers TEXT NOT NULL, changed INTEGER NOT NULL, data TEXT NOT NULL);
+  id TEXT PRIMARY KEY, n INTEGER NOT NULL, action TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, state TEXT NOT NULL,
+  choice TEXT NOT NULL, answered_by TEXT NOT NULL, used_by TEXT NOT NULL, covers TEXT NOT NULL, changed INTEGER NOT NULL,
+  data TEXT NOT NULL);
 CREATE INDEX approvals_by_action ON approvals(action);
 CREATE INDEX approvals_by_cover ON approvals(covers) WHERE covers <> '';
 CREATE INDEX approvals_by_run ON approvals(run, step) WHERE run <> '';
+CREATE INDEX approvals_by_state ON approvals(state);
 
 CREATE TABLE repeats(
-  key TEXT PRIMARY KEY, digest TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL, state TEXT NOT NULL,
-  at DOUBLE PRECISION NOT NULL);
-CREATE INDEX repeats_by_age ON repeats(at);
+  key TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, digest TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL,
+  state TEXT NOT NULL, at DOUBLE PRECISION NOT NULL);
 
 CREATE TABLE runs(
-  id TEXT PRIMARY KEY, created TEXT NOT NULL, owner TEXT NOT NULL, cancelled INTEGER NOT NULL, header TEXT NOT NULL);
-CREATE INDEX runs_by_age ON runs(created);
+  id TEXT PRIMARY KEY, began INTEGER NOT NULL, created TEXT NOT NULL, changed TEXT NOT NULL, owner TEXT NOT NULL,
+  state TEXT NOT NULL, cancelled INTEGER NOT NULL, seq INTEGER NOT NULL, hash TEXT NOT NULL);
+CREATE INDEX runs_by_age ON runs(began);
 CREATE TABLE steps(
   run TEXT NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(run, seq));
 """

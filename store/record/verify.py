@@ -18,6 +18,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.store.private_folder import check_private
 from albert_tools.store.record.database import FILE, GATE
 from albert_tools.store.record.gate import START, Tail, read_last
+from albert_tools.store.record.journal import Step, first_wrong
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.replay import Replay, Wrong, replaying
 from albert_tools.store.record.schema import STATE_TABLES
@@ -68,6 +69,7 @@ def verify(folder: Path, anchor: Mapping[str, Any] | None = None) -> Verificatio
                 replay.walk()
                 problems += _wrong_ends(replay, last, known)
                 problems += _wrong_rows(replay)
+                problems += _wrong_steps(replay.connection)
                 problems += _file_faults(replay.connection)
         except Wrong as wrong:
             problems.append(str(wrong))
@@ -180,6 +182,21 @@ def _wrong_rows_of(connection: sqlite3.Connection, table: str) -> Iterator[str]:
     for where, _, proper in different("record", "main"):
         if proper is None:
             yield f"{where}: no entry gives this row"
+
+
+def _wrong_steps(connection: sqlite3.Connection) -> Iterator[str]:
+    """The steps that are not those whose hashes the entries contain."""
+    execute = connection.execute
+    try:
+        for run, *last in execute("SELECT id, seq, hash FROM main.runs"):
+            rows = execute("SELECT seq, data, hash FROM record.steps WHERE run=? ORDER BY seq", (run,))
+            wrong = first_wrong((Step(*row) for row in rows), last)
+            if wrong is not None:
+                yield f"table steps, run {run!r}: {wrong[1]}"
+        for (run,) in execute("SELECT DISTINCT run FROM record.steps WHERE run NOT IN (SELECT id FROM main.runs)"):
+            yield f"table steps, run {run!r}: no entry gives these rows"
+    except sqlite3.Error as error:
+        raise Wrong(f"the file is damaged: {error}") from error
 
 
 def _file_faults(connection: sqlite3.Connection) -> Iterator[str]:

@@ -14,7 +14,7 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.places import Homes
 from albert_tools.store.record.record import Record
-from albert_tools.store.runs import Runs
+from albert_tools.store.record.runs import Runs
 from albert_tools.store.tools.tool_store import TinyToolStore
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.hints import DIGITS
@@ -112,7 +112,7 @@ def _approvals(prefix: str, options: argparse.Namespace, states: tuple[State, ..
 def runs(prefix: str, options: argparse.Namespace) -> list[str]:
     """The newest runs."""
     try:
-        return [r.id for r in Runs(_homes(options).state / "runs").list(MAX_RUNS) if r.id.startswith(prefix)]
+        return [r.id for r in Runs(_log(options)).list(MAX_RUNS) if r.id.startswith(prefix)]
     except Failure:
         return []
 
@@ -120,11 +120,11 @@ def runs(prefix: str, options: argparse.Namespace) -> list[str]:
 def unfinished_runs(prefix: str, options: argparse.Namespace) -> list[str]:
     """The newest runs that can be resumed or cancelled."""
     try:
-        found = Runs(_homes(options).state / "runs").list(MAX_RUNS)
+        found = Runs(_log(options)).list(MAX_RUNS)
     except Failure:
         return []
     over = ("done", "failed", "cancelled")
-    return [r.id for r in found if r.id.startswith(prefix) and (r.last or {}).get("state") not in over]
+    return [r.id for r in found if r.id.startswith(prefix) and r.state not in over]
 
 
 def arguments(prefix: str, options: argparse.Namespace) -> list[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from albert_tools.engine.authority.approvals import Approval
     from albert_tools.engine.call.context import Log
+    from albert_tools.engine.model.record_types import Swept
     from albert_tools.engine.model.result import ToolResult
     from albert_tools.engine.runs.runs import RunView
     from albert_tools.service import ToolService
@@ -233,12 +234,11 @@ def _both(error: Failure, console: Console) -> None:
 
 async def _sweep(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.authority.idempotency import KEPT_SECONDS
-    from albert_tools.engine.call.journal_reader import OVER
-    from albert_tools.engine.runs.runs import view
     from albert_tools.store.contents.content_store import Contents
     from albert_tools.store.contents.references import named
     from albert_tools.store.places import Homes
-    from albert_tools.store.runs import Runs
+    from albert_tools.store.record.record import Record
+    from albert_tools.store.record.runs import Runs
     from albert_tools.surfaces.cli.run import environ_of
     from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -248,40 +248,29 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
             f"a call with a dedupe key gets the result of its run for {lasting(KEPT_SECONDS)}; give 1d or more",
         )
     state = Homes.resolve(environ_of(options)).state
-    store = Runs(state / "runs")
-    unfinished: list[str] = []
 
-    def keep(run: str) -> bool:
-        try:
-            if view(store.load(run)).state in OVER:
-                return False
-        except Failure as failure:
-            if failure.code == "not_found":
-                return False
-        unfinished.append(run)
-        return True
-
-    def work() -> tuple[int, Any]:
-        swept = store.sweep(options.older_than, keep)
-        # References are read after the runs are deleted. Therefore values to which only these runs referred are deleted too.
-        return swept, Contents(state / "contents").collect(named(state / "log", state / "runs", state / "artifacts"))
+    def work() -> tuple[Swept, Any]:
+        with Record(state / "record") as record:
+            swept = Runs(record).sweep(options.older_than)
+            # References are read after the runs are deleted. Therefore values to which only these runs referred are deleted too.
+            return swept, Contents(state / "contents").collect(named(record.texts(), state / "artifacts"))
 
     swept, collected = await asyncio.to_thread(work)
     if console.json:
         document = {
             "ok": True,
-            "runs": swept,
-            "kept": unfinished,
+            "runs": swept.deleted,
+            "kept": swept.unfinished,
             "contents": collected.taken,
             "bytes": collected.taken_bytes,
         }
         console.document(document)
         return 0
     console.say(
-        f"deleted the journals of {swept:,} run{'' if swept == 1 else 's'}, and {collected.taken:,} "
+        f"deleted the journals of {swept.deleted:,} run{'' if swept.deleted == 1 else 's'}, and {collected.taken:,} "
         f"value{'' if collected.taken == 1 else 's'} ({collected.taken_bytes:,} bytes) that no record refers to",
         2,
     )
-    if unfinished:
-        console.note(f"kept {len(unfinished):,} old but unfinished: {', '.join(unfinished[:5])}")
+    if swept.unfinished:
+        console.note(f"kept {len(swept.unfinished):,} old but unfinished: {', '.join(swept.unfinished[:5])}")
     return 0

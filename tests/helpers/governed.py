@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,7 +53,7 @@ class Governed:
     def entries(self, kind: str) -> list[Any]:
         """Return the ledger's entries of one kind, in order."""
         with Record(self.home / "state" / "record") as log:
-            return [entry.data for entry in log.changes(kinds={kind})[0]]
+            return [entry.data for entry in log.entries({kind})]
 
     def effects(self, tool: str) -> list[dict[str, Any]]:
         """Return the recorded effects of a tool's calls, in order."""
@@ -60,8 +61,9 @@ class Governed:
         return [effect for effect in found if effect["tool"] == tool]
 
     def recorded(self) -> str:
-        """Return the whole ledger as text."""
-        return "".join(p.read_text("utf-8") for p in sorted((self.home / "state" / "record").rglob("*")) if p.is_file())
+        """Return the data of all entries as text."""
+        with Record(self.home / "state" / "record") as log:
+            return "\n".join(json.dumps(entry.data, ensure_ascii=False) for entry in log.entries())
 
 
 @contextmanager

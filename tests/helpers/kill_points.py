@@ -6,10 +6,8 @@ decides what happens at a point: nothing, a wait, a failure, or the end of the p
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,7 @@ from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import Fold, Following
-from albert_tools.engine.model.record_types import Cursor, Entry, LoadedRun, Mark
+from albert_tools.engine.model.record_types import LoadedRun
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance, read_governance
 
@@ -165,52 +162,33 @@ class PointedLedger:
 
     def __init__(self, ledger: Any, points: Points) -> None:
         self.real, self._points = ledger, points
-        #: The position up to which entries are on the disk, and the decisions by call.
+        #: The number of the last entry that is on the disk, and the decisions by call, with their entries' numbers.
         self.durable_to = 0
         self.decisions: dict[str, tuple[int, Mapping[str, Any]]] = {}
 
-    def append(self, kind: str, data: Mapping[str, Any]) -> Mark:
+    def append(self, kind: str, data: Mapping[str, Any]) -> int:
         self._points.before(f"the entry {kind}")
-        mark: Mark = self.real.append(kind, data)
+        n: int = self.real.append(kind, data)
         if kind == "call":
-            self.decisions[data["call"]] = mark.position, data
+            self.decisions[data["call"]] = n, data
         self._points.after(f"the entry {kind}")
-        return mark
+        return n
 
-    def durable(self, mark: Mark) -> None:
+    def durable(self, n: int) -> None:
         self._points.before("the log's sync")
-        self.real.durable(mark)
-        self.durable_to = max(self.durable_to, mark.position)
+        self.real.durable(n)
+        self.durable_to = max(self.durable_to, n)
         self._points.after("the log's sync")
 
-    async def adurable(self, mark: Mark) -> None:
+    async def adurable(self, n: int) -> None:
         self._points.before("the log's sync")
         await self._points.pause()
-        await self.real.adurable(mark)
-        self.durable_to = max(self.durable_to, mark.position)
+        await self.real.adurable(n)
+        self.durable_to = max(self.durable_to, n)
         self._points.after("the log's sync")
 
-    def exclusively(self) -> AbstractContextManager[None]:
-        found: AbstractContextManager[None] = self.real.exclusively()
-        return found
-
-    def follow(self, fold: Fold) -> Following:
-        found: Following = self.real.follow(fold)
-        return found
-
-    def alive(self, segment: str) -> bool:
-        return bool(self.real.alive(segment))
-
-    def changes(self, cursor: Cursor, kinds: Collection[str] | None = None) -> tuple[list[Entry], Cursor]:
-        found: tuple[list[Entry], Cursor] = self.real.changes(cursor, kinds)
-        return found
-
-    def entries(self, kinds: Collection[str] | None = None, since: datetime | None = None) -> Iterator[Entry]:
-        found: Iterator[Entry] = self.real.entries(kinds, since)
-        return found
-
-    def close(self) -> None:
-        self.real.close()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
 
 
 class PointedJournal:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from albert_tools.engine.authority.approvals import OPEN_SECONDS, Approval, Approvals, ApprovalsFold, Scope
+from albert_tools.engine.authority.approvals import OPEN_SECONDS, Approval, Approvals, Scope
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record.record import Record
 
@@ -45,8 +45,9 @@ class Desk:
 
     def use(self, approval: Approval, desk: Approvals | None = None) -> bool:
         try:
-            with self.log.exclusively():
-                (desk or self.approvals).use(approval, "call")
+            desk = desk or self.approvals
+            with desk._ledger.transaction():
+                desk.use(approval, "call")
         except Failure as failure:
             if (failure.code, failure.rule) != ("permission_denied", "approval"):
                 raise
@@ -172,15 +173,3 @@ def test_possible_answers(desk: Desk, scope: Scope | None, choices: Any) -> None
     for choice in {"session", "always", "yes", "", None} - set(choices):
         assert code(desk.approvals.answer, asked.id, choice, "ada") == "invalid_arguments"
     assert desk.approvals.get(asked.id).state == "open"
-
-
-def test_the_complete_state_is_stored(desk: Desk) -> None:
-    desk.approvals.answer(desk.ask("a", BY_TOOL).id, "always", "ada")
-    desk.approvals.answer(desk.ask("b").id, "once", "ada")
-    desk.approvals.answer(desk.ask("c").id, "no", "ada")
-    desk.ask("d")
-    desk.use(desk.approvals.answer(desk.ask("e").id, "once", "ada"))
-    fold = desk.approvals._fold
-    copy = ApprovalsFold()
-    copy.load(fold.dump())
-    assert (copy.by_id, copy.by_action, copy.standing) == (fold.by_id, fold.by_action, fold.standing)

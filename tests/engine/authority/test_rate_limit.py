@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from albert_tools.engine.authority.rate_limit import WINDOW_SECONDS, RateLimits
+from albert_tools.engine.authority.rate_limit import RateLimits
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.record_types import WINDOW_SECONDS
 from albert_tools.store.record.record import Record
 
 LIMITS = [("tool:write_file", 3)]

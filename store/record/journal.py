@@ -1,0 +1,214 @@
+"""The journal of one run: its steps, each chained to the step before.
+
+A row's hash is BLAKE3 over the hash of the row before (32 zero bytes for the first) and the row's JSON. Row 0 is the header. Steps
+contain values as they are, so that a run can be resumed from them. So they are not in the entries, whose values are redacted. An
+entry names the number and the hash of the last row that was written with it, so the chain of entries vouches for the steps.
+
+`append` only buffers, because a step that only reads can be made again after a crash. The next entry that belongs to the run
+writes the buffer in its own transaction. `flush` appends an entry for this purpose if there is a buffer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MAX_VALUE_DEPTH
+from albert_tools.store.record.entry import chained, decode, encode
+
+if TYPE_CHECKING:
+    from albert_tools.store.record.database import Database
+    from albert_tools.store.record.record import Record
+
+#: The most bytes of a step's JSON. Larger arguments and outputs are moved to the content store.
+MAX_BYTES = 16 * 1024 * 1024
+#: The most levels of nesting of a step: a value of a program, and what is around it.
+MAX_DEPTH = MAX_VALUE_DEPTH + 24
+#: The most bytes that are buffered.
+BUFFER = 64 * 1024
+#: The hash before the first row.
+START = bytes(32)
+
+_INSERT = "INSERT INTO steps(run, seq, data, hash) VALUES (?, ?, ?, ?)"
+_ROWS = "SELECT seq, data, hash FROM steps WHERE run=? ORDER BY seq"
+
+
+class Step(NamedTuple):
+    """A row of a journal: its number, its JSON and its hash."""
+
+    seq: int
+    data: str
+    hash: bytes
+
+    @property
+    def name(self) -> list[Any]:
+        """How an entry names the row."""
+        return [self.seq, self.hash.hex()]
+
+
+class StepJournal:
+    """`Journal` in a `Record`, as `Runs` opens it. `last` is the run's last row; without it, the journal is new."""
+
+    def __init__(self, record: Record, run: str, header: Mapping[str, Any], last: Step | None = None) -> None:
+        """Raises Failure `not_json`, `too_large`."""
+        self.id = run
+        self.header = dict(header)
+        self._record = record
+        self._lock = threading.Lock()
+        #: The rows that are not committed, and how many of them the present transaction has inserted.
+        self._rows: list[Step] = []
+        self._inserted = 0
+        self._size = 0
+        #: The number of the last entry that wrote rows, and of the last one that was committed.
+        self._entry = self._written = 0
+        self._last = last
+        if last is None:
+            self._add(encode(header, f"the header of run {run}", MAX_BYTES, MAX_DEPTH, sort=False))
+
+    def entries(self) -> list[dict[str, Any]]:
+        """See `Journal.entries`."""
+        self.flush()
+        return read(self._record.database, self.id).entries
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        """See `Journal.append`."""
+        data = encode(entry, f"a step of run {self.id}", MAX_BYTES, MAX_DEPTH, sort=False)
+        self._demand_open()
+        with self._lock:
+            self._add(data)
+            full = self._size > BUFFER
+        if full:
+            self.flush()
+
+    def flush(self) -> None:
+        """See `Journal.flush`."""
+        self._demand_open()
+        if not self._rows:
+            return
+        with self._record.transaction():
+            if self.new_rows():
+                self._record.append("steps", {"run": self.id})
+
+    async def sync(self) -> None:
+        """See `Journal.sync`."""
+        self.flush()
+        await self._record.adurable(self._written)
+
+    def close(self) -> None:
+        """See `Journal.close`."""
+        record = self._record
+        if record.journals.get(self.id) is not self:
+            return
+        try:
+            with record.transaction():
+                found = record.database.row("SELECT owner FROM runs WHERE id=?", (self.id,))
+                if self.new_rows() or found == (record.owner,):
+                    record.append("steps", {"run": self.id, "released": True})
+        finally:
+            record.journals.pop(self.id, None)
+
+    def new_rows(self) -> list[Step]:
+        """The rows that are not inserted yet. Only inside a transaction."""
+        with self._lock:
+            return self._rows[self._inserted :]
+
+    def insert(self, rows: list[Step], n: int) -> None:
+        """Insert `new_rows` in the transaction that appends entry `n`, which names the last of them."""
+        database = self._record.database
+        if not self._inserted:
+            database.at_end(self._ended)
+        for row in rows:
+            database.execute(_INSERT, (self.id, *row))
+            self._inserted += 1
+        self._entry = n
+
+    def _ended(self, committed: bool) -> None:
+        with self._lock:
+            if committed:
+                del self._rows[: self._inserted]
+                self._size = sum(len(row.data) for row in self._rows)
+                self._written = self._entry
+            self._inserted = 0
+
+    def _add(self, data: str) -> None:
+        before = self._last
+        self._last = (
+            Step(before.seq + 1, data, chained(before.hash, data)) if before else Step(0, data, chained(START, data))
+        )
+        self._rows.append(self._last)
+        self._size += len(data)
+
+    def _demand_open(self) -> None:
+        if self._record.journals.get(self.id) is not self:
+            raise Failure("io_error", f"the journal of run {self.id} is closed")
+
+
+class StoredRun(NamedTuple):
+    """A run as it is stored: its row in `runs`, the header, the entries, and all rows of the journal."""
+
+    created: str
+    owner: str
+    cancelled: int
+    header: dict[str, Any]
+    entries: list[dict[str, Any]]
+    rows: list[Step]
+
+
+def read(database: Database, run: str) -> StoredRun:
+    """Read a run. Each row is verified against the row before, and the last one against the table `runs`.
+
+    Raises:
+        Failure: `not_found`; `damaged`, naming the first row that differs; `io_error`.
+    """
+    with database.transaction():
+        found = database.row("SELECT created, owner, cancelled, seq, hash FROM runs WHERE id=?", (run,))
+        rows = [Step(*row) for row in database.rows(_ROWS, (run,))]
+    if found is None:
+        raise not_found(run)
+    created, owner, cancelled, *last = found
+    wrong = first_wrong(rows, last)
+    if wrong is not None:
+        raise damaged(run, wrong[1], wrong[0])
+    contents = []
+    for row in rows:
+        try:
+            contents.append(decode(row.data))
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise damaged(run, f"row {row.seq} can't be read: {error}", row.seq) from error
+    return StoredRun(created, owner, cancelled, contents[0], contents[1:], rows)
+
+
+def first_wrong(rows: Iterable[Step], last: list[Any]) -> tuple[int, str] | None:
+    """The number of the first row that is not what was written, and what is wrong. `last` names the last row; see `Step.name`."""
+    before, expected = START, 0
+    for seq, data, digest in rows:
+        if seq != expected:
+            return expected, f"row {expected} is missing"
+        if not isinstance(data, str) or digest != chained(before, data):
+            return seq, f"row {seq} was changed"
+        before, expected = digest, seq + 1
+    if [expected - 1, before.hex()] != last:
+        return (
+            expected,
+            f"it ends with row {expected - 1}, and row {last[0]} was written with another content or is missing",
+        )
+    return None
+
+
+def not_found(run: str) -> Failure:
+    """The failure of a run that does not exist."""
+    return Failure("not_found", f"there is no run {run}", hint="it never started here, or was deleted")
+
+
+def damaged(run: str, problem: str, row: int) -> Failure:
+    """The failure of a journal that is not what was written."""
+    return Failure(
+        "damaged",
+        f"the journal of run {run} is damaged: {problem}",
+        hint="the run can't be resumed: check `albert ledger verify`, and run the tool again",
+        details={"run": run, "n": row},
+    )

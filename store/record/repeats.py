@@ -1,0 +1,45 @@
+"""The table `repeats`: the dedupe keys of calls, numbered in the order in which the calls began."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from albert_tools.engine.model.record_types import DedupeKey, Entry
+from albert_tools.store.record.apply import Execute
+from albert_tools.store.record.database import Database
+
+#: The most keys that are retained. The oldest keys are dropped first.
+MAX_KEYS = 100_000
+
+_LAST = "SELECT seq FROM repeats ORDER BY seq DESC LIMIT 1"
+_DROP = "DELETE FROM repeats WHERE key = ?"
+_BEGIN = "INSERT INTO repeats(key, seq, digest, run, owner, state, at) VALUES (?, ?, ?, ?, ?, 'begun', ?)"
+_DROP_OLD = "DELETE FROM repeats WHERE seq <= ?"
+_KEEP = "UPDATE repeats SET state = 'kept' WHERE key = ? AND run = ?"
+_FREE = "DELETE FROM repeats WHERE key = ? AND run = ?"
+
+
+def repeat(execute: Execute, entry: Entry) -> None:
+    """Apply an entry of kind ``repeat``. Only the run that began a key can finish it."""
+    data = entry.data
+    key, run = data["key"], data["run"]
+    if data["state"] == "begun":
+        last = execute(_LAST, ()).fetchone()
+        seq = last[0] + 1 if last is not None else 1
+        execute(_DROP, (key,))
+        execute(_BEGIN, (key, seq, data["digest"], run, data["owner"], datetime.fromisoformat(entry.at).timestamp()))
+        execute(_DROP_OLD, (seq - MAX_KEYS,))
+    else:
+        execute(_KEEP if data["state"] == "kept" else _FREE, (key, run))
+
+
+class RepeatTable:
+    """The queries of `engine.model.protocols.RepeatTable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, key: str) -> DedupeKey | None:
+        """See the protocol."""
+        found = self._database.row("SELECT digest, run, owner, state, at FROM repeats WHERE key = ?", (key,))
+        return None if found is None else DedupeKey(*found)

@@ -1,0 +1,61 @@
+"""What entries change in the table `runs`.
+
+`run` begins a run or states how it ended; `run_opened` names the process that continues it; `steps` only names rows or releases the
+run; `run_cancelled` requests its end; `runs_swept` deletes old runs. An entry of any kind that belongs to a run may name, as
+``"steps": [seq, hash]``, the last row of the table `steps` that was written together with the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from albert_tools.engine.model.record_types import Entry
+from albert_tools.store.record.apply import Execute
+
+
+def run_of(data: Mapping[str, Any]) -> str:
+    """The run to which an entry belongs: its ``run``, or that of its ``call`` (``RUN`` or ``RUN:STEP``); "" if there is none."""
+    run = data.get("run") or str(data.get("call") or "").partition(":")[0]
+    return run if isinstance(run, str) else ""
+
+
+def named(execute: Execute, entry: Entry) -> None:
+    """Set the last row of the run that the entry belongs to."""
+    seq, digest = entry.data["steps"]
+    changes = (seq, digest, entry.at, run_of(entry.data))
+    execute("UPDATE runs SET seq=?, hash=?, changed=? WHERE id=?", changes)
+
+
+def changed(execute: Execute, entry: Entry) -> None:
+    """Apply ``run``."""
+    run, state = entry.data["run"], entry.data["state"]
+    if state == "begun":
+        row = (run, entry.n, entry.at, entry.at, entry.data["owner"], state, 0, 0, "")
+        execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    else:
+        execute("UPDATE runs SET state=?, owner='', changed=? WHERE id=?", (state, entry.at, run))
+
+
+def opened(execute: Execute, entry: Entry) -> None:
+    """Apply ``run_opened``."""
+    values = (entry.data["owner"], entry.at, entry.data["run"])
+    execute("UPDATE runs SET owner=?, changed=? WHERE id=?", values)
+
+
+def written(execute: Execute, entry: Entry) -> None:
+    """Apply ``steps``."""
+    if entry.data.get("released"):
+        execute("UPDATE runs SET owner='' WHERE id=?", (entry.data["run"],))
+
+
+def cancelled(execute: Execute, entry: Entry) -> None:
+    """Apply ``run_cancelled``."""
+    execute("UPDATE runs SET cancelled=1 WHERE id=?", (entry.data["run"],))
+
+
+def swept(execute: Execute, entry: Entry) -> None:
+    """Apply ``runs_swept``."""
+    for run in entry.data["runs"]:
+        execute("DELETE FROM runs WHERE id=?", (run,))
+        execute("DELETE FROM steps WHERE run=?", (run,))

@@ -1,0 +1,193 @@
+"""The runs of a home: who executes each, and the journals.
+
+At most one living process executes a run. Its owner is in the run's row, from the entry that begins or opens the run until the
+entry that ends, suspends or releases it. If the process dies, its owner is dead, so another process can open the run.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.record_types import LoadedRun, RunSummary, Swept
+from albert_tools.store.record.clock import text_of
+from albert_tools.store.record.entry import chained, decode
+from albert_tools.store.record.entry import text_of as entry_text
+from albert_tools.store.record.gate import START
+from albert_tools.store.record.journal import Step, StepJournal, damaged, not_found, read
+from albert_tools.store.record.record import Record
+from albert_tools.store.record.run_tables import run_of
+
+RUN = re.compile(r"[0-9a-f]{16}\Z")
+_PREFIX = re.compile(r"[0-9a-f]{1,16}\Z")
+#: The states of runs that have ended.
+_OVER = "('done', 'failed', 'cancelled')"
+#: How many runs are deleted in one transaction.
+_BATCH = 20
+
+_LINKED = (
+    "SELECT entry.n, entry.at, entry.kind, entry.data, entry.hash, before.hash FROM entries entry "
+    "LEFT JOIN entries before ON before.n = entry.n - 1 WHERE entry.run = ? AND entry.run <> '' ORDER BY entry.n"
+)
+
+
+class Runs:
+    """`RunStore` in a `Record`."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._database = record.database
+
+    def create(self, run_id: str, header: Mapping[str, Any]) -> StepJournal:
+        """See `RunStore.create`."""
+        _check(run_id)
+        record = self._record
+        journal = StepJournal(record, run_id, header)
+        facts = {name: header[name] for name in ("tool", "version") if header.get(name)}
+        with self._database.transaction():
+            if self._database.row("SELECT id FROM runs WHERE id=?", (run_id,)):
+                raise Failure("exists", f"there is a run {run_id} already")
+            record.journals[run_id] = journal
+            try:
+                record.append("run", {"run": run_id, "state": "begun", **facts, "owner": record.owner})
+            except BaseException:
+                del record.journals[run_id]
+                raise
+        return journal
+
+    def open(self, run_id: str) -> StepJournal:
+        """See `RunStore.open`."""
+        _check(run_id)
+        record = self._record
+        self._demand_database(run_id)
+        found = read(self._database, run_id)
+        self._check_against_entries(run_id, found.rows)
+        last = found.rows[-1]
+        with self._database.transaction():
+            owner, *written = self._row(run_id, "owner, seq, hash")
+            if self._held(run_id, owner) or written != last.name:
+                raise Failure(
+                    "io_error",
+                    f"another process is executing the run {run_id}",
+                    hint="wait for its end, or cancel it",
+                    retryable=True,
+                )
+            journal = record.journals[run_id] = StepJournal(record, run_id, found.header, last)
+            try:
+                record.append("run_opened", {"run": run_id, "owner": record.owner})
+            except BaseException:
+                del record.journals[run_id]
+                raise
+        return journal
+
+    def load(self, run_id: str) -> LoadedRun:
+        """See `RunStore.load`."""
+        if not _PREFIX.match(run_id):
+            raise Failure("invalid_arguments", f"{run_id[:80]!r} is neither a run's id nor the beginning of one")
+        self._demand_database(run_id)
+        run_id = run_id if RUN.match(run_id) else self._complete(run_id)
+        found = read(self._database, run_id)
+        held, cancelled = self._held(run_id, found.owner), bool(found.cancelled)
+        return LoadedRun(run_id, found.created, found.header, found.entries, held, cancelled)
+
+    def list(self, limit: int) -> builtins.list[RunSummary]:
+        """See `RunStore.list`."""
+        if not self._database.exists:
+            return []
+        found = self._database.rows("SELECT id, state FROM runs ORDER BY began DESC LIMIT ?", (max(0, limit),))
+        return [RunSummary(*row) for row in found]
+
+    def cancel(self, run_id: str) -> None:
+        """See `RunStore.cancel`."""
+        _check(run_id)
+        self._demand_database(run_id)
+        with self._database.transaction():
+            self._row(run_id, "id")
+            n = self._record.append("run_cancelled", {"run": run_id})
+        self._record.durable(n)
+
+    def cancelled(self, run_id: str) -> bool:
+        """See `RunStore.cancelled`."""
+        _check(run_id)
+        self._demand_database(run_id)
+        return bool(self._row(run_id, "cancelled")[0])
+
+    def sweep(self, older_than_seconds: float) -> Swept:
+        """See `RunStore.sweep`."""
+        if not older_than_seconds >= 0:
+            raise Failure("invalid_arguments", f"{older_than_seconds} is not an age in seconds")
+        if not self._database.exists:
+            return Swept(0, [])
+        until = text_of(datetime.now(UTC) - timedelta(seconds=older_than_seconds))
+        ended = f"SELECT id FROM runs WHERE changed < ? AND owner='' AND state IN {_OVER} ORDER BY began LIMIT {_BATCH}"
+        deleted = 0
+        while True:
+            with self._database.transaction():
+                found = [run for (run,) in self._database.rows(ended, (until,))]
+                if found:
+                    self._record.append("runs_swept", {"runs": found})
+            deleted += len(found)
+            if len(found) < _BATCH:
+                break
+        left = self._database.rows("SELECT id FROM runs WHERE changed < ? ORDER BY began", (until,))
+        return Swept(deleted, [run for (run,) in left])
+
+    def _demand_database(self, run_id: str) -> None:
+        """Raises Failure `not_found` if there is no record, so that reading creates none."""
+        if not self._database.exists:
+            raise not_found(run_id)
+
+    def _row(self, run_id: str, columns: str) -> tuple[Any, ...]:
+        found = self._database.row(f"SELECT {columns} FROM runs WHERE id=?", (run_id,))
+        if found is None:
+            raise not_found(run_id)
+        return found
+
+    def _complete(self, prefix: str) -> str:
+        found = self._database.rows(
+            "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 6", (prefix, prefix + "g")
+        )
+        if not found:
+            raise not_found(prefix)
+        if len(found) > 1:
+            some = ", ".join(run for (run,) in found[:5])
+            raise Failure("invalid_arguments", f"several runs begin with {prefix!r}", hint=f"for example {some}")
+        return str(found[0][0])
+
+    def _held(self, run_id: str, owner: str) -> bool:
+        """Whether a living process executes the run. This process knows its own journals."""
+        if run_id in self._record.journals:
+            return True
+        return bool(owner) and not self._record.is_own(owner) and self._record.alive(owner)
+
+    def _check_against_entries(self, run_id: str, rows: builtins.list[Step]) -> None:
+        """Check that the run's entries are chained, and that the last one that names a row names the last row.
+
+        Retention may have deleted the entries of a run. Then only the row in `runs` vouches for the steps.
+
+        Raises:
+            Failure: `damaged`.
+        """
+        named = None
+        for n, at, kind, data, digest, before in self._database.rows(_LINKED, (run_id,)):
+            before = START.hash if n == 1 else before
+            if before is not None and digest != chained(before, entry_text(n, at, kind, data)):
+                raise damaged(run_id, f"its entry {n} was changed", n)
+            content = decode(data)
+            if run_of(content) != run_id:
+                raise damaged(run_id, f"entry {n} belongs to another run", n)
+            if "steps" in content:
+                named = content["steps"]
+                if named[0] >= len(rows) or rows[named[0]].name != named:
+                    raise damaged(run_id, f"row {named[0]} is not the one that entry {n} names", named[0])
+        if named is not None and named[0] != rows[-1].seq:
+            raise damaged(run_id, f"no entry names row {rows[-1].seq}", rows[-1].seq)
+
+
+def _check(run_id: str) -> None:
+    if not RUN.match(run_id):
+        raise Failure("invalid_arguments", f"{run_id[:80]!r} is not a run's id", hint="an id is sixteen hex digits")

@@ -1,0 +1,85 @@
+"""The tables `sessions` and `usage`: the sessions of a home, and what they have used.
+
+`usage` has one row for each session and unit (``calls``, ``bytes_written``, …). A charge counts for the session and for all its
+parents.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import itemgetter
+
+from albert_tools.engine.model.record_types import Entry, SessionRow
+from albert_tools.store.record.apply import Execute
+from albert_tools.store.record.database import Database, Row
+from albert_tools.store.record.entry import decode, encode
+
+#: The most levels of sessions that are read. Only a damaged table has so many.
+_MAX_LEVELS = 100
+
+_OPEN = "INSERT INTO sessions(id, token_hash, parent, ended, at, data) VALUES (?, ?, ?, 0, ?, ?)"
+_END = "UPDATE sessions SET ended = 1 WHERE id = ?"
+_PARENT = "SELECT parent FROM sessions WHERE id = ?"
+_CHARGE = """
+INSERT INTO usage(session, unit, amount) VALUES (?, ?, ?)
+ON CONFLICT(session, unit) DO UPDATE SET amount = usage.amount + excluded.amount
+"""
+#: The rows of a session: one for each unit that it has used, or one without a unit.
+_READ = "SELECT s.id, s.parent, s.at, s.data, s.ended, u.unit, u.amount FROM sessions s LEFT JOIN usage u ON u.session = s.id"
+
+
+def opened(execute: Execute, entry: Entry) -> None:
+    """Apply an entry of kind ``session``."""
+    data = entry.data
+    execute(_OPEN, (data["session"], data["hash"], data["parent"] or "", entry.at, encode(data, "a session")))
+
+
+def ended(execute: Execute, entry: Entry) -> None:
+    """Apply an entry of kind ``session_ended``."""
+    execute(_END, (entry.data["session"],))
+
+
+def charged(execute: Execute, entry: Entry) -> None:
+    """Apply an entry of kind ``use``: charge its amounts to a session and to its parents."""
+    session = entry.data.get("session")
+    for _ in range(_MAX_LEVELS):
+        found = execute(_PARENT, (session,)).fetchone() if session else None
+        if found is None:
+            return
+        for unit, amount in entry.data["used"].items():
+            execute(_CHARGE, (session, unit, amount))
+        session = found[0]
+
+
+class SessionTable:
+    """The queries of `engine.model.protocols.SessionTable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def line(self, session: str) -> list[SessionRow]:
+        """See the protocol."""
+        return self._line("s.id", session)
+
+    def by_token(self, token_hash: str) -> list[SessionRow]:
+        """See the protocol."""
+        return self._line("s.token_hash", token_hash)
+
+    def all(self) -> list[SessionRow]:
+        """See the protocol."""
+        rows = self._database.rows(f"{_READ} ORDER BY s.id")
+        return [_session(list(of_one)) for _, of_one in groupby(rows, itemgetter(0))]
+
+    def _line(self, column: str, value: str) -> list[SessionRow]:
+        found: list[SessionRow] = []
+        rows = self._database.rows(f"{_READ} WHERE {column} = ?", (value,))
+        while rows and len(found) < _MAX_LEVELS:
+            found.append(_session(rows))
+            parent = rows[0][1]
+            rows = self._database.rows(f"{_READ} WHERE s.id = ?", (parent,)) if parent else []
+        return found
+
+
+def _session(rows: list[Row]) -> SessionRow:
+    _, _, at, data, ended, *_ = rows[0]
+    return SessionRow(at, decode(data), bool(ended), {row[5]: row[6] for row in rows if row[5] is not None})

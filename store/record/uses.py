@@ -1,0 +1,58 @@
+"""The table `uses`: the calls that rate limits count.
+
+A bucket belongs to a rate limit and a session; calls without a session share the buckets of the session "". The uses of a bucket
+are numbered, and their times never decrease. So "were the last 20 within an hour?" reads the 20th last use and counts nothing.
+"""
+
+from __future__ import annotations
+
+from albert_tools.engine.model.record_types import WINDOW_SECONDS, Entry
+from albert_tools.store.record.apply import Execute
+from albert_tools.store.record.database import Database
+
+_LAST = "SELECT seq FROM uses WHERE session = ? AND bucket = ? ORDER BY seq DESC LIMIT 1"
+_INSERT = "INSERT INTO uses(session, bucket, seq, at) VALUES (?, ?, ?, ?)"
+_SET_BACK = "UPDATE uses SET at = ? WHERE at > ?"
+_FIRST = "SELECT seq FROM uses WHERE session = ? AND bucket = ? ORDER BY seq LIMIT 1"
+_PRUNE = "DELETE FROM uses WHERE session = ? AND bucket = ? AND seq < ? AND at <= ?"
+_TIMES = """
+SELECT last.at, (SELECT at FROM uses WHERE session = last.session AND bucket = last.bucket AND seq = last.seq + 1 - ?)
+FROM uses last WHERE session = ? AND bucket = ? ORDER BY seq DESC LIMIT 1
+"""
+#: A bucket is pruned after this many uses. Pruning deletes at most twice as many, so that no call waits for it.
+_PRUNED_EACH = 64
+
+
+def counted(execute: Execute, entry: Entry) -> None:
+    """Apply an entry of kind ``use``: count it in its buckets."""
+    buckets = entry.data.get("windows")
+    if not buckets:
+        return
+    # The time of an entry never decreases in a process. After the clock was set back, it is wrong for a while.
+    at = entry.data["clock"]
+    for bucket in buckets:
+        for session in entry.data["sessions"] or ("",):
+            last = execute(_LAST, (session, bucket)).fetchone()
+            seq = last[0] + 1 if last is not None else 1
+            execute(_INSERT, (session, bucket, seq, at))
+            if not seq % _PRUNED_EACH:
+                (first,) = execute(_FIRST, (session, bucket)).fetchone()
+                execute(_PRUNE, (session, bucket, first + 2 * _PRUNED_EACH, at - WINDOW_SECONDS))
+
+
+def set_back(execute: Execute, entry: Entry) -> None:
+    """Apply an entry of kind ``clock_set_back``: count uses with a future time from now on."""
+    now = entry.data["clock"]
+    execute(_SET_BACK, (now, now))
+
+
+class UseTable:
+    """The queries of `engine.model.protocols.UseTable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def times(self, session: str, bucket: str, count: int) -> tuple[float, float | None] | None:
+        """See the protocol."""
+        found = self._database.row(_TIMES, (count, session, bucket))
+        return None if found is None else (found[0], found[1])
