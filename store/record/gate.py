@@ -51,7 +51,7 @@ class Gate:
         self._boot = _boot()
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._handle = os.open(path, flags, 0o600)
+            self.handle = os.open(path, flags, 0o600)
         except OSError as error:
             raise io_failure("open the record's gate", path, error) from error
 
@@ -64,7 +64,7 @@ class Gate:
         pause, deadline = _PAUSES[0], None
         while True:
             try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
                 pass
@@ -85,19 +85,25 @@ class Gate:
 
     def leave(self) -> None:
         """Let others enter."""
-        fcntl.flock(self._handle, fcntl.LOCK_UN)
+        fcntl.flock(self.handle, fcntl.LOCK_UN)
 
     def last(self) -> Tail:
         """The end of the chain that a process of this boot has written; `START` if there is none."""
-        return _tail(os.pread(self._handle, _BYTES, 0), self._boot)
+        return _tail(os.pread(self.handle, _BYTES, 0), self._boot)
 
     def write_last(self, tail: Tail) -> None:
         """State the end of the chain. If the file can't be written, the next check has less to compare."""
-        os.pwrite(self._handle, self._boot + tail.n.to_bytes(8, "big") + tail.hash, 0)
+        os.pwrite(self.handle, self._boot + tail.n.to_bytes(8, "big") + tail.hash, 0)
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._handle)
+        """Let others enter, and close the file."""
+        # Closing alone would not unlock it while a forked child has the file open.
+        self.leave()
+        os.close(self.handle)
+
+    def abandon(self) -> None:
+        """Close the file in a forked child. The lock is the parent's."""
+        os.close(self.handle)
 
 
 def read_last(path: Path) -> Tail:

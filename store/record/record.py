@@ -27,7 +27,7 @@ from albert_tools.store.record.owner import Owners
 from albert_tools.store.record.repeats import RepeatTable
 from albert_tools.store.record.run_tables import run_of
 from albert_tools.store.record.sessions import SessionTable
-from albert_tools.store.record.tables import apply
+from albert_tools.store.record.tables import APPLY, apply
 from albert_tools.store.record.uses import UseTable
 
 _KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
@@ -93,8 +93,9 @@ class Record:
             database.execute(_INSERT, (n, at, kind, run, content, digest))
             if journal is not None and rows:
                 journal.insert(rows, n)
-            # The data as a reader gets it, so that applying it again gives the same rows.
-            apply(database.execute, Entry(at, n, kind, decode(content)))
+            if kind in APPLY or "steps" in data:
+                # The data as a reader gets it, so that applying it again gives the same rows.
+                apply(database.execute, Entry(at, n, kind, decode(content)))
             database.tail = Tail(n, digest)
         return n
 
@@ -131,8 +132,6 @@ class Record:
 
     def texts(self) -> Iterator[str]:
         """The data of all entries, and all steps. Raises Failure `damaged`, `io_error`."""
-        if not self.database.exists:
-            return
         n, step = 0, ("", -1)
         while found := self.database.rows(_ENTRIES_AFTER, (n,)):
             yield from (data for _, data in found)
