@@ -21,7 +21,7 @@ def _use(execute: Execute, entry: Entry) -> None:
 
 def prune(execute: Execute, entry: Entry) -> None:
     """Delete the rows that the entries up to `n` gave and that no decision depends on any more."""
-    execute("DELETE FROM approvals WHERE state IN ('used', 'revoked') AND n <= ?", (entry.data["n"],))
+    execute("DELETE FROM approvals WHERE state IN ('used', 'revoked') AND changed <= ?", (entry.data["n"],))
 
 
 #: What an entry of a kind changes. An entry of another kind changes nothing.
