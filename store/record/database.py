@@ -351,7 +351,7 @@ class Database:
 
     def _failure(self, error: sqlite3.Error) -> Failure:
         name = getattr(error, "sqlite_errorname", "") or ""
-        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or str(error).startswith("Could not decode"):
             return Failure(
                 "damaged",
                 f"the record {self.path} is damaged: {error}",
@@ -374,7 +374,9 @@ class Database:
     def _forked(self) -> None:
         """In a forked child, SQLite believes that it has its parent's locks. So the child may not use the file."""
         if self._opened is not None:
-            _of_parents.append(self._opened)
+            # The connection can't be closed here, because closing may write to the file.
+            _of_parents.append(self._opened.connection)
+            self._opened.gate.abandon()
             self._opened = None
             self.durability.broken = Failure(
                 "io_error",

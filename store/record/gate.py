@@ -96,7 +96,13 @@ class Gate:
         os.pwrite(self.handle, self._boot + tail.n.to_bytes(8, "big") + tail.hash, 0)
 
     def close(self) -> None:
-        """Close the file."""
+        """Let others enter, and close the file."""
+        # Closing alone would not unlock it while a forked child has the file open.
+        self.leave()
+        os.close(self.handle)
+
+    def abandon(self) -> None:
+        """Close the file in a forked child. The lock is the parent's."""
         os.close(self.handle)
 
 

@@ -76,6 +76,12 @@ def test_one_question_per_action(desk: Desk) -> None:
         assert len({a.id for a in threads.map(lambda _: desk.ask("c"), range(6))}) == 1
 
 
+@pytest.mark.parametrize("wrong", ["", "zz", "%", "\ud800"])
+def test_an_unknown_id(desk: Desk, wrong: str) -> None:
+    desk.ask()
+    assert code(desk.approvals.get, wrong) == "not_found"
+
+
 def test_a_step_has_one_open_question(desk: Desk) -> None:
     old = desk.ask("a", step="3")
     other = desk.ask("b", step="4")

@@ -17,6 +17,7 @@ import yaml
 
 from albert_tools import Answer, CallContext, Failure, SyncToolService, primitive
 from albert_tools.engine.authority.approvals import Approval
+from tests.helpers.altered import altered
 
 ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL", "ALERT"]}}}
 #: An action that runs after the effect has read the file and before the effect ends.
@@ -47,6 +48,8 @@ def put(path: str, context: CallContext, twice: bool = False) -> str:
 @primitive(effects=["write"], paths={"path": "write"}, approval=True)
 def stamp(path: str, context: CallContext) -> str:
     """Change a file without the workspace's functions."""
+    for each in MEANWHILE:
+        each()
     (Path(context.workspace.root) / path).write_text("stamped")
     return path
 
@@ -420,13 +423,12 @@ def test_an_old_journal_does_not_restore_a_used_answer(make: Any) -> None:
     bench = make()
     bench.define('return tools.write_file(path="new.txt", content="x")["path"]')
     waiting = bench.service.invoke("t")
-    (journal,) = bench.home.rglob(f"{waiting.run_id}.jsonl")
-    shutil.copy(journal, bench.home / "old")
+    ((last,),) = altered(bench.home, "SELECT max(seq) FROM steps WHERE run = ?", waiting.run_id)
     answer(bench.service)
     assert bench.service.resume(waiting.run_id).value() == "new.txt"
     (bench.work / "new.txt").unlink()
-    shutil.copy(bench.home / "old", journal)
-    # The ledger records the effects since then.
+    altered(bench.home, "DELETE FROM steps WHERE run = ? AND seq > ?", waiting.run_id, last)
+    # The ledger names the steps since then.
     with pytest.raises(Failure) as caught:
         bench.service.resume(waiting.run_id)
     assert caught.value.code == "damaged"
@@ -617,21 +619,20 @@ def test_a_call_by_hand_can_not_be_allowed_always(make: Any) -> None:
     assert asked.service.invoke("write_file", {"path": "a.txt", "content": "x"}).error.denied
 
 
-def test_a_lasting_answer_does_not_allow_a_second_effect(make: Any) -> None:
+def test_a_lasting_answer_does_not_allow_a_second_effect(make: Any, tmp_path: Path) -> None:
     bench = make({"tools": {"stamp": {"requires_approval_in_modes": ["NORMAL"]}}})
     bench.define('return tools.stamp(path="a.txt")')
     waiting = bench.service.invoke("t")
     answer(bench.service, "always")
     assert bench.service.resume(waiting.run_id).ok
+    # The home as it would be if the process had died in the middle of its only step.
+    died = tmp_path / "died"
+    MEANWHILE.append(lambda: shutil.copytree(bench.home, died))
     second = bench.service.invoke("t")
     assert second.ok
-    # As if the process had died in the middle of its only step.
-    (journal,) = bench.home.rglob(f"{second.run_id}.jsonl")
-    lines = journal.read_bytes().splitlines(keepends=True)
-    begun = next(i for i, line in enumerate(lines) if b'"t":"begin"' in line)
-    journal.write_bytes(b"".join(lines[: begun + 1]))
     (bench.work / "a.txt").write_text("as it was")
-    result = bench.service.resume(second.run_id)
-    assert (result.error.code, result.error.rule) == ("suspended", "interrupted")
-    assert questions(bench.service, "open")[0].choices == ("once", "no")
+    with SyncToolService.open(home=died, workspace=bench.work, **bench.options) as service:
+        result = service.resume(second.run_id)
+        assert (result.error.code, result.error.rule) == ("suspended", "interrupted")
+        assert questions(service, "open")[0].choices == ("once", "no")
     assert content(bench) == "as it was"

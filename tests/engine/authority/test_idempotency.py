@@ -58,6 +58,7 @@ def test_a_key_is_remembered_for_a_day(tmp_path: Path) -> None:
     # A call that has not ended is not forgotten just because time passes.
     assert keys.begin("under way", "d", "two") is not None
     assert keys.begin("k", "d", "two") is None
+    assert keys.begin("under way", "d", "two") is not None
     log.close()
 
 

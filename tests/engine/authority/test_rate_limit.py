@@ -126,6 +126,24 @@ def test_a_clock_set_back_opens_no_window_and_closes_none_for_long(hour: Hour, b
     assert hour.call(windows=windows) is not None
 
 
+@pytest.mark.parametrize("back", [30, 7200, 10**8])
+def test_a_clock_set_back_is_corrected_for_later_processes(hour: Hour, back: float) -> None:
+    for _ in range(3):
+        assert hour.call(windows=hour.again()) is None
+    hour.now -= back
+    assert hour.call(windows=hour.again()) == 3_600_000
+    hour.now += WINDOW_SECONDS
+    told = [hour.call(windows=hour.again()) is None for _ in range(4)]
+    assert told == [True, True, True, False]
+
+
+def test_old_calls_are_deleted(hour: Hour) -> None:
+    for _ in range(300):
+        hour.now += WINDOW_SECONDS / 2
+        assert hour.call() is None
+    assert len(hour.logs[-1].database.rows("SELECT seq FROM uses")) < 100
+
+
 def test_a_limit_of_no_calls_at_all(hour: Hour) -> None:
     with pytest.raises(Failure) as caught:
         hour.windows.demand([("tool:t", 0)], (), "t")

@@ -204,8 +204,15 @@ def test_invalid_arguments(desk: Desk, options: Any) -> None:
     assert desk.sessions.all() == []
 
 
+def test_reading_creates_nothing(desk: Desk) -> None:
+    assert desk.sessions.all() == []
+    assert rule(desk.sessions.find, "alb_", WORK) == "session.unknown"
+    assert not desk.folder.exists()
+
+
 def test_the_session_that_a_call_names(desk: Desk) -> None:
-    for wrong in ("", "zz"):
+    desk.open()
+    for wrong in ("", "zz", "\ud800"):
         with pytest.raises(Failure) as caught:
             desk.sessions.end(wrong)
         assert caught.value.code == "not_found"

@@ -118,15 +118,21 @@ def fork_and_close(report: Report, folder: Path) -> None:
     os.write(go[1], b"x")
     assert wait_for(pid) == 0
     # A child that lives on does not keep its killed parent's owner alive.
-    owners.own()
-    report(owners.own())
-    report(forked(lambda: time.sleep(600)))
+    own = owners.own()
+
+    def live_on() -> None:
+        os.write(ready[1], b"x")
+        time.sleep(600)
+
+    pid = forked(live_on)
+    assert os.read(ready[0], 1)
+    report((own, pid))
     time.sleep(600)
 
 
 def test_a_forked_child_is_another_owner(tmp_path: Path) -> None:
     child = Child(fork_and_close, tmp_path / "processes")
-    owner, grandchild = child.hear(), child.hear()
+    owner, grandchild = child.hear()
     owners = Owners(tmp_path / "processes")
     assert owners.alive(owner)
     child.kill()

@@ -148,7 +148,6 @@ def test_sync_writes_all_entries_and_many_tasks_can_wait(runs: Runs) -> None:
     [
         ("UPDATE steps SET data = replace(data, '2', '3') WHERE seq = 3", 3),
         ("UPDATE steps SET data = '{}' WHERE seq = 0", 0),
-        ("UPDATE steps SET data = CAST(x'ff' AS TEXT) WHERE seq = 1", 1),
         ("UPDATE steps SET data = x'ff' WHERE seq = 1", 1),
         ("UPDATE steps SET hash = x'00' WHERE seq = 2", 2),
         ("UPDATE steps SET seq = 9 WHERE seq = 2", 2),
@@ -169,6 +168,15 @@ def test_changed_rows_are_found_and_the_first_is_named(record: Record, runs: Run
             look(RUN)
         assert caught.value.code == "damaged"
         assert caught.value.details["n"] == n
+    assert not verify(record.folder).ok
+
+
+def test_a_row_that_is_not_text_is_damage(record: Record, runs: Runs) -> None:
+    _written(runs)
+    _changed(record, "UPDATE steps SET data = CAST(x'ff' AS TEXT) WHERE seq = 1")
+    with pytest.raises(Failure) as caught:
+        runs.load(RUN)
+    assert caught.value.code == "damaged"
     assert not verify(record.folder).ok
 
 

@@ -1,0 +1,125 @@
+"""The state tables are a function of the entries: whatever happens, `verify` builds the same rows again."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.authority.approvals import Approvals, Scope
+from albert_tools.engine.authority.idempotency import DedupeKeys
+from albert_tools.engine.authority.rate_limit import RateLimits
+from albert_tools.engine.authority.sessions import Budget, Sessions
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.record import repeats, uses
+from albert_tools.store.record.record import Record
+from albert_tools.store.record.verify import verify
+
+LIMITS = [("tool:write_file", 5), ("category:system_write", 7)]
+
+
+class Life:
+    """Random operations of several processes on one home, with a clock that sometimes goes back."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.now = 1_700_000_000.0
+        self.records = [Record(folder, nanoseconds=lambda: round(self.now * 1e9)) for _ in range(2)]
+        self.tokens: list[str] = []
+
+    def step(self) -> None:
+        """One operation. Refusals are part of life."""
+        self.now += self.random.choice([0.001, 1, 60, 900, 4000, -30, -5000])
+        with suppress(Failure):
+            self.random.choice([self.open, self.end, self.call, self.ask, self.answer, self.revoke, self.repeat])()
+
+    @property
+    def record(self) -> Record:
+        return self.random.choice(self.records)
+
+    def clock(self) -> float:
+        return self.now
+
+    def open(self) -> None:
+        within = self.random.choice([None, *self.tokens])
+        budget = Budget(calls=self.random.choice([None, 3]), bytes_written=0.5)
+        _, token = Sessions(self.record, self.clock).open("c", "/w", within=within, seconds=10_000, budget=budget)
+        self.tokens.append(token)
+
+    def end(self) -> None:
+        sessions = Sessions(self.record, self.clock)
+        if self.random.random() < 0.2:
+            sessions.end(self.random.choice(sessions.all()).id)
+
+    def call(self) -> None:
+        record = self.record
+        sessions, limits = Sessions(record, self.clock), RateLimits(record, self.clock)
+        session = sessions.find(self.random.choice(self.tokens), "/w") if self.random.random() < 0.5 else None
+        line = sessions.lineage(session) if session is not None else []
+        with record.transaction():
+            limits.demand(LIMITS, line, "t")
+            used = {"calls": 1, "bytes_written": 0.1}
+            entry = {"session": session.id if session else None, "used": used, **limits.use(LIMITS, line)}
+            record.append("use", entry)
+            if self.random.random() < 0.1:
+                raise Failure("io_error", "the transaction fails")
+
+    def ask(self) -> None:
+        scope = self.random.choice([None, Scope("t", "v", "s", "NORMAL"), Scope("t", "v", "s", "NORMAL", ("c",))])
+        facts = {
+            "tool": "t",
+            "version": "v",
+            "arguments": {},
+            "rule_id": "r",
+            "message": "m",
+            "callers": [],
+            "trail": [],
+        }
+        place = {"run": self.random.choice(["", "a", "b"]), "step": self.random.choice(["1", "2"])}
+        action = self.random.choice("xyz")
+        Approvals(self.record, self.clock).ask(
+            {"action": action, **facts, **place}, scope, self.random.choice([10, 10_000])
+        )
+
+    def answer(self) -> None:
+        approvals = Approvals(self.record, self.clock)
+        found = self.random.choice(approvals.all(("open",)) or [None])
+        if found is not None:
+            approvals.answer(found.id, self.random.choice(found.choices), "ada")
+
+    def revoke(self) -> None:
+        record = self.record
+        approvals = Approvals(record, self.clock)
+        for found in approvals.all(("yes", "no", "standing"))[:1]:
+            if self.random.random() < 0.3:
+                approvals.revoke(found.id)
+            else:
+                with record.transaction():
+                    approvals.use(found, "call")
+
+    def repeat(self) -> None:
+        keys, run = DedupeKeys(self.record, self.clock), self.random.choice("ab")
+        key = str(self.random.randrange(20))
+        if keys.begin(key, "d", run) is not None:
+            keys.finish(key, run, self.random.choice(["kept", "dropped"]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_entries_give_the_same_rows_again(folder: Path, seed: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr(repeats, "MAX_KEYS", 10)
+    monkeypatch.setattr(uses, "_PRUNED_EACH", 4)
+    life = Life(folder, seed)
+    for _ in range(400):
+        life.step()
+    found = verify(folder)
+    assert found.problems == ()
+    counts = {
+        t: len(life.record.database.rows(f"SELECT * FROM {t}")) for t in ("sessions", "usage", "uses", "approvals")
+    }
+    assert all(counts.values()), counts
+    assert 0 < len(life.record.database.rows("SELECT * FROM repeats")) <= 10
+    for record in life.records:
+        record.close()
