@@ -53,6 +53,11 @@ def revoked(execute: Execute, entry: Entry) -> None:
     execute(_REVOKE, (entry.n, entry.data["approval"]))
 
 
+def prune(execute: Execute, last: int) -> None:
+    """Delete the approvals that were used or revoked by entry `last` or before."""
+    execute("DELETE FROM approvals WHERE state IN ('used', 'revoked') AND changed <= ?", (last,))
+
+
 class ApprovalTable:
     """The queries of `engine.model.protocols.ApprovalTable`."""
 
