@@ -184,7 +184,7 @@ def test_a_shorter_journal_with_a_valid_chain_is_not_opened(record: Record, runs
     _written(runs)
     _changed(record, "DELETE FROM steps WHERE seq = 5")
     _changed(record, "UPDATE runs SET seq = 4, hash = (SELECT lower(hex(hash)) FROM steps WHERE seq = 4)")
-    with pytest.raises(Failure, match="row 5 is not the one that entry 2 names") as caught:
+    with pytest.raises(Failure, match="the row that entry 2 names was changed") as caught:
         runs.open(RUN)
     assert caught.value.code == "damaged"
     assert not runs.load(RUN).held
