@@ -145,7 +145,8 @@ class World:
         entries = self.entries()
         at = max(n for n, e in enumerate(entries) if e.data.get("tool") == tool)
         decision = {"kind": entries[at].kind, **entries[at].data}
-        after = [e.data for e in entries[at + 1 :] if e.data["call"] == decision["call"]]
+        # A call that only reads has one entry with decision and result.
+        after = [e.data for e in entries[at:] if e.data["call"] == decision["call"] and "ok" in e.data]
         return {"decision": decision, "result": after[0] if after else None}
 
 

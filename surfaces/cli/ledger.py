@@ -132,19 +132,20 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
     call = safe(str(d.get("call", "")))
     match entry.kind:
         case "call":
-            # A call is recorded just before it is made. At that time all its questions have been answered.
+            # When a call is recorded, all its questions have been answered.
             mark, colour = _MARKS["allow"]
             arguments = ", ".join(f"{k}={_short(v)}" for k, v in (d.get("arguments") or {}).items())
             rest = f"{safe(str(d.get('tool')))}({safe(arguments)})  {console.paint(safe(_by(d, answers)), 'dim')}"
+            if "ok" in d:
+                # The call has only read, so this entry also has its outcome.
+                rest += f"  {console.paint('→', 'green' if d['ok'] else 'red')} {_outcome(d)}"
         case "denied":
             mark, colour = _MARKS["denied"]
             message = str(d.get("message")).removeprefix(f"{d.get('tool')}: ")
             rest = f"{safe(str(d.get('tool')))}: {safe(message)} ({safe(str(d.get('rule_id') or d.get('code')))})"
         case "result":
             mark, colour = ("→", "green") if d.get("ok") else ("→", "red")
-            what = "done" if d.get("ok") else f"{safe(str(d.get('code')))}: {safe(str(d.get('message')))}"
-            effects = "".join(f", {_effect(e)}" for e in d.get("effects", ()) if e.get("kind") != "read")
-            rest = f"{what} in {d.get('ms')} ms{effects}"
+            rest = _outcome(d)
         case "repeated":
             mark, colour = ("=", "green") if d.get("ok") else ("=", "red")
             what = "" if d.get("ok") else f", {safe(str(d.get('code')))}"
@@ -189,6 +190,12 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
             rest = f"{entry.kind} of {safe(str(d.get('tool')))} {safe(str(d.get('version', ''))[:12])}".rstrip()
     # Escape line breaks: a text from an agent must not look like another entry.
     return f"{when}  {call:<20}  {console.paint(mark, colour)} {rest}".replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _outcome(result: Mapping[str, Any]) -> str:
+    what = "done" if result.get("ok") else f"{safe(str(result.get('code')))}: {safe(str(result.get('message')))}"
+    effects = "".join(f", {_effect(e)}" for e in result.get("effects", ()) if e.get("kind") != "read")
+    return f"{what} in {result.get('ms')} ms{effects}"
 
 
 def _by(call: Mapping[str, Any], answers: Mapping[str, Entry]) -> str:

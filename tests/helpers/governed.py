@@ -57,7 +57,9 @@ class Governed:
 
     def effects(self, tool: str) -> list[dict[str, Any]]:
         """Return the recorded effects of a tool's calls, in order."""
-        found = [effect for entry in self.entries("result") for effect in entry.get("effects", ())]
+        with Record(self.home / "state" / "record") as log:
+            # A call that only reads has its effects in the entry of the call.
+            found = [effect for e in log.entries({"call", "result"}) for effect in e.data.get("effects", ())]
         return [effect for effect in found if effect["tool"] == tool]
 
     def recorded(self) -> str:

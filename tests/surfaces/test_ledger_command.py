@@ -53,17 +53,18 @@ def test_the_ledger_has_every_call_and_no_secret(used: Albert) -> None:
     assert [e["kind"] for e in entries].count("policy") >= 2
     entries = [e for e in entries if e["kind"] not in ("policy", "run")]
     assert [e["kind"] for e in entries] == (
-        ["definition", "call", "call", "result", "result", "call", "result", "denied", "mode"]
+        ["definition", "call", "call", "result", "call", "result", "denied", "mode"]
     )
     outer, inner = entries[1], entries[2]
     assert (outer["tool"], outer["arguments"], outer["verdict"]) == ("mine", {"path": "a.txt"}, "allow")
     assert (inner["tool"], inner["parent"], inner["call"]) == ("read_file", outer["call"], f"{outer['call']}:0")
-    assert entries[3]["effects"][0]["path"] == "a.txt"
-    assert entries[4]["result_hash"].startswith("b3:")
-    written = entries[6]["effects"][0]
+    # A call that only reads has one entry.
+    assert inner["effects"][0]["path"] == "a.txt"
+    assert entries[3]["result_hash"].startswith("b3:")
+    written = entries[5]["effects"][0]
     assert (written["kind"], written["path"], written["size_bytes"]) == ("write", "b.txt", 35)
-    assert (entries[7]["code"], entries[7]["rule_id"]) == ("permission_denied", "path_traversal")
-    assert (entries[8]["to"], entries[8]["cause"]) == ("ALERT", "a drill")
+    assert (entries[6]["code"], entries[6]["rule_id"]) == ("permission_denied", "path_traversal")
+    assert (entries[7]["to"], entries[7]["cause"]) == ("ALERT", "a drill")
     assert "sk-abc" not in used("ledger", "export").out
     shown = used("ledger", "tail", "-n", "3").out
     assert shown.count("\n") == 3
@@ -72,14 +73,14 @@ def test_the_ledger_has_every_call_and_no_secret(used: Albert) -> None:
 
 def test_a_query(used: Albert) -> None:
     of_one = used("ledger", "query", "--tool", "read_file", "--json").document()["entries"]
-    assert [e["kind"] for e in of_one] == ["call", "result", "denied"]
+    assert [e["kind"] for e in of_one] == ["call", "denied"]
     assert [e["kind"] for e in used("ledger", "query", "--denied", "--json").document()["entries"]] == ["denied"]
     assert used("ledger", "query", "--since", "2999-01-01", "--json").document()["entries"] == []
     assert used("ledger", "query", "--since", "soon").code == 2
     assert used("ledger", "query", "--since", "2h", "--denied", "--json").document()["entries"]
     # Filters apply before the number of entries.
     last = used("ledger", "tail", "--tool", "read_file", "-n", "2", "--json").document()["entries"]
-    assert [e["kind"] for e in last] == ["result", "denied"]
+    assert [e["kind"] for e in last] == ["call", "denied"]
     assert used("ledger", "query", "--denied", "--lines", "3").out.count("\n") == 1
     assert used("ledger", "tail", "--denied").out.count("\n") == 1
     refused = used("ledger", "verify", "--denied")
