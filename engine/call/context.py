@@ -279,7 +279,7 @@ class Call(NamedTuple):
     #: From `validate`: the valid arguments.
     arguments: dict[str, Any] = {}  # noqa: RUF012 - no stage changes it
     #: From `mode` and `policy`.
-    mode: Mode = "LOCKDOWN"
+    mode: Mode = "NORMAL"
     rules: RulesInForce = RulesInForce(Governance(), ExampleAuthority())
     decision: Decision = UNJUDGED
     #: The rules that ask, each with its subject.

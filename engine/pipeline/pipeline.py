@@ -217,7 +217,9 @@ class Pipeline:
                     decided = await begin(judged, run)
                     break
                 except JudgeAgain:
-                    continue
+                    if not call.depth:
+                        # Meanwhile the caller may have changed its arguments. The person saw this copy.
+                        call = call._replace(given=run.arguments)
             else:
                 raise _changed_each_time(call)
         except Known as early:

@@ -290,7 +290,7 @@ def test_a_no_leaves_the_outcome_unknown(place: Place) -> None:
 def test_a_run_that_lost_its_key_is_not_resumed(place: Place) -> None:
     with opened(place):
         pass
-    killed(place, "before the entry call", "many", {"names": ["a"]}, dedupe_key="k")
+    killed(place, "before the effect of put", "many", {"names": ["a"]}, dedupe_key="k")
     with opened(place) as service:
         run = only_run(service)
         # As if the process had died after the denial, before it recorded the end.
