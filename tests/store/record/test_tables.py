@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from albert_tools.engine.authority.sessions import Budget, Sessions
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record import repeats, uses
 from albert_tools.store.record.record import Record
+from albert_tools.store.record.retention import trim
 from albert_tools.store.record.verify import verify
 
 LIMITS = [("tool:write_file", 5), ("category:system_write", 7)]
@@ -110,10 +112,15 @@ class Life:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_entries_give_the_same_rows_again(folder: Path, seed: int, monkeypatch: Any) -> None:
     monkeypatch.setattr(repeats, "MAX_KEYS", 10)
+    monkeypatch.setattr(repeats, "_COUNTED_EACH", 1)
     monkeypatch.setattr(uses, "_PRUNED_EACH", 4)
     life = Life(folder, seed)
-    for _ in range(400):
+    for i in range(400):
         life.step()
+        if i == 250:
+            # All entries so far are old. The rest begins with a checkpoint.
+            life.now = time.time()
+            assert trim(life.record, 1).entries > 100
     found = verify(folder)
     assert found.problems == ()
     counts = {
