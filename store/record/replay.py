@@ -42,6 +42,8 @@ class Replay:
         self.tail = START
         _check_schema(connection)
         lowest = connection.execute("SELECT min(n) FROM record.entries").fetchone()[0]
+        if lowest is not None and lowest < 1:
+            raise Wrong(f"entry {lowest} was inserted: the numbers of entries begin at 1")
         if lowest is not None and lowest > 1:
             self.tail = self._load_checkpoint(lowest - 1)
         #: The last entry that was deleted; 0 if none was.
@@ -72,8 +74,6 @@ class Replay:
     def _explanation(self, expected: int, before: bytes, row: _Row) -> str:
         """What is wrong with the first wrong entry, whose number should be `expected`."""
         n = row[0]
-        if n < expected:
-            return f"entry {n} was inserted: the numbers of entries begin at 1"
         # Search for the entry that was written with this number.
         for at_n, at, kind, _, data, digest in self.connection.execute(f"{_COLUMNS} WHERE n >= ?", (n,)):
             if at_n != expected and digest == chained(before, text_of(expected, at, kind, data)):
@@ -108,7 +108,9 @@ class Replay:
                 if data["part"] == 1:
                     break
         if not parts or parts[0]["last"] != n or len(parts) != parts[0]["parts"]:
-            raise Wrong(f"entries 1 to {n} are missing" if not parts else f"the checkpoint after entry {n} is missing")
+            raise Wrong(
+                f"entries 1 to {n} are missing" if not parts else f"the checkpoint after entry {n} is incomplete"
+            )
         return parts
 
 
