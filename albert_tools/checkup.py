@@ -29,13 +29,14 @@ MAX_RUNS = 1000
 #: Folders of the state that other users must not be able to read.
 _PRIVATE = (
     ("the state", ""),
-    ("the log", "log"),
-    ("the runs", "runs"),
+    ("the record", "record"),
     ("the contents", "contents"),
     ("the artifacts", "artifacts"),
     ("the turns", "turns"),
 )
 
+#: Folders of the record of earlier versions.
+_OLD_RECORD = ("log", "runs")
 #: Damaged files that are listed.
 MAX_DAMAGED = 20
 
@@ -130,7 +131,11 @@ def _waiting(service: ToolService, homes: Homes) -> list[Finding]:
             check_private(folder, what)
         except Failure as failure:
             return [Finding("private", f"{failure.message} ({failure.hint})", False)]
-    found = [Finding("private", "only the owner can read the state")]
+    found = [Finding("private", "only the owner can read the state"), _record(homes)]
+    old = [str(homes.state / name) for name in _OLD_RECORD if os.path.lexists(homes.state / name)]
+    if old:
+        message = f"{' and '.join(old)}: an earlier version wrote this, and nothing reads it; delete it or keep it"
+        found.append(Finding("old record", message, note=True))
     try:
         count = len(service.approvals.all(("open",)))
         found.append(
@@ -149,6 +154,26 @@ def _waiting(service: ToolService, homes: Homes) -> list[Finding]:
     hint = ": `albert runs`" if suspended + cut_short else ""
     found.append(Finding("runs", f"{suspended:,} suspended, {cut_short:,} interrupted{more}{hint}"))
     return found + [Finding("damaged", f"run {run.id}: {run.problem}", False) for run in runs if run.problem]
+
+
+def _record(homes: Homes) -> Finding:
+    """The place of the record, and whether it can be written."""
+    from albert_tools.store.record.database import FILE, Database
+
+    path = homes.state / "record" / FILE
+    if not os.path.lexists(path):
+        return Finding("record", f"{path}: no entry yet")
+    database = Database(path.parent)
+    try:
+        with database.transaction():
+            entries = database.tail.n
+    except Failure as failure:
+        return Finding("record", f"{failure.message} ({failure.hint})", False)
+    finally:
+        database.close()
+    return Finding(
+        "record", f"{path}: {entries:,} entries, {path.stat().st_size:,} bytes; `albert ledger verify` checks it"
+    )
 
 
 async def _saved(service: ToolService, homes: Homes) -> list[Finding]:

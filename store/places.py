@@ -77,7 +77,7 @@ class Homes:
 
     @property
     def state(self) -> Path:
-        """The log, runs and contents."""
+        """The record, contents and artifacts."""
         if self.moved:
             return self.albert / "state"
         import platformdirs

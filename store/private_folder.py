@@ -1,6 +1,6 @@
 """Folders that only their owner can access.
 
-The log and the content store are private, because a user with write access could forge a record. So their folders are created
+The record and the content store are private, because a user with write access could forge a record. So their folders are created
 with mode 0700. If other users can access an existing folder, it is refused and not repaired: they may have read or changed its
 content already.
 """
@@ -17,7 +17,7 @@ from albert_tools.store.places import make_folder
 
 
 def make_private(folder: Path, what: str) -> None:
-    """Create `folder` if it is missing, and check that only its owner can access it. `what` names it in messages (``the log``).
+    """Create `folder` if it is missing, and check that only its owner can access it. `what` names it in messages (``the record``).
 
     Raises:
         Failure: `io_error` if it is a file, belongs to another user or is open to others, or if the system refuses.

@@ -12,7 +12,7 @@
     primitives_from: [shop.tools]  # modules whose primitives become tools; or one function, `shop.tools:send_invoice`
     secrets:
       GITHUB_TOKEN: [api.github.com]  # the hosts that a secret may be sent to
-    records: {keep_days: 90}       # what `albert ledger fold` keeps
+    records: {keep_days: 90}       # what `albert ledger trim` keeps
 
 The owner's file is in the configuration folder. A project may have a file too, ``.albert/governance.yaml``. It can only make the
 rules stricter: a tool is allowed only if both files allow it, the project's settings and secrets are ignored, and it can't name
@@ -64,7 +64,7 @@ class Governance:
     categories: Mapping[Category, Section] = field(default_factory=dict)
     #: The project's rules, which can only restrict these rules.
     project: Governance | None = None
-    #: Days that `albert ledger fold` retains entries. Not part of the revision, because no decision depends on it.
+    #: Days that `albert ledger trim` retains entries. Not part of the revision, because no decision depends on it.
     keep_days: float | None = field(default=None, compare=False)
     _revision: str = field(default="", init=False, compare=False, repr=False)
 

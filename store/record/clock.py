@@ -1,8 +1,7 @@
-"""The log's clock: UTC to the microsecond, never going back.
+"""The clock of entries: UTC to the microsecond. It never goes back within a process.
 
-Readers merge segments by time, so within one writer time must not fall, whatever is done to the system's clock; when
-it is set back, entries bear the last time until it is caught up with. Most entries of a second share all but their
-microseconds, so that part is formatted once.
+If the system's clock is set back, entries get the last time until the clock has caught up. Most entries of a second share all but
+their microseconds, so the other part is formatted once.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from datetime import UTC, datetime
 
 
 class Clock:
-    """Gives times as ISO 8601 text. Not thread-safe; the writer's lock covers it."""
+    """Gives times as ISO 8601 text. Not thread-safe: call it inside a transaction."""
 
     def __init__(self, nanoseconds: Callable[[], int] = time.time_ns) -> None:
         self._nanoseconds = nanoseconds
@@ -22,21 +21,13 @@ class Clock:
         self._text = ""
 
     def now(self) -> str:
-        """The time, or the last one given if that is later."""
-        return self._at_least(self._nanoseconds() // 1000, self._last)
-
-    def later(self) -> str:
-        """The time, and later than any given before: a segment's, so that its entries sort behind those before it."""
-        return self._at_least(self._nanoseconds() // 1000, self._last + 1)
-
-    def _at_least(self, micro: int, earliest: int) -> str:
-        if micro < earliest:
-            micro = earliest
+        """The time, or the last returned time if that is later."""
+        micro = max(self._nanoseconds() // 1000, self._last)
         part = micro - self._second
         if not 0 <= part < 1_000_000:
             part = micro % 1_000_000
             text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(micro // 1_000_000))
-            # Both at once: a signal's handler may raise wherever something is called.
+            # Both at once: a signal's handler may raise an exception after any call.
             self._second, self._text = micro - part, text
         self._last = micro
         return f"{self._text}.{part:06d}Z"
@@ -46,8 +37,8 @@ def text_of(moment: datetime) -> str:
     """A moment as entries write it.
 
     Raises:
-        ValueError: when it doesn't say its time zone.
+        ValueError: The moment has no time zone.
     """
     if moment.tzinfo is None:
-        raise ValueError("a time without a time zone can't be compared with those of the log")
+        raise ValueError("a time without a time zone can't be compared with the times of entries")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

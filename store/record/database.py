@@ -101,19 +101,18 @@ class Database:
                 finally:
                     self._depth -= 1
                 return
-            opened = self._begin()
-            self._depth = 1
             committed = False
             try:
+                opened = self._begin()
+                self._depth = 1
                 yield
                 self._commit(opened)
                 committed = True
-            except BaseException:
-                self._roll_back(opened)
-                raise
             finally:
                 self._depth = 0
-                opened.gate.leave()
+                if not committed:
+                    self._tail = None
+                self._leave()
                 if self._at_end:
                     ended, self._at_end = self._at_end, []
                     for call in ended:
@@ -184,16 +183,12 @@ class Database:
             raise replace(self.durability.broken)
         opened = self._opened = self._opened or self._open()
         opened.gate.enter()
+        self._check_file(opened)
         try:
-            self._check_file(opened)
             opened.connection.execute("BEGIN IMMEDIATE")
             self._check_tail(opened)
-        except BaseException as error:
-            self._roll_back(opened)
-            opened.gate.leave()
-            if isinstance(error, sqlite3.Error):
-                raise self._failure(error) from error
-            raise
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
         return opened
 
     def _commit(self, opened: _Opened) -> None:
@@ -208,11 +203,17 @@ class Database:
             with suppress(OSError):
                 opened.gate.write_last(self._tail)
 
-    def _roll_back(self, opened: _Opened) -> None:
-        self._tail, self._failed = None, None
-        if opened.connection.in_transaction:
-            with suppress(sqlite3.Error):
-                opened.connection.execute("ROLLBACK")
+    def _leave(self) -> None:
+        """Roll back what was not committed, and let others enter."""
+        self._failed = None
+        if self._opened is None:
+            return
+        try:
+            if self._opened.connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._opened.connection.execute("ROLLBACK")
+        finally:
+            self._opened.gate.leave()
 
     def _check_file(self, opened: _Opened) -> None:
         """Refuse a file that other processes would not open."""
@@ -315,8 +316,8 @@ class Database:
         free = None
         while free != 0:
             with self._threads:
-                opened = self._begin()
                 try:
+                    opened = self._begin()
                     # `execute` would free one page only. This method commits the empty transaction first.
                     opened.connection.executescript(
                         f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE}); PRAGMA wal_checkpoint"
@@ -325,7 +326,7 @@ class Database:
                 except sqlite3.Error as error:
                     raise self._failure(error) from error
                 finally:
-                    opened.gate.leave()
+                    self._leave()
 
     def close(self) -> None:
         """Close the database. A later transaction opens it again.

@@ -50,7 +50,12 @@ class Durability:
             return
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "record-sync")
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._sync, n)
+        try:
+            waiting = asyncio.get_running_loop().run_in_executor(self._thread, self._sync, n)
+        except RuntimeError:  # No thread can be started.
+            self._sync(n)
+        else:
+            await waiting
 
     def _sync(self, n: int) -> None:
         with self._turn:

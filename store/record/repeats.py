@@ -33,6 +33,12 @@ def repeat(execute: Execute, entry: Entry) -> None:
         execute(_KEEP if data["state"] == "kept" else _FREE, (key, run))
 
 
+def prune(execute: Execute, until: str) -> None:
+    """Delete the keys that began before `until`, but not the last key, because the numbers of new keys continue it."""
+    before = datetime.fromisoformat(until).timestamp()
+    execute("DELETE FROM repeats WHERE at < ? AND seq < (SELECT max(seq) FROM repeats)", (before,))
+
+
 class RepeatTable:
     """The queries of `engine.model.protocols.RepeatTable`."""
 

@@ -102,12 +102,12 @@ class Replay:
         ) as found:
             for (text,) in found:
                 data = decode(text)
-                if data["n"] < n:
-                    raise Wrong(f"entries {data['n'] + 1} to {n} are missing")
+                if data["last"] < n:
+                    raise Wrong(f"entries {data['last'] + 1} to {n} are missing")
                 parts.append(data)
                 if data["part"] == 1:
                     break
-        if not parts or parts[0]["n"] != n or len(parts) != parts[0]["parts"]:
+        if not parts or parts[0]["last"] != n or len(parts) != parts[0]["parts"]:
             raise Wrong(f"entries 1 to {n} are missing" if not parts else f"the checkpoint after entry {n} is missing")
         return parts
 

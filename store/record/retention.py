@@ -97,7 +97,7 @@ def _count_older(replay: Replay, until: str) -> int:
 def _parts(replay: Replay, until: str) -> Iterator[dict[str, Any]]:
     """The data of the checkpoint's entries."""
     n, digest = replay.tail
-    prune(replay.connection.execute, Entry("", n, CHECKPOINT, {"n": n}))
+    prune(replay.connection.execute, Entry("", n, CHECKPOINT, {"last": n, "until": until}))
     parts: list[dict[str, list[Any]]] = [{}]
     size = 0
     for table in STATE_TABLES:
@@ -109,4 +109,4 @@ def _parts(replay: Replay, until: str) -> Iterator[dict[str, Any]]:
             parts[-1].setdefault(table, []).append(row)
             size += length
     for i, rows in enumerate(parts):
-        yield {"n": n, "hash": digest.hex(), "until": until, "part": i + 1, "parts": len(parts), "rows": rows}
+        yield {"last": n, "hash": digest.hex(), "until": until, "part": i + 1, "parts": len(parts), "rows": rows}

@@ -20,8 +20,13 @@ def _use(execute: Execute, entry: Entry) -> None:
 
 
 def prune(execute: Execute, entry: Entry) -> None:
-    """Delete the rows that the entries up to `n` gave and that no decision depends on any more."""
-    execute("DELETE FROM approvals WHERE state IN ('used', 'revoked') AND n <= ?", (entry.data["n"],))
+    """Apply a checkpoint: delete the rows that the deleted entries gave and that no decision depends on any more.
+
+    `verify` also does this at once, in the rows of the checkpoint, and then applies the entries after `last`. So a later entry must
+    not depend on a deleted row. New keys continue the numbers of the old ones, so the last key stays.
+    """
+    approvals.prune(execute, entry.data["last"])
+    repeats.prune(execute, entry.data["until"])
 
 
 #: What an entry of a kind changes. An entry of another kind changes nothing.

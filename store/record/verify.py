@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.private_folder import check_private
+from albert_tools.store.record.clock import text_of
 from albert_tools.store.record.database import FILE, GATE
 from albert_tools.store.record.gate import START, Tail, read_last
 from albert_tools.store.record.journal import Step, first_wrong
@@ -81,7 +83,7 @@ def verify(folder: Path, anchor: Mapping[str, Any] | None = None) -> Verificatio
     return Verification(tail.n - trimmed, tail, trimmed, tuple(problems), _unseen(anchor, trimmed))
 
 
-def make_anchor(record: Record, now: str) -> dict[str, Any]:
+def make_anchor(record: Record) -> dict[str, Any]:
     """A small JSON document with the number and the hash of the last entry. The entry is durable.
 
     Raises:
@@ -96,8 +98,9 @@ def make_anchor(record: Record, now: str) -> dict[str, Any]:
             details={"path": str(record.folder)},
         )
     if found.tail.n:
+        record.database.row("SELECT 1")  # This opens the database, so that it can be synced.
         record.durable(found.tail.n)
-    return {"format": ANCHOR_FORMAT, "at": now, "n": found.tail.n, "hash": found.tail.hash.hex()}
+    return {"format": ANCHOR_FORMAT, "at": text_of(datetime.now(UTC)), "n": found.tail.n, "hash": found.tail.hash.hex()}
 
 
 def _read_anchor(anchor: Mapping[str, Any]) -> Tail:

@@ -1,11 +1,11 @@
-"""``albert ledger``: prints calls, decisions and results, and verifies that nobody changed the ledger."""
+"""``albert ledger``: prints calls, decisions and results, and verifies that nobody changed the ledger. Exports and trims it."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,9 +21,21 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.record_types import Entry
     from albert_tools.store.record.record import Record
 
-#: Kinds of entries that are shown. The other kinds are internal to the log.
+#: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = (
-    *("fold", "call", "result", "denied", "repeated", "settled", "mode", "definition", "removal", "policy", "run"),
+    *(
+        "checkpoint",
+        "call",
+        "result",
+        "denied",
+        "repeated",
+        "settled",
+        "mode",
+        "definition",
+        "removal",
+        "policy",
+        "run",
+    ),
     *("asked", "answered", "approval_revoked", "session", "session_ended"),
 )
 
@@ -33,31 +45,30 @@ _OPTIONS = {
     "count": ("-n", ("tail", "query")),
     "tool": ("--tool", ("tail", "query")),
     "denied": ("--denied", ("tail", "query")),
-    "since": ("--since", ("tail", "query")),
+    "since": ("--since", ("tail", "query", "export")),
     "anchor": ("--anchor", ("verify",)),
-    "older_than": ("--older-than", ("fold",)),
+    "file": ("--file", ("verify",)),
+    "older_than": ("--older-than", ("trim",)),
 }
 #: Entries that `tail` shows by default.
 _TAIL = 20
 
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
-    """Show, verify or fold the ledger. Returns 1 if `verify` finds a change."""
+    """Show, verify, export or trim the ledger. Returns 1 if `verify` finds a change."""
     from albert_tools.store.places import Homes
     from albert_tools.store.record.record import Record
 
     for name, (written, actions) in _OPTIONS.items():
         if getattr(options, name) not in (None, False) and options.action not in actions:
             raise Usage(f"ledger {options.action} takes no {written}", f"{written} is for {' and '.join(actions)}")
-    log = Record(Homes.resolve(environ_of(options)).state / "record")
-    if options.action == "verify":
-        return _verify(log, options, console)
-    if options.action == "fold":
-        return _fold(log, options, console)
-    if options.action == "anchor":
-        console.document(log.anchor())
-        return 0
-    found: Iterable[Entry] = _chosen(log, options)
+    with Record(Homes.resolve(environ_of(options)).state / "record") as record:
+        action = _ACTIONS.get(options.action, _show)
+        return action(record, options, console)
+
+
+def _show(record: Record, options: argparse.Namespace, console: Console) -> int:
+    found: Iterable[Entry] = _chosen(record, options)
     if options.action == "tail" or options.count is not None:
         found = deque(found, maxlen=options.count or _TAIL)
     if console.json:
@@ -67,15 +78,15 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
     for entry in found:
         if entry.kind == "call" and entry.data.get("approval") and not answers:
             # The answers may be older than the entries that are shown.
-            answers = {str(e.data.get("approval")): e for e in log.entries(("answered",))}
+            answers = {str(e.data.get("approval")): e for e in record.entries(("answered",))}
         console.say(_line(entry, console, answers))
     return 0
 
 
-def _chosen(log: Record, options: argparse.Namespace) -> Iterator[Entry]:
+def _chosen(record: Record, options: argparse.Namespace) -> Iterator[Entry]:
     """The selected entries, oldest first. The result of a selected call is selected too."""
     wanted: set[str] = set()
-    for entry in log.entries(KINDS, _time(options.since)):
+    for entry in record.entries(KINDS, _time(options.since)):
         data = entry.data
         if options.tool is not None:
             if entry.kind == "result":
@@ -106,8 +117,9 @@ def _time(text: str | None) -> datetime | None:
 
 def _document(entry: Entry) -> dict[str, Any]:
     # Do not even show the hash of a session's token.
-    data = {k: v for k, v in entry.data.items() if not (entry.kind == "session" and k == "hash")}
-    return {"at": entry.at, "segment": entry.segment, "n": entry.n, "kind": entry.kind, **data}
+    hidden = {"session": "hash", "checkpoint": "rows"}.get(entry.kind)
+    data = {k: v for k, v in entry.data.items() if k != hidden}
+    return {"at": entry.at, "n": entry.n, "kind": entry.kind, **data}
 
 
 _MARKS = {"allow": ("✓", "green"), "denied": ("✗", "red")}
@@ -159,9 +171,9 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
             mark, colour = ("·", "dim")
             call = safe(str(d.get("session", "")))
             rest = f"session for {safe(str(d.get('client')))}" if entry.kind == "session" else "session revoked"
-        case "fold":
+        case "checkpoint":
             mark, colour = ("·", "dim")
-            rest = f"{d.get('segments')} segments folded: {d.get('kept')} of {d.get('entries')} entries kept"
+            rest = f"the entries up to {d.get('last')} were deleted; this is their result, part {d.get('part')} of {d.get('parts')}"
         case "policy":
             mark, colour = ("·", "dim") if d.get("event") == "loaded" else ("!", "red")
             rest = f"rules {safe(str(d.get('revision', ''))[:15])} {safe(str(d.get('event')))}"
@@ -200,23 +212,36 @@ def _short(value: Any) -> str:
     return brief(json.dumps(value, ensure_ascii=False), 40)
 
 
-def _fold(log: Record, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.authority.retention import MIN_DAYS, condensed, until
+def _export(record: Record, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.store.record.export import exported
+
+    for line in exported(record, _time(options.since)):
+        console.value(line)
+    return 0
+
+
+def _anchor(record: Record, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.store.record.verify import make_anchor
+
+    console.document(make_anchor(record))
+    return 0
+
+
+def _trim(record: Record, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.store.record.retention import MIN_DAYS, trim
 
     days = _days(options)
     if days < MIN_DAYS:
         raise Usage("that is less than a day", "rate limits and dedupe keys look back a day; give 1d or more")
-    found = log.fold(until(days), condensed)
+    found = trim(record, days)
     if console.json:
         console.document({"ok": True, **found._asdict()})
         return 0
-    if not found.segments:
-        console.say(f"nothing to fold: no finished segment is older than {days:g} days")
+    if not found.entries:
+        console.say(f"nothing to delete: no entry is older than {days:g} days")
         return 0
     console.say(
-        f"folded {found.segments:,} segment{'' if found.segments == 1 else 's'} into one: {found.kept:,} of {found.entries:,} "
-        f"entries are kept, {found.after:,} of {found.before:,} bytes",
-        2,
+        f"deleted {found.entries:,} entries; the record has {found.after:,} bytes, before it had {found.before:,}"
     )
     console.note("keep a new anchor elsewhere: `albert ledger anchor`")
     return 0
@@ -241,7 +266,11 @@ def _days(options: argparse.Namespace) -> float:
     return rules.keep_days
 
 
-def _verify(log: Record, options: argparse.Namespace, console: Console) -> int:
+def _verify(record: Record, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.store.record.verify import verify
+
+    if options.file is not None:
+        return _verify_file(options, console)
     against = None
     if options.anchor is not None:
         try:
@@ -251,21 +280,22 @@ def _verify(log: Record, options: argparse.Namespace, console: Console) -> int:
                 f"the anchor {options.anchor!r} can't be read: {error}",
                 "give a file with the output of `albert ledger anchor`",
             ) from None
-    found = log.verify(against)
-    problems = [str(problem) for problem in found.problems]
+    found = verify(record.folder, against)
     locked = False
-    if problems:
+    if found.problems:
         from albert_tools.engine.policy.modes import Modes
 
         # An attacker who can change the ledger can do more, so no call is allowed until a person has examined the problem.
-        modes = Modes(log.folder.parent / "mode.json", ledger=log)
+        modes = Modes(record.folder.parent / "mode.json", ledger=record)
         if modes.mode not in ("LOCKDOWN", "RECOVERY"):
-            locked = modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {problems[0]}").mode == "LOCKDOWN"
+            locked = (
+                modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {found.problems[0]}").mode == "LOCKDOWN"
+            )
     if console.json:
-        document = {"ok": found.ok, "entries": found.entries, "folded": found.folded, "problems": problems}
+        document = {"ok": found.ok, "entries": found.entries, "trimmed": found.trimmed, "problems": [*found.problems]}
         console.document({**document, "unseen": found.unseen, "locked": locked})
         return 0 if found.ok else 1
-    for text in problems:
+    for text in found.problems:
         console.say(f"{console.paint('✗', 'red')} {safe(text)}")
     verdict = "the ledger is intact" if found.ok else "the ledger was changed"
     console.say(f"{verdict}: {found.entries:,} entries")
@@ -273,3 +303,31 @@ def _verify(log: Record, options: argparse.Namespace, console: Console) -> int:
         console.say("the mode is LOCKDOWN now; when you have looked into it: albert mode RECOVERY")
     console.say(console.paint(safe(found.unseen), "dim"))
     return 0 if found.ok else 1
+
+
+def _verify_file(options: argparse.Namespace, console: Console) -> int:
+    """Check an exported file. It says nothing about the record, so the mode stays."""
+    from albert_tools.store.record.export import first_wrong_line
+
+    try:
+        with open(options.file, encoding="utf-8", newline="\n") as file:
+            count, wrong = first_wrong_line(file)
+    except (OSError, UnicodeError) as error:
+        raise Usage(
+            f"{options.file!r} can't be read: {error}", "give a file with the output of `albert ledger export`"
+        ) from None
+    if console.json:
+        console.document({"ok": wrong is None, "entries": count, "line": wrong})
+    elif wrong is None:
+        console.say(f"the file is intact: {count:,} entries")
+    else:
+        console.say(f"{console.paint('✗', 'red')} line {wrong} was changed, or lines before it are missing")
+    return 0 if wrong is None else 1
+
+
+_ACTIONS: Mapping[str, Callable[[Record, argparse.Namespace, Console], int]] = {
+    "verify": _verify,
+    "anchor": _anchor,
+    "export": _export,
+    "trim": _trim,
+}

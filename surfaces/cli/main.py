@@ -267,7 +267,7 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     policy.add_argument("arguments", nargs="*", metavar="KEY=VALUE", help="explain: an argument")
     policy.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
     ledger = command("ledger", "read the ledger, or verify that nobody changed it")
-    ledger.add_argument("action", choices=["tail", "query", "verify", "anchor", "fold"])
+    ledger.add_argument("action", choices=["tail", "query", "verify", "anchor", "export", "trim"])
     ledger.add_argument(
         "-n",
         "--lines",
@@ -279,13 +279,16 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     ledger.add_argument("--tool", metavar="NAME", help="tail, query: calls of this tool only")
     ledger.add_argument("--denied", action="store_true", help="tail, query: denied calls only")
     ledger.add_argument(
-        "--since", metavar="TIME", help="tail, query: entries since then: 30m, 2h, 7d, 2026-01-31 or 2026-01-31T12:00"
+        "--since",
+        metavar="TIME",
+        help="tail, query, export: entries since then: 30m, 2h, 7d, 2026-01-31 or 2026-01-31T12:00",
     )
     ledger.add_argument("--anchor", metavar="FILE", help="verify: compare with an earlier output of `ledger anchor`")
+    ledger.add_argument("--file", metavar="FILE", help="verify: check an earlier output of `ledger export` instead")
     ledger.add_argument(
         "--older-than",
         metavar="TIME",
-        help="fold: entries older than this, such as 90d; default: `records.keep_days` of the rules",
+        help="trim: entries older than this, such as 90d; default: `records.keep_days` of the rules",
     )
     group("session", "open, list and revoke sessions", "list").add_argument(
         "--all", action="store_true", help="also list sessions that have ended"

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
+from blake3 import blake3
 
 from albert_tools import SyncToolService
+from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.record.record import Record
+from tests.helpers.altered import altered
 
 from .conftest import Albert
 
 
-def segments(albert: Albert) -> list[Path]:
-    return sorted((albert.home / "state" / "record").glob("*.log"))
+def entries_of(albert: Albert) -> list[Entry]:
+    with Record(albert.home / "state" / "record") as record:
+        return list(record.entries())
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def test_the_ledger_has_every_call_and_no_secret(used: Albert) -> None:
     assert (written["kind"], written["path"], written["size_bytes"]) == ("write", "b.txt", 35)
     assert (entries[7]["code"], entries[7]["rule_id"]) == ("permission_denied", "path_traversal")
     assert (entries[8]["to"], entries[8]["cause"]) == ("ALERT", "a drill")
-    assert all("sk-abc" not in path.read_text() for path in segments(used))
+    assert "sk-abc" not in used("ledger", "export").out
     shown = used("ledger", "tail", "-n", "3").out
     assert shown.count("\n") == 3
     assert "✗ read_file: path: must not contain '..'" in shown
@@ -83,28 +87,55 @@ def test_a_query(used: Albert) -> None:
 
 
 def test_a_changed_entry_is_found_and_switches_to_lockdown(used: Albert) -> None:
-    kept = used("ledger", "anchor").out
-    used.write("anchor.json", kept)
+    used.write("anchor.json", used("ledger", "anchor").out)
     assert used("ledger", "verify", "--anchor", "anchor.json").code == 0
     whole = used("ledger", "verify")
-    assert (whole.code, whole.out.splitlines()[0]) == (0, "the ledger is intact: 18 entries")
-    victim = next(path for path in segments(used) if b"b.txt" in path.read_bytes())
-    victim.write_bytes(victim.read_bytes().replace(b'"path":"b.txt"', b'"path":"c.txt"', 1))
+    assert (whole.code, whole.out.splitlines()[0]) == (0, f"the ledger is intact: {len(entries_of(used))} entries")
+    victim = next(e.n for e in entries_of(used) if e.kind == "call" and e.data["arguments"].get("path") == "b.txt")
+    altered(used.home, "UPDATE entries SET data = replace(data, 'b.txt', 'c.txt') WHERE n = ?", victim)
     found = used("ledger", "verify")
     assert found.code == 1
-    assert f"✗ segment {victim.stem}, entry 2, byte " in found.out
+    assert f"✗ entry {victim} was changed: its content does not match its hash" in found.out
     assert "the mode is LOCKDOWN now" in found.out
     assert used("run", "list_directory").code == 3
     assert used("mode", "RECOVERY").code == 0
     assert used("ledger", "verify", "--json").document()["locked"] is False
 
 
-def test_an_anchor_shows_a_removed_segment(used: Albert) -> None:
+def test_an_anchor_shows_an_end_that_was_cut_off(used: Albert) -> None:
     used.write("anchor.json", used("ledger", "anchor").out)
-    segments(used)[0].unlink()
+    last = entries_of(used)[-1].n
+    assert entries_of(used)[-1].kind == "mode"
+    altered(used.home, "DELETE FROM entries WHERE n = ?", last)
+    (used.home / "state" / "record" / "gate").unlink()  # as after a restart of the machine
     assert used("ledger", "verify").code == 0
-    assert used("ledger", "verify", "--anchor", "anchor.json").code == 1
+    cut = used("ledger", "verify", "--anchor", "anchor.json")
+    assert cut.code == 1
+    assert (
+        f"ends after entry {last - 1}, and entry {last} existed when the anchor was made: the end was cut off"
+        in cut.out
+    )
     assert used("ledger", "verify", "--anchor", "nothing.json").code == 2
+
+
+def test_anybody_can_check_an_export(used: Albert) -> None:
+    lines = used("ledger", "export").out.splitlines()
+    before = bytes(32)
+    for line in lines:
+        digest, _, text = line.partition(" ")
+        before = blake3(before + text.encode()).digest()
+        assert before.hex() == digest
+    assert [json.loads(line[65:])["n"] for line in lines] == list(range(1, len(lines) + 1))
+    assert used("ledger", "export", "--since", "2999-01-01").out == ""
+    used.write("export.txt", "\n".join(lines))
+    assert used("ledger", "verify", "--file", "export.txt").out == f"the file is intact: {len(lines)} entries\n"
+    used.write("export.txt", "\n".join([*lines[:3], *lines[4:]]))
+    assert (
+        "✗ line 4 was changed, or lines before it are missing" in used("ledger", "verify", "--file", "export.txt").out
+    )
+    used.write("export.txt", "\n".join(lines).replace("b.txt", "c.txt", 1))
+    assert used("ledger", "verify", "--file", "export.txt").code == 1
+    assert used("ledger", "verify", "--file", "nothing.txt").code == 2
 
 
 def test_a_call_that_can_not_be_recorded_is_denied(albert: Albert) -> None:
@@ -135,28 +166,30 @@ def test_an_argument_can_not_forge_an_entry(albert: Albert) -> None:
     assert len(lines) == 5
 
 
-def test_fold_compacts_the_ledger(used: Albert) -> None:
-    assert used("ledger", "fold").code == 2
-    assert "records: {keep_days: 90}" in used("ledger", "fold").err
-    assert used("ledger", "fold", "--older-than", "2h").code == 2
-    rules = used.home / "config" / "governance.yaml"
-    old = rules.read_text() if rules.exists() else ""
-    rules.parent.mkdir(parents=True, exist_ok=True)
-    rules.write_text(old + "\nrecords: {keep_days: 30}\n")
-    assert used("ledger", "fold").out == "nothing to fold: no finished segment is older than 30 days\n"
-    rules.write_text(old + "\nrecords: {keep_days: 0}\n")
-    assert used("ledger", "fold").code == 3
-    rules.write_text(old)
+def test_trim_deletes_old_entries(albert: Albert) -> None:
     before = datetime.now(UTC) - timedelta(days=40)
-    with Record(used.home / "state" / "record", nanoseconds=lambda: int(before.timestamp() * 1e9)) as log:
-        log.append("call", {"call": "c", "tool": "ancient", "verdict": "allow"})
-        log.append("mode", {"from": "NORMAL", "to": "ALERT", "by": "ada"})
-    folded = used("ledger", "fold", "--older-than", "30d")
-    assert (folded.code, folded.out.split(",")[0].split(":")[0]) == (0, "folded 1 segment into one")
-    assert "1 of 2 entries are kept" in folded.out
-    entries = used("ledger", "tail", "--json").document()["entries"]
-    assert [e["kind"] for e in entries].count("fold") == 1
-    assert "ancient" not in used("ledger", "query").out
-    verified = used("ledger", "verify")
-    assert verified.code == 0
-    assert "1 segments, begun from" in " ".join(verified.out.split())
+    with Record(albert.home / "state" / "record", nanoseconds=lambda: int(before.timestamp() * 1e9)) as record:
+        record.append("call", {"call": "c", "tool": "ancient", "verdict": "allow"})
+        record.append("mode", {"from": "NORMAL", "to": "ALERT", "by": "ada"})
+    assert albert("mode", "ALERT").code == 0
+    assert albert("ledger", "trim").code == 2
+    assert "records: {keep_days: 90}" in albert("ledger", "trim").err
+    assert albert("ledger", "trim", "--older-than", "2h").code == 2
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True, exist_ok=True)
+    rules.write_text("records: {keep_days: 60}\n")
+    assert albert("ledger", "trim").out == "nothing to delete: no entry is older than 60 days\n"
+    rules.write_text("records: {keep_days: 0}\n")
+    assert albert("ledger", "trim").code == 3
+    rules.unlink()
+    albert.write("anchor.json", albert("ledger", "anchor").out)
+    trimmed = albert("ledger", "trim", "--older-than", "30d")
+    assert (trimmed.code, trimmed.out.split(";")[0]) == (0, "deleted 2 entries")
+    entries = albert("ledger", "tail", "--json").document()["entries"]
+    assert [(e["n"], e["kind"]) for e in entries] == [(3, "mode"), (4, "checkpoint")]
+    assert "ancient" not in albert("ledger", "query").out
+    verified = albert("ledger", "verify")
+    assert (verified.code, "Entries 1 to 2 were deleted" in " ".join(verified.out.split())) == (0, True)
+    assert albert("ledger", "verify", "--anchor", "anchor.json").code == 0
+    altered(albert.home, "UPDATE entries SET data = replace(data, '\"last\":2', '\"last\":1') WHERE n = 4")
+    assert albert("ledger", "verify").code == 1

@@ -1,0 +1,48 @@
+"""The chain of entries as text, for those who keep it elsewhere.
+
+Each line is the hash of an entry in hex, a space, and the text that was hashed (`entry.text_of`). The hash is BLAKE3 over the 32
+bytes of the hash in the line before and this text; before entry 1, these are zeros. So anybody with BLAKE3 can check the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from albert_tools.store.record.clock import text_of as time_of
+from albert_tools.store.record.entry import chained, text_of
+from albert_tools.store.record.gate import START
+from albert_tools.store.record.record import Record
+
+#: How many entries are read at once.
+_BATCH = 1000
+_QUERY = f"SELECT n, at, kind, data, hash FROM entries WHERE n > ? AND at >= ? ORDER BY n LIMIT {_BATCH}"
+
+
+def exported(record: Record, since: datetime | None = None) -> Iterator[str]:
+    """The lines of the entries from the first one at or after `since`. Raises Failure `io_error`, `damaged`."""
+    last, earliest = 0, "" if since is None else time_of(since)
+    while found := record.database.rows(_QUERY, (last, earliest)):
+        for last, at, kind, data, digest in found:
+            yield f"{digest.hex()} {text_of(last, at, kind, data)}"
+        earliest = ""  # Later entries of a process with a slower clock belong to the chain, too.
+
+
+def first_wrong_line(lines: Iterable[str]) -> tuple[int, int | None]:
+    """How many exported lines follow from the lines before them, and the number of the first one that doesn't.
+
+    The first line can't be checked if it is not entry 1.
+    """
+    before = None
+    number = 0
+    for number, line in enumerate(lines, 1):
+        stated, _, text = line.rstrip("\n").partition(" ")
+        if before is None and text.startswith('{"n":1,'):
+            before = START.hash
+        try:
+            if before is not None and chained(before, text).hex() != stated:
+                return number - 1, number
+            before = bytes.fromhex(stated)
+        except ValueError:
+            return number - 1, number
+    return number, None
