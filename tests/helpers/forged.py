@@ -57,7 +57,8 @@ def _forge_steps(connection: sqlite3.Connection, run: str, edit: Edit) -> list[l
     names: list[list[Any]] = []
     before = NOTHING
     for seq, step in enumerate(steps if changed is None else changed):
-        text = json.dumps(step)
+        # As the journal writes it, so that unchanged steps keep their hash.
+        text = json.dumps(step, separators=(",", ":"), ensure_ascii=False)
         before = chained(before, text)
         connection.execute("INSERT INTO steps VALUES (?, ?, ?, ?)", (run, seq, text, before))
         names.append([seq, before.hex()])
