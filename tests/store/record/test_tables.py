@@ -30,7 +30,7 @@ class Life:
         self.random = random.Random(seed)
         self.now = 1_700_000_000.0
         self.records = [Record(folder, nanoseconds=lambda: round(self.now * 1e9)) for _ in range(2)]
-        self.tokens: list[str] = []
+        self.tokens = ["unknown"]
 
     def step(self) -> None:
         """One operation. Refusals are part of life."""
@@ -46,15 +46,16 @@ class Life:
         return self.now
 
     def open(self) -> None:
-        within = self.random.choice([None, *self.tokens])
+        within = self.random.choice([None, *self.tokens[1:]])
         budget = Budget(calls=self.random.choice([None, 3]), bytes_written=0.5)
         _, token = Sessions(self.record, self.clock).open("c", "/w", within=within, seconds=10_000, budget=budget)
         self.tokens.append(token)
 
     def end(self) -> None:
         sessions = Sessions(self.record, self.clock)
-        if self.random.random() < 0.2:
-            sessions.end(self.random.choice(sessions.all()).id)
+        for found in sessions.all()[:1]:
+            if self.random.random() < 0.2:
+                sessions.end(found.id)
 
     def call(self) -> None:
         record = self.record
