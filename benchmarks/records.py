@@ -1,5 +1,5 @@
-"""The cost of the record. An append is compared with a plain write and with SQLite, a durable append with a plain sync. Also
-measured: folds and journals.
+"""The cost of the record. An append is compared with a plain write and with a plain SQLite table, a durable append with a plain
+sync. Also measured: decisions that depend on earlier calls, and journals.
 
 All sides write to the same disk, one block of each in turn, because the speed of machines and disks varies.
 """
@@ -17,9 +17,11 @@ from pathlib import Path
 
 import msgspec
 
-from albert_tools.engine.model.record_types import Entry
+from albert_tools.engine.authority.rate_limit import RateLimits
+from albert_tools.engine.authority.sessions import Budget, Session, Sessions
 from albert_tools.store.record.record import Record
-from albert_tools.store.runs import Runs
+from albert_tools.store.record.runs import Runs
+from albert_tools.store.record.verify import verify
 
 #: A typical entry of a decision.
 DATA = {
@@ -32,9 +34,9 @@ DATA = {
 #: Appends in a block.
 BLOCK = 2000
 WAITERS = 50
-#: Segments that other processes still write, and entries that a new process reads.
-LIVE = 10
-ENTRIES = 200_000
+#: Calls within the last hour, and the limit.
+CALLS = 3000
+LIMITS = [("tool:write_file", 1_000_000)]
 
 _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
@@ -42,7 +44,7 @@ _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 def table(rounds: int) -> list[str]:
     """The lines of all tables."""
     with tempfile.TemporaryDirectory(prefix="albert-records-") as place:
-        tables = [_appends, _durable, _following, _journals]
+        tables = [_appends, _durable, _deciding, _journals]
         return [line for work in tables for line in ["", *work(Path(place), rounds)]][1:]
 
 
@@ -71,20 +73,17 @@ def _appends(place: Path, rounds: int) -> list[str]:
 
     sides: dict[str, Callable[[], float]] = {
         "a bare `os.write` of such a line": lambda: _each(lambda: os.write(handle, line)),
-        "`Log.append`": lambda: _each(lambda: log.append("decision", DATA)),
+        "`Record.append`": lambda: _each(lambda: log.append("decision", DATA)),
         "SQLite insert (WAL), a transaction each": lambda: _each(lambda: insert("one by one")),
         "SQLite insert (WAL), all in one transaction": within,
     }
     lines = ["| appending an entry, not yet durable | µs |", "|---|---:|"]
     lines += [f"| {name} | {value:.1f} |" for name, value in _medians(sides, rounds).items()]
     count = sum(1 for _ in log.entries())
-    for name, work in (("reading it back, verified", log.entries), ("verifying it", lambda: [log.verify()])):
+    for name, work in (("reading it back", lambda: list(log.entries())), ("verifying it", lambda: verify(log.folder))):
         start = time.perf_counter()
-        for _ in work():
-            pass
+        work()
         lines.append(f"| {name} | {(time.perf_counter() - start) / count * 1e6:.1f} |")
-    _, cursor = log.changes()
-    lines.append(f"| asking for changes when there are none (one segment) | {_each(lambda: log.changes(cursor)):.1f} |")
     log.close()
     os.close(handle)
     for connection in tables.values():
@@ -137,68 +136,43 @@ def _durable(place: Path, rounds: int) -> list[str]:
     return lines
 
 
-class _Count:
-    """A minimal fold."""
+def _deciding(place: Path, rounds: int) -> list[str]:
+    record = Record(place / "decided")
+    sessions, limits = Sessions(record), RateLimits(record)
+    new, old = (sessions.open(name, "/work", budget=Budget(calls=1_000_000))[0] for name in ("new", "old"))
 
-    name = "count"
-    version = 1
-    kinds = frozenset({"decision"})
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def apply(self, entry: Entry) -> None:
-        self.count += 1
-
-    def dump(self) -> int:
-        return self.count
-
-    def load(self, state: int) -> None:
-        self.count = state
-
-
-def _following(place: Path, rounds: int) -> list[str]:
-    folder = place / "followed"
-    logs = [Record(folder) for _ in range(LIVE)]
-    for log in logs:
-        log.append("decision", DATA)
-    following = logs[0].follow(_Count())
-    following.look()
-    time.sleep(0.1)  # past the resolution of the folder's modification time
-    section = logs[0].exclusively()
-
-    def enter() -> None:
-        with section:
+    def empty() -> None:
+        with record.transaction():
             pass
 
-    def decide() -> None:
-        with section:
-            following.look()
-            logs[0].append("decision", DATA)
+    def decide(session: Session) -> None:
+        with record.transaction():
+            sessions.demand(session, "write_file")
+            sessions.afford(session, "write_file")
+            limits.demand(LIMITS, [session.id], "write_file")
+            use = {"session": session.id, "used": {"calls": 1}, **limits.use(LIMITS, [session.id])}
+            record.append("use", use)
+            record.append("call", DATA)
+        record.append("result", DATA)
 
+    for _ in range(CALLS):
+        decide(old)
+    few = 50
     sides: dict[str, Callable[[], float]] = {
-        "entering and leaving `exclusively()`": lambda: _each(enter),
-        f"`look` when nothing is new, {LIVE} living segments": lambda: _each(following.look),
-        "both, with one new entry, and an `append`": lambda: _each(decide),
+        "an empty transaction": lambda: _each(empty),
+        "finding a session": lambda: _each(lambda: sessions.demand(new, "write_file")),
+        "a decision and its result, with a session and a rate limit": lambda: _each(lambda: decide(new), few),
+        f"the same after {CALLS:,} calls within the hour": lambda: _each(lambda: decide(old), few),
     }
-    lines = ["| deciding by the log | µs |", "|---|---:|"]
+    lines = ["| deciding by earlier calls | µs |", "|---|---:|"]
     lines += [f"| {name} | {value:.1f} |" for name, value in _medians(sides, rounds).items()]
-    for i in range(ENTRIES):
-        logs[i % 3].append("decision" if i % 4 == 0 else "request", DATA)
-    cache = place / "cache"
-    for name in ("without a snapshot, which it writes", "with a snapshot"):
-        with Record(folder, cache=lambda: cache) as log:
-            start = time.perf_counter()
-            log.follow(_Count()).look()
-            taken = (time.perf_counter() - start) * 1e6
-        lines.append(f"| the first `look` at {ENTRIES:,} entries, {name} | {taken:,.0f} |")
-    for log in logs:
-        log.close()
+    record.close()
     return lines
 
 
 def _journals(place: Path, rounds: int) -> list[str]:
-    runs = Runs(place / "runs")
+    record = Record(place / "runs")
+    runs = Runs(record)
     ids = iter(range(1 << 60))
     few = 20
     journal = runs.create("f" * 16, {})
@@ -230,6 +204,7 @@ def _journals(place: Path, rounds: int) -> list[str]:
     lines = ["| a run's journal | µs |", "|---|---:|"]
     lines += [f"| {name} | {value:.1f} |" for name, value in _medians(sides, rounds).items()]
     journal.close()
+    record.close()
     return lines
 
 

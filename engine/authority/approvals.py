@@ -90,7 +90,7 @@ class Approval:
     state: State = "open"
     choice: Choice | None = None
     by: str = ""
-    #: The workspace of the call. Empty in old records.
+    #: The workspace of the call.
     workspace: str = ""
     #: The earlier question about the same step that this question replaces, because the action has changed.
     instead_of: str = ""

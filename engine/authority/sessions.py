@@ -244,8 +244,8 @@ class Sessions:
         """
         line = self._line(session.id)
         self._active(line, None)
-        for above in line:
-            tools = above.lease.tools
+        for each in line:
+            tools = each.lease.tools
             if tools is not None and tool not in tools:
                 raise _denied(
                     "lease.tools",
@@ -260,24 +260,24 @@ class Sessions:
         Raises:
             Failure: `budget_exceeded`.
         """
-        for above in self._line(session.id):
-            for unit, most in above.lease.budget.as_dict().items():
-                if above.used.get(unit, 0) >= most:
+        for each in self._line(session.id):
+            for unit, most in each.lease.budget.as_dict().items():
+                if each.used.get(unit, 0) >= most:
                     raise Failure(
                         "budget_exceeded",
                         f"the session's budget of {most:,g} {unit.replace('_', ' ')} is used up",
                         hint="ask for a session with a larger budget",
                         rule=f"lease.budget.{unit}",
                         tool=tool,
-                        details={"unit": unit, "budget": most, "used": above.used.get(unit, 0)},
+                        details={"unit": unit, "budget": most, "used": each.used.get(unit, 0)},
                     )
 
     def left(self, session: Session, unit: str) -> float:
         """The remaining amount of a unit: the minimum of the session and its parents."""
         lefts = [
-            most - above.used.get(unit, 0)
-            for above in self._line(session.id)
-            if (most := getattr(above.lease.budget, unit)) is not None
+            most - each.used.get(unit, 0)
+            for each in self._line(session.id)
+            if (most := getattr(each.lease.budget, unit)) is not None
         ]
         return max(0.0, min(lefts, default=float("inf")))
 
@@ -300,9 +300,8 @@ class Sessions:
         Raises:
             Failure: `not_found`; `invalid_arguments` if several ids have this beginning.
         """
-        found = only_one(
-            session, [row.data["session"] for row in self._ledger.sessions.all()], "session", "albert session list"
-        )
+        ids = [row.data["session"] for row in self._ledger.sessions.all()]
+        found = only_one(session, ids, "session", "albert session list")
         self._ledger.durable(self._ledger.append("session_ended", {"session": found}))
         return self._line(found)[0]
 

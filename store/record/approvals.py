@@ -1,7 +1,7 @@
 """The table `approvals`: the questions to a person, and their answers.
 
 `n` is the number of the question's entry, and `changed` that of the last entry about it. `covers` is the key of the calls that a
-lasting answer covers. A row doesn't say whether its question has expired, because this depends on the clock.
+lasting answer covers until it is revoked. A row doesn't say whether its question has expired, because this depends on the clock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _ANSWER = """
 UPDATE approvals SET state = ?, choice = ?, answered_by = ?, covers = ?, changed = ? WHERE id = ? AND state = 'open'
 """
 _USE = "UPDATE approvals SET state = 'used', used_by = ?, changed = ? WHERE id = ? AND state IN ('yes', 'no')"
-_REVOKE = "UPDATE approvals SET state = 'revoked', changed = ? WHERE id = ? AND state NOT IN ('used', 'revoked')"
+_REVOKE = (
+    "UPDATE approvals SET state = 'revoked', covers = '', changed = ? WHERE id = ? AND state NOT IN ('used', 'revoked')"
+)
 _READ = "SELECT state, choice, answered_by, used_by, data FROM approvals"
 
 
@@ -77,7 +79,7 @@ class ApprovalTable:
 
     def standing(self, covers: str) -> ApprovalRow | None:
         """See the protocol."""
-        return self._first("WHERE covers = ? AND covers <> '' AND state = 'standing' ORDER BY n DESC LIMIT 1", covers)
+        return self._first("WHERE covers = ? AND covers <> '' ORDER BY n DESC LIMIT 1", covers)
 
     def of_step(self, run: str, step: str) -> list[str]:
         """See the protocol."""

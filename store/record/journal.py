@@ -34,7 +34,11 @@ BUFFER = 64 * 1024
 START = bytes(32)
 
 _INSERT = "INSERT INTO steps(run, seq, data, hash) VALUES (?, ?, ?, ?)"
-_ROWS = "SELECT seq, data, hash FROM steps WHERE run=? ORDER BY seq"
+#: One statement, so that it reads one state of both tables.
+_READ = (
+    "SELECT created, owner, cancelled, runs.seq, runs.hash, steps.seq, data, steps.hash FROM runs "
+    "LEFT JOIN steps ON steps.run = runs.id WHERE runs.id = ? ORDER BY steps.seq"
+)
 
 
 class Step(NamedTuple):
@@ -164,12 +168,11 @@ def read(database: Database, run: str) -> StoredRun:
     Raises:
         Failure: `not_found`; `damaged`, naming the first row that differs; `io_error`.
     """
-    with database.transaction():
-        found = database.row("SELECT created, owner, cancelled, seq, hash FROM runs WHERE id=?", (run,))
-        rows = [Step(*row) for row in database.rows(_ROWS, (run,))]
-    if found is None:
+    found = database.rows(_READ, (run,))
+    if not found:
         raise not_found(run)
-    created, owner, cancelled, *last = found
+    created, owner, cancelled, *last = found[0][:5]
+    rows = [Step(*row[5:]) for row in found if row[5] is not None]
     wrong = first_wrong(rows, last)
     if wrong is not None:
         raise damaged(run, wrong[1], wrong[0])

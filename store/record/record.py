@@ -132,8 +132,6 @@ class Record:
 
     def texts(self) -> Iterator[str]:
         """The data of all entries, and all steps. Raises Failure `damaged`, `io_error`."""
-        if not self.database.exists:
-            return
         n, step = 0, ("", -1)
         while found := self.database.rows(_ENTRIES_AFTER, (n,)):
             yield from (data for _, data in found)

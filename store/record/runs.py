@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,7 +21,6 @@ from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import START
 from albert_tools.store.record.journal import Step, StepJournal, damaged, not_found, read
 from albert_tools.store.record.record import Record
-from albert_tools.store.record.run_tables import run_of
 
 RUN = re.compile(r"[0-9a-f]{16}\Z")
 _PREFIX = re.compile(r"[0-9a-f]{1,16}\Z")
@@ -48,26 +48,21 @@ class Runs:
         record = self._record
         journal = StepJournal(record, run_id, header)
         facts = {name: header[name] for name in ("tool", "version") if header.get(name)}
-        with self._database.transaction():
+        with self._opening(run_id):
             if self._database.row("SELECT id FROM runs WHERE id=?", (run_id,)):
                 raise Failure("exists", f"there is a run {run_id} already")
             record.journals[run_id] = journal
-            try:
-                record.append("run", {"run": run_id, "state": "begun", **facts, "owner": record.owner})
-            except BaseException:
-                del record.journals[run_id]
-                raise
+            record.append("run", {"run": run_id, "state": "begun", **facts, "owner": record.owner})
         return journal
 
     def open(self, run_id: str) -> StepJournal:
         """See `RunStore.open`."""
         _check(run_id)
         record = self._record
-        self._demand_database(run_id)
         found = read(self._database, run_id)
         self._check_against_entries(run_id, found.rows)
         last = found.rows[-1]
-        with self._database.transaction():
+        with self._opening(run_id):
             owner, *written = self._row(run_id, "owner, seq, hash")
             if self._held(run_id, owner) or written != last.name:
                 raise Failure(
@@ -77,18 +72,13 @@ class Runs:
                     retryable=True,
                 )
             journal = record.journals[run_id] = StepJournal(record, run_id, found.header, last)
-            try:
-                record.append("run_opened", {"run": run_id, "owner": record.owner})
-            except BaseException:
-                del record.journals[run_id]
-                raise
+            record.append("run_opened", {"run": run_id, "owner": record.owner})
         return journal
 
     def load(self, run_id: str) -> LoadedRun:
         """See `RunStore.load`."""
         if not _PREFIX.match(run_id):
             raise Failure("invalid_arguments", f"{run_id[:80]!r} is neither a run's id nor the beginning of one")
-        self._demand_database(run_id)
         run_id = run_id if RUN.match(run_id) else self._complete(run_id)
         found = read(self._database, run_id)
         held, cancelled = self._held(run_id, found.owner), bool(found.cancelled)
@@ -96,50 +86,47 @@ class Runs:
 
     def list(self, limit: int) -> builtins.list[RunSummary]:
         """See `RunStore.list`."""
-        if not self._database.exists:
-            return []
         found = self._database.rows("SELECT id, state FROM runs ORDER BY began DESC LIMIT ?", (max(0, limit),))
         return [RunSummary(*row) for row in found]
 
     def cancel(self, run_id: str) -> None:
         """See `RunStore.cancel`."""
         _check(run_id)
-        self._demand_database(run_id)
-        with self._database.transaction():
-            self._row(run_id, "id")
-            n = self._record.append("run_cancelled", {"run": run_id})
-        self._record.durable(n)
+        self._row(run_id, "id")
+        self._record.durable(self._record.append("run_cancelled", {"run": run_id}))
 
     def cancelled(self, run_id: str) -> bool:
         """See `RunStore.cancelled`."""
         _check(run_id)
-        self._demand_database(run_id)
         return bool(self._row(run_id, "cancelled")[0])
 
     def sweep(self, older_than_seconds: float) -> Swept:
         """See `RunStore.sweep`."""
         if not older_than_seconds >= 0:
             raise Failure("invalid_arguments", f"{older_than_seconds} is not an age in seconds")
-        if not self._database.exists:
-            return Swept(0, [])
         until = text_of(datetime.now(UTC) - timedelta(seconds=older_than_seconds))
         ended = f"SELECT id FROM runs WHERE changed < ? AND owner='' AND state IN {_OVER} ORDER BY began LIMIT {_BATCH}"
         deleted = 0
-        while True:
+        while self._database.rows(ended, (until,)):
             with self._database.transaction():
                 found = [run for (run,) in self._database.rows(ended, (until,))]
-                if found:
-                    self._record.append("runs_swept", {"runs": found})
+                self._record.append("runs_swept", {"runs": found})
             deleted += len(found)
-            if len(found) < _BATCH:
-                break
         left = self._database.rows("SELECT id FROM runs WHERE changed < ? ORDER BY began", (until,))
         return Swept(deleted, [run for (run,) in left])
 
-    def _demand_database(self, run_id: str) -> None:
-        """Raises Failure `not_found` if there is no record, so that reading creates none."""
-        if not self._database.exists:
-            raise not_found(run_id)
+    @contextmanager
+    def _opening(self, run_id: str) -> Iterator[None]:
+        """A transaction that opens a journal. If it is not committed, the journal is not open."""
+        journals = self._record.journals
+        before = journals.get(run_id)
+        try:
+            with self._record.transaction():
+                yield
+        except BaseException:
+            if before is None:
+                journals.pop(run_id, None)
+            raise
 
     def _row(self, run_id: str, columns: str) -> tuple[Any, ...]:
         found = self._database.row(f"SELECT {columns} FROM runs WHERE id=?", (run_id,))
@@ -172,19 +159,18 @@ class Runs:
         Raises:
             Failure: `damaged`.
         """
-        named = None
+        names = {str(row.name): row.seq for row in rows}
+        last: int | None = rows[-1].seq
         for n, at, kind, data, digest, before in self._database.rows(_LINKED, (run_id,)):
             before = START.hash if n == 1 else before
             if before is not None and digest != chained(before, entry_text(n, at, kind, data)):
                 raise damaged(run_id, f"its entry {n} was changed", n)
-            content = decode(data)
-            if run_of(content) != run_id:
-                raise damaged(run_id, f"entry {n} belongs to another run", n)
-            if "steps" in content:
-                named = content["steps"]
-                if named[0] >= len(rows) or rows[named[0]].name != named:
-                    raise damaged(run_id, f"row {named[0]} is not the one that entry {n} names", named[0])
-        if named is not None and named[0] != rows[-1].seq:
+            # Most entries name no row, and decoding takes longer than searching.
+            if '"steps":[' in data and "steps" in (content := decode(data)):
+                last = names.get(str(content["steps"]))
+                if last is None:
+                    raise damaged(run_id, f"the row that entry {n} names was changed", n)
+        if last != rows[-1].seq:
             raise damaged(run_id, f"no entry names row {rows[-1].seq}", rows[-1].seq)
 
 

@@ -31,13 +31,13 @@ CREATE TABLE approvals(
   id TEXT PRIMARY KEY, n INTEGER NOT NULL, action TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, state TEXT NOT NULL,
   choice TEXT NOT NULL, answered_by TEXT NOT NULL, used_by TEXT NOT NULL, covers TEXT NOT NULL, changed INTEGER NOT NULL,
   data TEXT NOT NULL);
-CREATE INDEX approvals_by_action ON approvals(action);
-CREATE INDEX approvals_by_cover ON approvals(covers) WHERE covers <> '';
+CREATE INDEX approvals_by_action ON approvals(action, n);
+CREATE INDEX approvals_by_cover ON approvals(covers, n) WHERE covers <> '';
 CREATE INDEX approvals_by_run ON approvals(run, step) WHERE run <> '';
 CREATE INDEX approvals_by_state ON approvals(state);
 
 CREATE TABLE repeats(
-  key TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, digest TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL,
+  key TEXT PRIMARY KEY, n INTEGER NOT NULL UNIQUE, digest TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL,
   state TEXT NOT NULL, at DOUBLE PRECISION NOT NULL);
 
 CREATE TABLE runs(

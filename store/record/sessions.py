@@ -82,4 +82,6 @@ class SessionTable:
 
 def _session(rows: list[Row]) -> SessionRow:
     _, _, at, data, ended, *_ = rows[0]
-    return SessionRow(at, decode(data), bool(ended), {row[5]: row[6] for row in rows if row[5] is not None})
+    # The column has floating-point numbers; whole numbers are shown without a fraction.
+    used = {unit: amount if amount % 1 else int(amount) for *_, unit, amount in rows if unit is not None}
+    return SessionRow(at, decode(data), bool(ended), used)

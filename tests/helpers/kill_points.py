@@ -196,7 +196,7 @@ class PointedJournal:
 
     def __init__(self, journal: Any, points: Points) -> None:
         self.real, self._points = journal, points
-        self.id, self.header, self.torn = journal.id, journal.header, journal.torn
+        self.id, self.header = journal.id, journal.header
 
     def entries(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.real.entries()
@@ -222,8 +222,8 @@ class PointedJournal:
         try:
             self._points.before("the journal's close")
         except Failure:
-            # A failed close loses the buffered entries, and the file is released.
-            self.real._forked()
+            # A failed close loses the buffered entries. The run is free for this process, and for others when it ends.
+            del self.real._record.journals[self.id]
             raise
         self.real.close()
         self._points.after("the journal's close")

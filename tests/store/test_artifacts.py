@@ -145,7 +145,7 @@ def test_the_content_of_an_artifact_is_never_collected(tmp_path: Path) -> None:
     artifacts.publish("/w", Artifact("a", kept, 4, "c", (), NOW))
     for ref in (kept, lost):
         os.utime(contents.folder / ref[3:5] / ref[5:], (0, 0))
-    contents.collect(named(tmp_path / "log", tmp_path / "artifacts"))
+    contents.collect(named((), tmp_path / "artifacts"))
     assert contents.get(kept) == b"kept"
     with pytest.raises(Failure):
         contents.get(lost)
@@ -156,7 +156,7 @@ def test_old_content_that_was_just_published_is_kept(tmp_path: Path) -> None:
     artifacts, contents = store(tmp_path)
     ref = contents.put(b"old")
     os.utime(contents.folder / ref[3:5] / ref[5:], (0, 0))
-    before = named(tmp_path / "artifacts")
+    before = named((), tmp_path / "artifacts")
     artifacts.publish("/w", Artifact("a", ref, 3, "c", (), NOW))
     contents.collect(before)
     assert contents.get(ref) == b"old"

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.altered import altered
+
 from .conftest import Albert, Done
 
 NOTES = '''def notes(n: int) -> int:
@@ -126,8 +128,7 @@ def test_a_call_made_by_hand(asking: Albert) -> None:
 
 def test_a_question_without_a_journal_says_what_is_missing(asking: Albert) -> None:
     asking("run", "notes", "n=1")
-    for path in (asking.home / "state" / "runs").rglob("*.jsonl"):
-        path.unlink()
+    altered(asking.home, "DELETE FROM steps")
     shown = asking("approvals", "show", waiting(asking)["approval"]).out
     assert "(from the record, which has no secrets" in shown
     assert '"size_bytes": 500' in shown

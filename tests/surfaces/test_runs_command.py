@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from albert_tools.engine.runs.runs import RunView
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.timeline import Timeline
 from albert_tools.surfaces.cli.wrap import cells
+from tests.helpers.altered import altered
 
 from .conftest import Albert
 
@@ -173,10 +172,7 @@ def test_sweep_deletes_old_finished_runs(stepping: Albert) -> None:
         assert stepping("run", "steps", "seconds=0").code == 0
     suspended = cut_short(stepping)
     old, young = [r["run"] for r in stepping("runs", "--json").document()["runs"] if r["run"] != suspended]
-    long_ago = time.time() - 40 * 86400
-    for path in (stepping.home / "state" / "runs").rglob("*.jsonl"):
-        if path.stem != young:
-            os.utime(path, (long_ago, long_ago))
+    altered(stepping.home, "UPDATE runs SET changed = '2020-01-31T08:00:00.000000Z' WHERE id <> ?", young)
     swept = stepping("runs", "sweep", "--older-than", "30d")
     assert swept.out == "deleted the journals of 1 run, and 0 values (0 bytes) that no record refers to\n"
     assert swept.err == f"kept 1 old but unfinished: {suspended}\n"
@@ -188,8 +184,7 @@ def test_sweep_deletes_old_finished_runs(stepping: Albert) -> None:
 def test_a_changed_journal_is_damaged(stepping: Albert) -> None:
     assert stepping("run", "steps", "seconds=0").code == 0
     run = newest(stepping)["run"]
-    (path,) = (stepping.home / "state" / "runs").rglob("*.jsonl")
-    path.write_bytes(path.read_bytes().replace(b"a.txt", b"z.txt"))
+    altered(stepping.home, "UPDATE steps SET data = replace(data, 'a.txt', 'z.txt')")
     assert f"{run}  damaged" in stepping("runs").out
     shown = stepping("runs", "show", run)
     assert (shown.code, shown.err.startswith("error[damaged]: ")) == (1, True)

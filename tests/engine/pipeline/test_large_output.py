@@ -10,6 +10,7 @@ import pytest
 from albert_tools import primitive
 from albert_tools.store.contents.content_store import Contents
 from albert_tools.store.contents.references import named
+from albert_tools.store.record.record import Record
 
 MiB = 1024 * 1024
 WIDE = "äß€𝄞"
@@ -152,8 +153,8 @@ def test_values_between_steps_are_complete(make: Any) -> None:
     assert bench.value("t") == 10_000
 
 
-def test_values_larger_than_a_line_of_the_journal(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("albert_tools.store.journal.MAX_ENTRY", 64 * 1024)
+def test_values_larger_than_a_step_of_the_journal(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("albert_tools.store.record.journal.MAX_BYTES", 64 * 1024)
     bench = make()
     size = 16 * 1024
     # As JSON the value is six times as large.
@@ -179,6 +180,6 @@ def test_a_returned_handle_is_not_collected(make: Any) -> None:
     state = bench.home / "state"
     contents = Contents(state / "contents")
     stray = contents.put(b"nobody's")
-    contents.collect(named(state / "log", state / "runs"), older_than_seconds=0)
+    contents.collect(named(Record(state / "record").texts()), older_than_seconds=0)
     assert bench.value("read_result", handle=handle)["content"] == "x" * 200
     assert bench.error("read_result", handle=stray).code == "not_found"

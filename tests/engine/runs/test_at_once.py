@@ -10,6 +10,7 @@ from typing import Any
 
 from albert_tools import CallContext, SyncToolService, ToolResult, ToolService, primitive
 from albert_tools.engine.authority.sessions import Budget
+from albert_tools.store.record.verify import verify
 from tests.helpers.children import Child, Report
 from tests.helpers.kill_points import PRIMITIVES, Place
 
@@ -72,7 +73,7 @@ def raced(place: Place, call: Any, times: int = 1, governance: Any = None) -> li
     found = [result for child in children for result in child.hear()]
     assert [child.wait() for child in children] == [0] * RACERS
     with SyncToolService.open(**options(place, governance)) as service:
-        assert service.service.context.ledger.verify().ok  # type: ignore[union-attr]
+        assert verify(service.service.context.ledger.folder).ok  # type: ignore[union-attr]
     return found
 
 
@@ -99,7 +100,7 @@ async def test_two_hundred_concurrent_calls(place: Place) -> None:
         kinds = Counter(e.kind for e in ledger.entries())
         assert kinds["call"] == kinds["result"]
         assert {run.state for run in service.runs.list(100)} == {"done"}
-        assert ledger.verify().ok
+        assert verify(ledger.folder).ok
 
 
 def test_writes_to_one_file_are_serialized(place: Place) -> None:

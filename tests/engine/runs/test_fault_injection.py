@@ -32,6 +32,9 @@ from albert_tools.engine.authority.authorization import Question
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.store.record.record import Record
+from albert_tools.store.record.runs import Runs
+from albert_tools.store.record.verify import verify
 from tests.helpers.kill_points import Place, PointedLedger, Points, pointed
 
 #: The number of stories in the default run, and in the long run.
@@ -158,13 +161,7 @@ class Life:
             task.cancel()
         await asyncio.wait(tasks, timeout=10)
         await asyncio.sleep(0)
-        for journal in self.service.context.runs.journals:  # type: ignore[union-attr]
-            with journal._turn:
-                journal._forked()
-        log: Any = self.ledger.real
-        with log._writer._turn:
-            log._writer._forked()
-        log._exclusive.close()
+        self.ledger.real.close()  # The steps that are only buffered are lost.
 
     async def end(self) -> None:
         """Close the service, unless it has crashed."""
@@ -262,17 +259,14 @@ class Story:
                     self.ended.setdefault(names["name"], done[names["name"]])
 
     def _journals(self) -> list[Any]:
-        from albert_tools.store.runs import Runs
+        with Record(self._folder()) as record:
+            store = Runs(record)
+            return [store.load(run.id) for run in store.list(1000)]
 
-        store = Runs(self._state() / "runs")
-        return [store.load(run.id) for run in store.list(1000)]
-
-    def _state(self) -> Path:
-        return next(p.parent for p in self.place.home.rglob("log") if p.is_dir())
+    def _folder(self) -> Path:
+        return next(p for p in self.place.home.rglob("record") if p.is_dir())
 
     def _see(self) -> None:
-        from albert_tools.store.record.record import Record
-
         assert not self.wrong, self.wrong
         done = Counter(self.place.done)
         for name, times in done.items():
@@ -281,9 +275,9 @@ class Story:
         for name, times in self.ended.items():
             assert done[name] == times, f"{name} had been done, and was done again"
         assert not self.denied & set(done)
-        log = Record(self._state() / "record")
-        assert log.verify().ok
-        entries = list(log.entries())
+        assert verify(self._folder()).ok
+        with Record(self._folder()) as record:
+            entries = list(record.entries())
         used = Counter(e.data["approval"] for e in entries if e.kind == "approval_used")
         assert set(used.values()) <= {1}, used
         answers = {e.data["approval"]: e.data["choice"] for e in reversed(entries) if e.kind == "answered"}

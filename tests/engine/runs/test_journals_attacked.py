@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,11 @@ import pytest
 
 from albert_tools import Failure, SyncToolService
 from albert_tools.engine.model.error_codes import CODES
-from albert_tools.store.log import line
+from tests.helpers.altered import altered
+from tests.helpers.forged import Edit, forged_journal, forged_record, steps_of
 
 ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
 ODD: list[Any] = [None, 7, -1.5, True, "", "x", "\0", [], [1], {}, {"a": {}}, "b3:" + "0" * 64, "../../etc/passwd"]
-
-
-def rewritten(path: Path, edit: Callable[[list[Any]], Any]) -> None:
-    """Change the entries of a journal, whose first is the header, and make a valid chain."""
-    entries = [json.loads(text.split(b" ", 1)[1]) for text in path.read_bytes().splitlines()]
-    changed = edit(entries)
-    digest, content = line.NOTHING, b""
-    for entry in entries if changed is None else changed:
-        text = json.dumps(entry).encode()
-        digest = line.chain(digest, text)
-        content += line.line(digest, text)
-    path.write_bytes(content)
 
 
 class Waiting:
@@ -38,7 +26,18 @@ class Waiting:
         self.run = bench.service.invoke("t", session=token).run_id
         self.answer()
         assert bench.service.resume(self.run).error.code == "suspended"
-        (self.path,) = bench.home.rglob(f"{self.run}.jsonl")
+        self.steps = steps_of(bench.home, self.run)
+
+    def restore(self) -> None:
+        """Undo all forgeries."""
+        forged_record(self.bench.home, self.run, lambda steps: self.steps)
+
+    def forge_journal(self, edit: Edit) -> None:
+        forged_journal(self.bench.home, self.run, edit)
+
+    def forge_record(self, edit: Edit) -> None:
+        self.restore()
+        forged_record(self.bench.home, self.run, edit)
 
     def answer(self) -> None:
         question = self.bench.service.within(lambda s: s.approvals.all(("open",)))[-1]
@@ -70,15 +69,20 @@ def waiting(make_bench: Any) -> Waiting:
 
 
 def test_a_change_without_a_new_chain_is_found(waiting: Waiting) -> None:
-    whole = waiting.path.read_bytes()
-    for place in range(0, len(whole), 97):
-        waiting.path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        for work in ("show", "resume", "replay", "cancel"):
-            assert waiting.code(work) in ("damaged", "not_found")
-    lines = whole.splitlines(keepends=True)
-    for gone in range(len(lines) - 1):
-        waiting.path.write_bytes(b"".join(lines[:gone] + lines[gone + 1 :]))
-        assert waiting.code() in ("damaged", "not_found")
+    home, run, last = waiting.bench.home, waiting.run, len(waiting.steps) - 1
+    for seq in range(last + 1):
+        ((data,),) = altered(home, "SELECT data FROM steps WHERE run = ? AND seq = ?", run, seq)
+        for place in range(0, len(data), 97):
+            changed = data[:place] + chr(ord(data[place]) ^ 1) + data[place + 1 :]
+            altered(home, "UPDATE steps SET data = ? WHERE run = ? AND seq = ?", changed, run, seq)
+            for work in ("show", "resume", "replay", "cancel"):
+                assert waiting.code(work) == "damaged"
+        altered(home, "UPDATE steps SET data = ? WHERE run = ? AND seq = ?", data, run, seq)
+    for seq in range(last + 1):
+        altered(home, "UPDATE steps SET seq = seq + 100 WHERE run = ? AND seq = ?", run, seq)
+        assert waiting.code() == "damaged"
+        altered(home, "UPDATE steps SET seq = seq - 100 WHERE run = ? AND seq = ?", run, seq + 100)
+    assert waiting.code("show") is None
     assert sorted(p.name for p in waiting.bench.work.iterdir()) == [".albert", "a"]
 
 
@@ -87,43 +91,33 @@ FIELDS = "tool version kind arguments workspace session principal request_id tra
 
 @pytest.mark.parametrize("field", FIELDS.split())
 def test_forged_headers(waiting: Waiting, field: str) -> None:
-    whole = waiting.path.read_bytes()
-
-    def put(value: Any) -> Callable[[list[Any]], None]:
-        return lambda entries: entries[0]["header"].update({field: value})
-
     for value in ODD:
-        waiting.path.write_bytes(whole)
-        rewritten(waiting.path, put(value))
+        waiting.forge_record(lambda steps, v=value: steps[0].update({field: v}))
         for work in ("show", "replay", "resume"):
-            came = waiting.code(work)
-            assert came is None or came in CODES
-    waiting.path.write_bytes(whole)
-    rewritten(waiting.path, lambda entries: [entries[0]["header"].pop(field), None][1])
+            code = waiting.code(work)
+            assert code is None or code in CODES
+    waiting.forge_record(lambda steps: [steps[0].pop(field), None][1])
     assert waiting.code() in ("damaged", "diverged")
     assert not (waiting.bench.work / "b").exists()
 
 
 def test_forged_entries(waiting: Waiting) -> None:
-    whole = waiting.path.read_bytes()
-    entries = [json.loads(text.split(b" ", 1)[1]) for text in whole.splitlines()]
-    for number, entry in enumerate(entries[1:], 1):
+    for number, entry in enumerate(waiting.steps[1:], 1):
         for field in list(entry):
             for value in [*ODD, "gone"]:
 
-                def edit(found: list[Any], n: int = number, f: str = field, v: Any = value) -> None:
-                    found[n].pop(f) if v == "gone" else found[n].update({f: v})
+                def edit(found: list[Any], n: int = number, f: str = field, v: Any = value) -> list[Any]:
+                    steps = json.loads(json.dumps(waiting.steps))
+                    steps[n].pop(f) if v == "gone" else steps[n].update({f: v})
+                    return steps
 
-                waiting.path.write_bytes(whole)
-                rewritten(waiting.path, edit)
-                came = waiting.code("show")
-                assert came in (None, "damaged"), (number, field, value)
+                waiting.forge_journal(edit)
+                assert waiting.code("show") in (None, "damaged"), (number, field, value)
     assert not (waiting.bench.work / "b").exists()
 
 
 @pytest.mark.parametrize("field", ["details", "code", "message", "source", "tool"])
 def test_forged_failures(waiting: Waiting, field: str) -> None:
-    whole = waiting.path.read_bytes()
     for value in [*ODD, {"trail": [{}]}, {"trail": 1}, {"line": 3}, "suspended", "cancelled", "exception"]:
 
         def edit(found: list[Any], v: Any = value) -> None:
@@ -132,24 +126,22 @@ def test_forged_failures(waiting: Waiting, field: str) -> None:
                     del entry["value"]
                     entry["error"] = {"code": "io_error", "message": "m", "details": {}, field: v}
 
-        waiting.path.write_bytes(whole)
-        rewritten(waiting.path, edit)
+        waiting.forge_record(edit)
         for work in ("show", "replay", "resume"):
-            came = waiting.code(work)
-            assert came is None or came in CODES
+            code = waiting.code(work)
+            assert code is None or code in CODES
     assert not (waiting.bench.work / "b").exists()
 
 
 def test_a_removed_step_is_found(waiting: Waiting) -> None:
-    rewritten(waiting.path, lambda entries: [e for e in entries if e.get("t") not in ("begin", "end")])
+    waiting.forge_journal(lambda entries: [e for e in entries if e.get("t") not in ("begin", "end")])
     (waiting.bench.work / "a").write_text("since then")
-    # The ledger has the effect.
     assert waiting.code() == "damaged"
     assert (waiting.bench.work / "a").read_text() == "since then"
 
 
 def test_an_added_step_is_found(waiting: Waiting) -> None:
-    """A forged step is not in the ledger, even if the chain is valid."""
+    """The ledger does not name a forged step, even if the chain of the steps is valid."""
 
     def edit(entries: list[Any]) -> None:
         for kind in ("begin", "end"):
@@ -157,7 +149,7 @@ def test_an_added_step_is_found(waiting: Waiting) -> None:
             arguments = {"path": "b", "content": "x"}
             entries.append({**found, "step": "1", **({"arguments": arguments} if kind == "begin" else {})})
 
-    rewritten(waiting.path, edit)
+    waiting.forge_journal(edit)
     assert waiting.code() == "damaged"
     assert not (waiting.bench.work / "b").exists()
 
@@ -176,33 +168,29 @@ def test_a_changed_result_is_found(waiting: Waiting, change: Any) -> None:
             del end["value"]
         end.update(change)
 
-    whole = waiting.path.read_bytes()
-    rewritten(waiting.path, edit)
+    waiting.forge_journal(edit)
     assert waiting.code() == "damaged"
     # The original journal can be resumed.
-    waiting.path.write_bytes(whole)
+    waiting.forge_journal(lambda steps: waiting.steps)
     waiting.answer()
     assert waiting.code() is None
 
 
-def test_a_forged_read_is_made_again(make_bench: Any) -> None:
+def test_a_forged_read_is_found(make_bench: Any) -> None:
     bench = make_bench(governance=ASKS)
     (bench.work / "secret").write_text("true")
     bench.define('text = tools.read_file(path="secret")\n    return tools.write_file(path=text, content="x")["path"]')
     run = bench.service.invoke("t").run_id
-    (path,) = bench.home.rglob(f"{run}.jsonl")
 
     def made_up(entries: list[Any]) -> list[Any]:
         (end,) = (e for e in entries if e.get("t") == "end")
         return [e for e in entries if e is not end and e.get("t") != "ask"] + [{**end, "value": "false"}]
 
-    rewritten(path, made_up)
-    with pytest.raises(Failure) as caught:
-        bench.service.resume(run)
-    assert caught.value.code == "damaged"
-    # Without entries in the ledger, the service makes the read again.
-    rewritten(path, lambda entries: [e for e in entries if e.get("t") != "end"])
-    assert bench.service.resume(run).error.code == "suspended"
+    for edit in (made_up, lambda entries: [e for e in entries if e.get("t") != "end"]):
+        forged_journal(bench.home, run, edit)
+        with pytest.raises(Failure) as caught:
+            bench.service.resume(run)
+        assert caught.value.code == "damaged"
 
 
 def test_changed_arguments_diverge(waiting: Waiting) -> None:
@@ -211,7 +199,7 @@ def test_changed_arguments_diverge(waiting: Waiting) -> None:
             if entry.get("t") in ("begin", "end") and "arguments" in entry:
                 entry["arguments"] = {"path": "c", "content": "x"}
 
-    rewritten(waiting.path, edit)
+    waiting.forge_record(edit)
     waiting.answer()
     assert waiting.code() == "diverged"
     assert not (waiting.bench.work / "b").exists()
@@ -221,9 +209,8 @@ def test_a_forged_approval_allows_nothing(waiting: Waiting) -> None:
     rules = {"tools": {"t": {"requires_approval_in_modes": ["NORMAL"]}}}
     with waiting.bench.again(governance=rules) as strict:
         for approval in ("0" * 12, waiting.run, "", None):
-            rewritten(
-                waiting.path,
-                lambda entries, a=approval: [e.update(approval=a) for e in entries if e.get("t") == "enter"] and None,
+            waiting.forge_record(
+                lambda entries, a=approval: [e.update(approval=a) for e in entries if e.get("t") == "enter"] and None
             )
             result = strict.resume(waiting.run)
             assert (result.error.code, result.error.tool) == ("suspended", "t")
@@ -239,7 +226,6 @@ def test_a_forged_session_gives_no_access(make_bench: Any) -> None:
     grants = [
         s.id for s in bench.service.within(lambda s: s.sessions.all()) if s.grant and s.client == f"run {other.run}"
     ]
-    whole = waiting.path.read_bytes()
     for grant in (*grants, "nobody", narrow.client):
 
         def edit(entries: list[Any], g: str = grant) -> None:
@@ -247,8 +233,7 @@ def test_a_forged_session_gives_no_access(make_bench: Any) -> None:
                 if entry.get("t") == "state" and "grant" in entry:
                     entry["grant"] = g
 
-        waiting.path.write_bytes(whole)
-        rewritten(waiting.path, edit)
+        waiting.forge_record(edit)
         assert waiting.code() == "permission_denied"
     assert wide.id not in grants
     assert not (bench.work / "b").exists()
@@ -260,7 +245,7 @@ def test_a_run_of_another_workspace_diverges(waiting: Waiting, tmp_path: Path) -
     with SyncToolService.open(**place, governance=ASKS) as other, pytest.raises(Failure) as caught:
         other.resume(waiting.run)
     assert caught.value.code == "diverged"
-    rewritten(waiting.path, lambda entries: entries[0]["header"].update(python="2.7.18"))
+    waiting.forge_record(lambda entries: entries[0].update(python="2.7.18"))
     assert waiting.code() == "diverged"
 
 
@@ -272,8 +257,7 @@ def test_a_replay_of_a_primitive_does_not_call_it(make_bench: Any) -> None:
     assert again.value() == result.value()
     assert (bench.work / "a").read_text() == "since then"
     # A header that exchanges primitive and composite is refused.
-    (path,) = bench.home.rglob(f"{result.run_id}.jsonl")
-    rewritten(path, lambda entries: entries[0]["header"].update(kind="composite"))
+    forged_record(bench.home, result.run_id, lambda entries: entries[0].update(kind="composite"))
     with pytest.raises(Failure):
         bench.service._wait(bench.service.service.runs.replay(result.run_id))
     assert (bench.work / "a").read_text() == "since then"
@@ -282,12 +266,10 @@ def test_a_replay_of_a_primitive_does_not_call_it(make_bench: Any) -> None:
 def test_a_repeat_checks_the_journal(make_bench: Any) -> None:
     bench = make_bench()
     first = bench.service.invoke("list_directory", dedupe_key="k")
-    (path,) = bench.home.rglob(f"{first.run_id}.jsonl")
-    whole = path.read_bytes()
+    steps = steps_of(bench.home, first.run_id)
     for field in ("error", "effects", "value", "state", "log", "calls", "policy"):
         for value in ODD:
-            path.write_bytes(whole)
-            rewritten(path, lambda entries, f=field, v=value: entries[-1].update({f: v}))
+            forged_record(bench.home, first.run_id, lambda _, f=field, v=value: [*steps[:-1], {**steps[-1], f: v}])
             result = bench.service.invoke("list_directory", dedupe_key="k")
             json.dumps(result.as_dict())
             assert result.ok or result.error.code in CODES
@@ -300,7 +282,7 @@ def test_deep_and_large_entries(waiting: Waiting) -> None:
             nested = [nested]
         entries[-1]["value"] = nested
 
-    rewritten(waiting.path, deep)
+    waiting.forge_record(deep)
     for work in ("show", "resume", "replay"):
-        came = waiting.code(work)
-        assert came is None or came in CODES
+        code = waiting.code(work)
+        assert code is None or code in CODES

@@ -15,7 +15,6 @@ import pytest
 from albert_tools import SyncToolService, ToolResult
 from albert_tools.engine.authority.approvals import Approvals
 from albert_tools.engine.authority.sessions import Budget
-from albert_tools.engine.model.record_types import Cursor
 from albert_tools.engine.service import ToolService
 from tests.helpers.children import Child, Report
 from tests.helpers.kill_points import Place, Points, pointed
@@ -297,7 +296,7 @@ def test_a_run_that_lost_its_key_is_not_resumed(place: Place) -> None:
         # As if the process had died after the denial, before it recorded the end.
         repeats = service.service.context.dedupe_keys
         assert repeats is not None
-        (entry,) = service.service.context.ledger.changes(Cursor(), {"repeat"})[0]  # type: ignore[union-attr]
+        (entry,) = service.service.context.ledger.entries({"repeat"})  # type: ignore[union-attr]
         repeats.finish(entry.data["key"], run, "dropped")
         assert service.invoke("many", {"names": ["a"]}, dedupe_key="k").value() == 1
         assert code(service.resume(run)) == "dedupe_conflict"

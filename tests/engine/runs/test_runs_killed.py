@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from albert_tools import SyncToolService
+from albert_tools.store.record.verify import verify
 from tests.helpers.children import Child, Report
 from tests.helpers.kill_points import Place, Points, pointed
 
@@ -150,7 +151,7 @@ class Story:
         assert self.place.done == TEN, self.deaths
         with SyncToolService.open(**self.place.options(self.governance)) as service:
             assert [run.state for run in service.within(lambda s: s.runs.list())] == ["done"]
-            assert service.service.context.ledger.verify().ok
+            assert verify(service.service.context.ledger.folder).ok
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -42,6 +42,7 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.policy.modes import NEXT
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.store.record.record import Record
+from albert_tools.store.record.verify import verify
 from tests.helpers.effort import LONG
 from tests.helpers.kill_points import HERE, Place, Points
 
@@ -191,7 +192,7 @@ class Machine(RuleBasedStateMachine):
                 service._watching.cancel()
             for held in (service.context.ledger, service.context.workspace):
                 held.close()
-        assert self.services[0].context.ledger.verify().ok  # type: ignore[union-attr]
+        assert verify(self.services[0].context.ledger.folder).ok  # type: ignore[union-attr]
         rmtree(self.folder)
 
     def _write(self, text: str) -> None:
