@@ -125,9 +125,7 @@ def test_the_entries_give_the_same_rows_again(folder: Path, seed: int, monkeypat
             assert trim(life.record, datetime.now(UTC) - timedelta(days=1)).entries > 100
     found = verify(folder)
     assert found.problems == ()
-    counts = {
-        t: len(life.record.database.rows(f"SELECT * FROM {t}")) for t in ("sessions", "usage", "uses", "approvals")
-    }
+    counts = {t: len(life.record.database.rows(f"SELECT * FROM {t}")) for t in ("sessions", "uses", "approvals")}
     assert all(counts.values()), counts
     assert 0 < len(life.record.database.rows("SELECT * FROM repeats")) <= 10
     for record in life.records:
