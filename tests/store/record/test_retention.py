@@ -134,7 +134,7 @@ def test_a_checkpoint_can_not_be_changed(
         trim(record, datetime(2024, 1, 1, tzinfo=UTC))
         parts = [e.n for e in record.entries({"checkpoint"})]
         assert parts[0] == 27
-        assert len(parts) == 23
+        assert len(parts) == 25
     assert verify(folder).ok
     tamper(statement)
     assert problem in verify(folder).problems[0]
