@@ -191,6 +191,6 @@ def not_recorded(failure: Failure) -> Failure:
     return Failure(
         "governance_unavailable",
         f"the call can't be recorded, so it is denied: {failure.message}",
-        hint="free some disk space, or repair the ledger's folder (`albert doctor` shows where it is)",
+        hint=failure.hint or "repair the folder of the record (`albert doctor` shows where it is)",
         rule="unrecorded",
     )

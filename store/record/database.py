@@ -12,10 +12,11 @@ import stat
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.os_errors import io_failure
@@ -69,6 +70,8 @@ class Database:
         self._tail: Tail | None = None
         self._version = -1
         self._committed = 0
+        #: The size of the file at the last transaction.
+        self._size = 0
         self.durability = Durability(Path(f"{self.path}-wal"), lambda: self._committed)
         _databases.add(self)
 
@@ -183,9 +186,12 @@ class Database:
             raise replace(self.durability.broken)
         opened = self._opened = self._opened or self._open()
         opened.gate.enter()
-        self._check_file(opened)
+        size = self._check_file(opened)
         try:
             opened.connection.execute("BEGIN IMMEDIATE")
+            if size < self._size:
+                self._check_size(opened, size)
+            self._size = size
             self._check_tail(opened)
         except sqlite3.Error as error:
             raise self._failure(error) from error
@@ -215,14 +221,36 @@ class Database:
         finally:
             self._opened.gate.leave()
 
-    def _check_file(self, opened: _Opened) -> None:
-        """Refuse a file that other processes would not open."""
+    def _check_file(self, opened: _Opened) -> int:
+        """Refuse a file that other processes would not open. Returns its size."""
         try:
             found = os.stat(self.path)
         except OSError as error:
             raise self._replaced() from error
         if (found.st_dev, found.st_ino) != opened.inode:
             raise self._replaced()
+        return found.st_size
+
+    def _check_size(self, opened: _Opened, size: int) -> None:
+        """Refuse a file that another program has made smaller. `shrink` does this, too."""
+        pages, page_size = (
+            opened.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+        )
+        if size >= pages * page_size:
+            return
+        # The missing pages are in the write-ahead log, or they are lost. This connection may have them in memory.
+        with closing(sqlite3.connect(f"file:{quote(str(self.path))}?mode=ro", uri=True)) as other:
+            try:
+                whole = other.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+            except sqlite3.DatabaseError:
+                whole = False
+        if not whole:
+            raise Failure(
+                "damaged",
+                f"the record {self.path} was truncated",
+                hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
+                details={"path": str(self.path)},
+            )
 
     def _replaced(self) -> Failure:
         return Failure(

@@ -1,4 +1,4 @@
-"""The table `repeats`: the dedupe keys of calls, numbered in the order in which the calls began."""
+"""The table `repeats`: the dedupe keys of calls. `n` is the number of the entry with which the call began."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from albert_tools.store.record.database import Database
 
 #: The most keys that are retained. The oldest keys are dropped first.
 MAX_KEYS = 100_000
+#: Keys are counted at entries whose number is a multiple of this, because counting is slow. No regular pattern of entries misses
+#: all multiples of a prime number.
+_COUNTED_EACH = 997
 
-_LAST = "SELECT seq FROM repeats ORDER BY seq DESC LIMIT 1"
 _DROP = "DELETE FROM repeats WHERE key = ?"
-_BEGIN = "INSERT INTO repeats(key, seq, digest, run, owner, state, at) VALUES (?, ?, ?, ?, ?, 'begun', ?)"
-_DROP_OLD = "DELETE FROM repeats WHERE seq <= ?"
+_BEGIN = "INSERT INTO repeats(key, n, digest, run, owner, state, at) VALUES (?, ?, ?, ?, ?, 'begun', ?)"
+_DROP_OLD = "DELETE FROM repeats WHERE n <= (SELECT n FROM repeats ORDER BY n DESC LIMIT 1 OFFSET ?)"
 _KEEP = "UPDATE repeats SET state = 'kept' WHERE key = ? AND run = ?"
 _FREE = "DELETE FROM repeats WHERE key = ? AND run = ?"
 
@@ -24,19 +26,19 @@ def repeat(execute: Execute, entry: Entry) -> None:
     data = entry.data
     key, run = data["key"], data["run"]
     if data["state"] == "begun":
-        last = execute(_LAST, ()).fetchone()
-        seq = last[0] + 1 if last is not None else 1
         execute(_DROP, (key,))
-        execute(_BEGIN, (key, seq, data["digest"], run, data["owner"], datetime.fromisoformat(entry.at).timestamp()))
-        execute(_DROP_OLD, (seq - MAX_KEYS,))
+        execute(
+            _BEGIN, (key, entry.n, data["digest"], run, data["owner"], datetime.fromisoformat(entry.at).timestamp())
+        )
+        if not entry.n % _COUNTED_EACH:
+            execute(_DROP_OLD, (MAX_KEYS,))
     else:
         execute(_KEEP if data["state"] == "kept" else _FREE, (key, run))
 
 
 def prune(execute: Execute, until: str) -> None:
-    """Delete the keys that began before `until`, but not the last key, because the numbers of new keys continue it."""
-    before = datetime.fromisoformat(until).timestamp()
-    execute("DELETE FROM repeats WHERE at < ? AND seq < (SELECT max(seq) FROM repeats)", (before,))
+    """Delete the keys of calls that began before `until` and have ended."""
+    execute("DELETE FROM repeats WHERE at < ? AND state = 'kept'", (datetime.fromisoformat(until).timestamp(),))
 
 
 class RepeatTable:

@@ -32,6 +32,10 @@ class Wrong(Exception):
     """The record is not what its processes have written. The message says what is wrong first."""
 
 
+class Missing(Wrong):
+    """The database has no tables: it is being created, or its content was removed."""
+
+
 class Replay:
     """A walk along the chain. `tail` is the last entry that was checked. `main` has the tables that the checked entries give, and
     `record` has the tables of the snapshot."""
@@ -42,6 +46,8 @@ class Replay:
         self.tail = START
         _check_schema(connection)
         lowest = connection.execute("SELECT min(n) FROM record.entries").fetchone()[0]
+        if lowest is not None and lowest < 1:
+            raise Wrong(f"entry {lowest} was inserted: the numbers of entries begin at 1")
         if lowest is not None and lowest > 1:
             self.tail = self._load_checkpoint(lowest - 1)
         #: The last entry that was deleted; 0 if none was.
@@ -54,8 +60,7 @@ class Replay:
         try:
             for row in found:
                 n, at, kind, run, data, digest = row
-                # A quotation mark could shift the border between two columns within the text.
-                if n != expected or digest != chained(before, text_of(n, at, kind, data)) or '"' in at + kind:
+                if n != expected or digest != chained(before, text_of(n, at, kind, data)):
                     raise Wrong(self._explanation(expected, before, row))
                 content = decode(data)
                 if run != run_of(content):
@@ -72,8 +77,6 @@ class Replay:
     def _explanation(self, expected: int, before: bytes, row: _Row) -> str:
         """What is wrong with the first wrong entry, whose number should be `expected`."""
         n = row[0]
-        if n < expected:
-            return f"entry {n} was inserted: the numbers of entries begin at 1"
         # Search for the entry that was written with this number.
         for at_n, at, kind, _, data, digest in self.connection.execute(f"{_COLUMNS} WHERE n >= ?", (n,)):
             if at_n != expected and digest == chained(before, text_of(expected, at, kind, data)):
@@ -108,7 +111,9 @@ class Replay:
                 if data["part"] == 1:
                     break
         if not parts or parts[0]["last"] != n or len(parts) != parts[0]["parts"]:
-            raise Wrong(f"entries 1 to {n} are missing" if not parts else f"the checkpoint after entry {n} is missing")
+            raise Wrong(
+                f"entries 1 to {n} are missing" if not parts else f"the checkpoint after entry {n} is incomplete"
+            )
         return parts
 
 
@@ -133,15 +138,13 @@ def _attach(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA trusted_schema=0")
     connection.executescript(TABLES)
     uri = f"file:{quote(os.fspath(path))}?mode=ro"
-    connection.execute("ATTACH ? AS record", (uri,))
     try:
-        connection.execute("SELECT 1 FROM record.sqlite_master")
+        connection.execute("ATTACH ? AS record", (uri,))
     except sqlite3.OperationalError:
         # On a read-only disk SQLite can't create the files that it needs. Without a write-ahead log it doesn't need them.
         log = Path(f"{path}-wal")
         if log.exists() and log.stat().st_size:
             raise
-        connection.execute("DETACH record")
         connection.execute("ATTACH ? AS record", (f"{uri}&immutable=1",))
     connection.execute("BEGIN")
 
@@ -149,9 +152,11 @@ def _attach(connection: sqlite3.Connection, path: Path) -> None:
 def _check_schema(connection: sqlite3.Connection) -> None:
     """Raise `Wrong` if the database has other tables, views or triggers, or lacks some."""
     version = connection.execute("PRAGMA record.user_version").fetchone()[0]
+    proper, found = (set(connection.execute(_SCHEMA.format(name))) for name in ("main", "record"))
+    if not version and not found:
+        raise Missing
     if version != VERSION:
         raise Wrong(f"the file has format {version}, and this version of Albert Tools reads {VERSION}")
-    proper, found = (set(connection.execute(_SCHEMA.format(name))) for name in ("main", "record"))
     for kind, name, *_ in sorted(found - proper):
         raise Wrong(f"the {kind} {name} does not belong to the record, or was changed")
     for kind, name, *_ in sorted(proper - found):

@@ -10,7 +10,7 @@ Rows that no decision depends on are left out (`tables.prune`). To apply the ent
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,8 +40,8 @@ class Trimmed(NamedTuple):
     after: int
 
 
-def trim(record: Record, days: float) -> Trimmed:
-    """Delete the entries that are older than `days`, at least `MIN_DAYS`.
+def trim(record: Record, until: datetime) -> Trimmed:
+    """Delete the entries that are older than `until`, which is at least `MIN_DAYS` ago.
 
     Raises:
         Failure: `damaged` if an old entry is not valid; `io_error`, `damaged` as `Record.append`. Complete batches stay deleted.
@@ -50,19 +50,19 @@ def trim(record: Record, days: float) -> Trimmed:
     if not database.exists:
         return Trimmed(0, 0, 0)
     before, deleted = database.path.stat().st_size, 0
-    until = text_of(datetime.now(UTC) - timedelta(days=max(days, MIN_DAYS)))
-    while count := _trim_batch(record, until):
+    (last,) = database.row("SELECT max(n) FROM entries") or (0,)
+    while count := _trim_batch(record, text_of(until), last or 0):
         deleted += count
     if deleted:
         database.shrink()
     return Trimmed(deleted, before, database.path.stat().st_size)
 
 
-def _trim_batch(record: Record, until: str) -> int:
-    """Delete at most `BATCH` entries. Returns how many were deleted."""
+def _trim_batch(record: Record, until: str, last: int) -> int:
+    """Delete at most `BATCH` entries, none after entry `last`. Returns how many were deleted."""
     try:
         with replaying(record.database.path) as replay:
-            count = _count_older(replay, until)
+            count = _count_older(replay, until, min(last, replay.trimmed + BATCH))
             if not count:
                 return 0
             replay.walk(replay.trimmed + count)
@@ -84,14 +84,11 @@ def _trim_batch(record: Record, until: str) -> int:
     return count
 
 
-def _count_older(replay: Replay, until: str) -> int:
-    """How many of the oldest `BATCH` entries are older than `until`. An entry after a newer one does not count."""
+def _count_older(replay: Replay, until: str, last: int) -> int:
+    """How many of the entries up to `last` are older than `until`. An entry after a newer one does not count."""
     query = "SELECT n FROM record.entries WHERE n <= ? AND at >= ? ORDER BY n LIMIT 1"
-    newer = replay.connection.execute(query, (replay.trimmed + BATCH, until)).fetchone()
-    if newer is not None:
-        return int(newer[0]) - replay.trimmed - 1
-    last = replay.connection.execute("SELECT max(n) FROM record.entries").fetchone()[0]
-    return min(BATCH, (last or 0) - replay.trimmed)
+    newer = replay.connection.execute(query, (last, until)).fetchone()
+    return (last if newer is None else int(newer[0]) - 1) - replay.trimmed
 
 
 def _parts(replay: Replay, until: str) -> Iterator[dict[str, Any]]:

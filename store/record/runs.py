@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -47,15 +48,11 @@ class Runs:
         record = self._record
         journal = StepJournal(record, run_id, header)
         facts = {name: header[name] for name in ("tool", "version") if header.get(name)}
-        with self._database.transaction():
+        with self._opening(run_id):
             if self._database.row("SELECT id FROM runs WHERE id=?", (run_id,)):
                 raise Failure("exists", f"there is a run {run_id} already")
             record.journals[run_id] = journal
-            try:
-                record.append("run", {"run": run_id, "state": "begun", **facts, "owner": record.owner})
-            except BaseException:
-                del record.journals[run_id]
-                raise
+            record.append("run", {"run": run_id, "state": "begun", **facts, "owner": record.owner})
         return journal
 
     def open(self, run_id: str) -> StepJournal:
@@ -65,7 +62,7 @@ class Runs:
         found = read(self._database, run_id)
         self._check_against_entries(run_id, found.rows)
         last = found.rows[-1]
-        with self._database.transaction():
+        with self._opening(run_id):
             owner, *written = self._row(run_id, "owner, seq, hash")
             if self._held(run_id, owner) or written != last.name:
                 raise Failure(
@@ -75,11 +72,7 @@ class Runs:
                     retryable=True,
                 )
             journal = record.journals[run_id] = StepJournal(record, run_id, found.header, last)
-            try:
-                record.append("run_opened", {"run": run_id, "owner": record.owner})
-            except BaseException:
-                del record.journals[run_id]
-                raise
+            record.append("run_opened", {"run": run_id, "owner": record.owner})
         return journal
 
     def load(self, run_id: str) -> LoadedRun:
@@ -121,6 +114,19 @@ class Runs:
             deleted += len(found)
         left = self._database.rows("SELECT id FROM runs WHERE changed < ? ORDER BY began", (until,))
         return Swept(deleted, [run for (run,) in left])
+
+    @contextmanager
+    def _opening(self, run_id: str) -> Iterator[None]:
+        """A transaction that opens a journal. If it is not committed, the journal is not open."""
+        journals = self._record.journals
+        before = journals.get(run_id)
+        try:
+            with self._record.transaction():
+                yield
+        except BaseException:
+            if before is None:
+                journals.pop(run_id, None)
+            raise
 
     def _row(self, run_id: str, columns: str) -> tuple[Any, ...]:
         found = self._database.row(f"SELECT {columns} FROM runs WHERE id=?", (run_id,))

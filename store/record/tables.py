@@ -23,7 +23,7 @@ def prune(execute: Execute, entry: Entry) -> None:
     """Apply a checkpoint: delete the rows that the deleted entries gave and that no decision depends on any more.
 
     `verify` also does this at once, in the rows of the checkpoint, and then applies the entries after `last`. So a later entry must
-    not depend on a deleted row. New keys continue the numbers of the old ones, so the last key stays.
+    not depend on a deleted row.
     """
     approvals.prune(execute, entry.data["last"])
     repeats.prune(execute, entry.data["until"])

@@ -22,7 +22,7 @@ from albert_tools.store.record.database import FILE, GATE
 from albert_tools.store.record.gate import START, Tail, read_last
 from albert_tools.store.record.journal import Step, first_wrong
 from albert_tools.store.record.record import Record
-from albert_tools.store.record.replay import Replay, Wrong, replaying
+from albert_tools.store.record.replay import Missing, Replay, Wrong, replaying
 from albert_tools.store.record.schema import STATE_TABLES
 
 ANCHOR_FORMAT = 2
@@ -65,20 +65,21 @@ def verify(folder: Path, anchor: Mapping[str, Any] | None = None) -> Verificatio
     last = read_last(folder / GATE) if check_private(folder, "the record") else START
     problems: list[str] = []
     replay = None
-    if (folder / FILE).exists():
-        try:
-            with replaying(folder / FILE) as replay:
-                replay.walk()
-                problems += _wrong_ends(replay, last, known)
-                problems += _wrong_rows(replay)
-                problems += _wrong_steps(replay.connection)
-                problems += _file_faults(replay.connection)
-        except Wrong as wrong:
-            problems.append(str(wrong))
-    else:
-        problems += [
-            f"the record is missing, and its entry {n} was written" for n in {last.n, known.n if known else 0} if n
-        ]
+    try:
+        if not (folder / FILE).exists():
+            raise Missing
+        with replaying(folder / FILE) as replay:
+            replay.walk()
+            problems += _wrong_ends(replay, last, known)
+            problems += _wrong_rows(replay)
+            problems += _wrong_steps(replay.connection)
+            problems += _file_faults(replay.connection)
+    except Missing:
+        written = max(last.n, known.n if known else 0)
+        if written:
+            problems.append(f"the record is missing, and its entry {written} was written")
+    except Wrong as wrong:
+        problems.append(str(wrong))
     tail, trimmed = (replay.tail, replay.trimmed) if replay else (START, 0)
     return Verification(tail.n - trimmed, tail, trimmed, tuple(problems), _unseen(anchor, trimmed))
 

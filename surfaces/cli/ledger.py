@@ -240,7 +240,7 @@ def _trim(record: Record, options: argparse.Namespace, console: Console) -> int:
     days = _days(options)
     if days < MIN_DAYS:
         raise Usage("that is less than a day", "rate limits and dedupe keys look back a day; give 1d or more")
-    found = trim(record, days)
+    found = trim(record, datetime.now(UTC) - timedelta(days=days))
     if console.json:
         console.document({"ok": True, **found._asdict()})
         return 0

@@ -23,7 +23,7 @@ from albert_tools.store.record.runs import Runs
 from albert_tools.store.record.verify import verify
 from tests.helpers.children import Child, Parent, Report, forked, wait_for
 
-RUN = "0123456789abcdef"
+RUN, OTHER = "0123456789abcdef", "f" * 16
 HEADER = {"program": "b3:00", "python": "3.11"}
 
 
@@ -199,10 +199,10 @@ def test_a_changed_entry_of_the_run_is_found(record: Record, runs: Runs) -> None
 
 def test_the_steps_of_another_run_are_damage(record: Record, runs: Runs) -> None:
     _written(runs)
-    _written(runs, 4, "f" * 16)
-    _changed(record, "DELETE FROM steps WHERE run = ?", "f" * 16)
-    _changed(record, "UPDATE steps SET run = ? WHERE run = ?", "f" * 16, RUN)
-    for run in (RUN, "f" * 16):
+    _written(runs, 4, OTHER)
+    _changed(record, "DELETE FROM steps WHERE run = ?", OTHER)
+    _changed(record, "UPDATE steps SET run = ? WHERE run = ?", OTHER, RUN)
+    for run in (RUN, OTHER):
         with pytest.raises(Failure) as caught:
             runs.load(run)
         assert caught.value.code == "damaged"
@@ -359,11 +359,19 @@ def begin_on_a_full_disk(_: Report, folder: Path) -> None:
         assert caught.value.code == "io_error"
         with pytest.raises(Failure, match="there is no run"):
             Runs(record).load(RUN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        Runs(record).create(OTHER, HEADER).close()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        with pytest.raises(Failure) as caught:
+            Runs(record).open(OTHER)
+        assert caught.value.code == "io_error"
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        Runs(record).open(OTHER).close()
 
 
 def test_on_a_full_disk_no_run_is_created(record: Record, runs: Runs) -> None:
     assert Child(begin_on_a_full_disk, record.folder).wait() == 0
-    assert runs.list(5) == []
+    assert [run.id for run in runs.list(5)] == [OTHER]
     runs.create(RUN, HEADER).close()
 
 
@@ -382,7 +390,7 @@ def test_every_process_sees_that_a_run_is_cancelled(record: Record, runs: Runs) 
     assert runs.cancelled(RUN)
     for work in (runs.cancel, runs.cancelled):
         with pytest.raises(Failure) as caught:
-            work("f" * 16)
+            work(OTHER)
         assert caught.value.code == "not_found"
 
 
@@ -469,7 +477,7 @@ def test_values_without_a_json_form_are_refused_and_leave_no_trace(runs: Runs) -
 
 
 def test_a_closed_journal_takes_no_entries(record: Record, runs: Runs) -> None:
-    first, second = (runs.create(run, HEADER) for run in (RUN, "f" * 16))
+    first, second = (runs.create(run, HEADER) for run in (RUN, OTHER))
     first.close()
     first.close()
     record.close()
@@ -480,4 +488,4 @@ def test_a_closed_journal_takes_no_entries(record: Record, runs: Runs) -> None:
 
     refused(first)
     refused(second)
-    assert runs.open("f" * 16).entries() == []
+    assert runs.open(OTHER).entries() == []
