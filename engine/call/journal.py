@@ -175,7 +175,7 @@ class RunJournal:
         return any(s.changes and (s.unknown or not _never_made(s.failure)) for s in self._known.values())
 
     def begin_step(self, step: str, definition: ToolDefinition, arguments: Json, before: str | None = None) -> None:
-        """Append the beginning of a step that may change something. The caller must call `sync` before the effect.
+        """Append the beginning of a step that may change something. The entry of its decision commits it.
 
         Raises:
             Failure: `too_large`, `unknown_outcome`, `io_error`.
@@ -240,17 +240,13 @@ class RunJournal:
         return found if same else None
 
     def enter(self, step: str, definition: ToolDefinition, arguments: Json, mode: str, approval: str | None) -> None:
-        """Append that a program or the request itself begins, and flush.
+        """Append that a program or the request itself begins. The entry of its decision commits it.
 
         Raises:
             Failure: `too_large`, `unknown_outcome`.
         """
         entry = {"t": "enter", "step": step, **_facts(definition, arguments), "mode": mode, "approval": approval}
         self._append_bounded(entry, "arguments")
-        try:
-            self._journal.flush()
-        except Failure as failure:
-            raise journal_failed(failure) from None
 
     def set_state(self, state: str, **facts: Json) -> None:
         """Append the new state of the run."""

@@ -27,12 +27,18 @@ async def begin(call: Call, run: Run) -> bool:
     if not (changes or is_charged or run.repeat or call.target.version):
         return False
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
-    with run.service.ledger.transaction():
-        if is_charged:
-            _charge(call, run)
-        begin_run(call, run)
-        _write_journal(call, run, state)
-        n = run.recorder.decided(call, run)
+    journal = run.journal
+    try:
+        with run.service.ledger.transaction():
+            if is_charged:
+                _charge(call, run)
+            begin_run(call, run)
+            _write_journal(call, run, state)
+            n = run.recorder.decided(call, run)
+    except BaseException:
+        # If nothing was committed, the run has no journal yet.
+        run.journal = journal
+        raise
     if changes:
         await run.recorder.durable(n)
         if call.approval is not None and not rules_unchanged(call, run):

@@ -117,16 +117,17 @@ class Runs:
 
     @contextmanager
     def _opening(self, run_id: str) -> Iterator[None]:
-        """A transaction that opens a journal. If it is not committed, the journal is not open."""
+        """A transaction that opens a journal. If it or a transaction around it is not committed, the journal is not open."""
         journals = self._record.journals
         before = journals.get(run_id)
-        try:
-            with self._record.transaction():
-                yield
-        except BaseException:
-            if before is None:
+
+        def ended(committed: bool) -> None:
+            if not committed and before is None:
                 journals.pop(run_id, None)
-            raise
+
+        with self._record.transaction():
+            self._database.at_end(ended)
+            yield
 
     def _row(self, run_id: str, columns: str) -> tuple[Any, ...]:
         found = self._database.row(f"SELECT {columns} FROM runs WHERE id=?", (run_id,))

@@ -24,14 +24,15 @@ def program(name: str) -> str:
     CALLS
     return name
 '''
-#: A call of `put` by hand, and the same call as a step of a run. `DECIDED` comes before the effect, `ENDED` after it.
+#: A call of `put` by hand, and the same call as a step of a run. `DECIDED` comes before the effect, `ENDED` after it. A step is
+#: committed together with the next entry of its run.
 BY_HAND = ["append call", "sync ledger", "effect of put", "append result"]
-DECIDED = ["append call", "journal begin", "sync both"]
-ENDED = ["append result", "journal end", "sync journal"]
+DECIDED = ["journal begin", "append call", "sync ledger"]
+ENDED = ["journal end", "append result", "sync journal"]
 STEP = [*DECIDED, "effect of put", *ENDED]
 #: The beginning and the end of a run.
 BEGUN = ["create journal"]
-ENTERED = ["append call", "journal enter", "flush journal"]
+ENTERED = ["journal enter", "append call"]
 CLOSED = ["append run", "close journal"]
 
 
@@ -94,7 +95,7 @@ async def test_a_change_by_hand(writes: Writes) -> None:
 async def test_a_read_by_hand_is_not_synced(writes: Writes) -> None:
     async with writes.opened() as service:
         _, order = await writes.of(service.invoke("count"))
-    assert order == ["append call", "effect of count", "append result"]
+    assert order == ["effect of count", "append call"]
 
 
 async def test_a_session_is_charged_in_the_same_sync(writes: Writes) -> None:
@@ -130,7 +131,7 @@ async def test_a_read_in_a_program_is_not_synced(writes: Writes) -> None:
     async with writes.opened() as service:
         await service.define(PROGRAM.replace("CALLS", "tools.count()"))
         _, order = await writes.of(service.invoke("program", {"name": "a"}))
-    read = ["append call", "effect of count", "append result", "journal end"]
+    read = ["effect of count", "journal end", "append call"]
     assert order == [*BEGUN, *ENTERED, *read, "append result", "journal state", *CLOSED]
 
 
@@ -138,7 +139,7 @@ async def test_a_result_under_a_dedupe_key_is_on_the_disk_before_the_answer(writ
     async with writes.opened() as service:
         result, order = await writes.of(service.invoke("put", {"name": "a"}, dedupe_key="k"))
         assert result.ok
-        begun = ["append repeat", *BEGUN, "append call", "journal enter", "flush journal", *DECIDED[1:]]
+        begun = ["append repeat", *BEGUN, "journal enter", *DECIDED]
         ended = [*ENDED, "journal state", "append run", "sync journal", "close journal", "append repeat"]
         assert order == [*begun, "effect of put", *ended]
         again, order = await writes.of(service.invoke("put", {"name": "a"}, dedupe_key="k"))
@@ -177,7 +178,7 @@ async def test_an_approval_is_used_up_before_the_effect(writes: Writes, tool: st
     resumed = ["journal state", "flush journal"]
     closed = ["journal state", *CLOSED]
     if tool == "put":
-        begun = ["append approval_used", *ENTERED, *DECIDED[1:]]
+        begun = ["append approval_used", "journal enter", *DECIDED]
         assert order == [*resumed, *begun, "effect of put", *ENDED, *closed]
     else:
         begun = ["append approval_used", *DECIDED]
@@ -204,7 +205,7 @@ def failing(name: str) -> Callable[[int, str, bool], None]:
     return at
 
 
-@pytest.mark.parametrize("broken", ["the log's sync", "the journal's sync", "the journal's begin", "the entry call"])
+@pytest.mark.parametrize("broken", ["the log's sync", "the journal's begin", "the entry call"])
 async def test_without_a_record_there_is_no_effect(place: Place, broken: str) -> None:
     async with pointed(place, Points()) as service:
         await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)"))
@@ -213,3 +214,20 @@ async def test_without_a_record_there_is_no_effect(place: Place, broken: str) ->
     assert result.error is not None
     assert result.error.code == ("unknown_outcome" if "journal" in broken else "governance_unavailable")
     assert place.done == []
+
+
+async def test_a_result_that_is_not_on_the_disk_is_not_used(place: Place) -> None:
+    async with pointed(place, Points()) as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)\n    tools.put(name='then')"))
+    async with pointed(place, Points(failing("the journal's sync"))) as service:
+        result = await service.invoke("program", {"name": "a"})
+    assert result.error is not None
+    assert result.error.code == "unknown_outcome"
+    assert place.done == ["a"]
+
+
+async def test_a_read_that_is_not_recorded_gives_no_result(place: Place) -> None:
+    async with pointed(place, Points(failing("the entry call"))) as service:
+        result = await service.invoke("count")
+    assert result.error is not None
+    assert (result.error.code, result.output) == ("governance_unavailable", None)
