@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+from albert_tools.store.record.database import FILE
+from tests.helpers.altered import altered
+
 from .conftest import ROOT, TOOLS, Albert
 
 TOP = '''def top(text: str) -> str:
@@ -176,12 +179,32 @@ def test_doctor_reports_open_questions_and_public_folders(albert: Albert) -> Non
     assert facts["approvals"] == "1 waits for an answer: `albert approvals`"
     assert facts["runs"] == "1 suspended, 0 interrupted: `albert runs`"
     assert facts["private"] == "only the owner can read the state"
-    (albert.home / "state" / "runs").chmod(0o755)
+    (albert.home / "state" / "record").chmod(0o755)
     document = albert("doctor", "--quick", "--json").document()
     assert document["ok"] is False
     assert any(
-        p.startswith("private: the folder of the runs is open to others (mode 0755") for p in document["problems"]
+        p.startswith("private: the folder of the record is open to others (mode 0755") for p in document["problems"]
     )
+
+
+def test_doctor_reports_the_record_and_names_an_old_one(albert: Albert) -> None:
+    path = albert.home / "state" / "record" / FILE
+    assert albert("doctor", "--quick", "--json").document()["facts"]["record"] == f"{path}: no entry yet"
+    assert not path.exists()
+    old = albert.home / "state" / "log"
+    old.mkdir(parents=True)
+    old.parent.chmod(0o700)
+    (old / "20260131T080000.000001Z-1-00000000.log").write_text("x")
+    assert albert("run", "write_file", "path=a", "content=b").code == 0
+    document = albert("doctor", "--quick", "--json").document()
+    assert document["facts"]["record"].startswith(f"{path}: ")
+    assert " entries, " in document["facts"]["record"]
+    note = f"{old}: an earlier version wrote this, and nothing reads it; delete it or keep it"
+    assert document["facts"]["old record"] == note
+    assert not [problem for problem in document["problems"] if "record" in problem]
+    assert len(list(old.iterdir())) == 1
+    altered(albert.home, "PRAGMA user_version = 7")
+    assert "has format 7" in str(albert("doctor", "--quick", "--json").document()["problems"])
 
 
 def test_telemetry_is_enabled_by_a_variable(ready: Albert) -> None:
