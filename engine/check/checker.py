@@ -15,11 +15,20 @@ import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from albert_tools.engine.check import annotation_schemas
 from albert_tools.engine.check.discovery import RULES
 from albert_tools.engine.check.facts import CheckLimits, Facts, docstring
+from albert_tools.engine.check.finding_limits import (
+    MAX_DEFINITION_BYTES,
+    bytes_of,
+    capped,
+    definition_too_large,
+    too_many_types,
+    until_too_many,
+)
 from albert_tools.engine.check.partial_check import partial_findings
 from albert_tools.engine.model.definition import (
     EFFECTS,
@@ -76,31 +85,53 @@ class Report:
 def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = None) -> Report:
     """Check a source against the tools in `catalog`. Never raises for any source."""
     limits = limits or CheckLimits()
+    known = _KnownTools(catalog)
     parsed = parse(source, max_bytes=limits.source_bytes)
     if parsed.module is None:
-        others = partial_findings(source, lambda module: _findings(Facts(module, catalog, limits)))
-        return Report(in_order([*parsed.diagnostics, *others]), None)
-    facts = Facts(parsed.module, catalog, limits)
+        others = partial_findings(source, lambda module: _findings(Facts(module, known, limits)))
+        return Report(capped(in_order([*parsed.diagnostics, *others])), None)
+    facts = Facts(parsed.module, known, limits)
     found = in_order(_findings(facts))
     if any(d.severity == Severity.ERROR for d in found):
-        return Report(_with_working_fixes(found, facts), None)
-    refused = uncompilable(facts.module.source)
-    if refused is not None:
-        return Report(in_order([*found, refused]), None)
-    return Report(found, _checked(facts))
+        return Report(_with_working_fixes(capped(found), _errors(found), facts), None)
+    outcome = uncompilable(facts.module.source) or _checked(facts)
+    if isinstance(outcome, Diagnostic):
+        return Report(capped(in_order([*found, outcome])), None)
+    return Report(capped(found), outcome)
+
+
+class _KnownTools:
+    """The catalogue of one check. Each tool and the list of names are read at most once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._found: dict[str, ToolDefinition | None] = {}
+
+    def get(self, name: str) -> ToolDefinition | None:
+        if name not in self._found:
+            self._found[name] = self._catalog.get(name)
+        return self._found[name]
+
+    def names(self) -> list[str]:
+        return self._names
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return list(self._catalog.names())
 
 
 def _findings(facts: Facts) -> Iterator[Diagnostic]:
-    return (d for rule in RULES for d in rule(facts))
+    return (d for rule in RULES for d in until_too_many(rule(facts)))
 
 
 #: The most bytes that are parsed again to try out fixes. It limits the time for a large source with many findings.
 MAX_TRIAL_BYTES = 64 * 1024
 
 
-def _with_working_fixes(found: tuple[Diagnostic, ...], facts: Facts) -> tuple[Diagnostic, ...]:
-    """The findings. A fix that does not work is removed from its finding."""
-    before = _errors(found)
+def _with_working_fixes(
+    found: tuple[Diagnostic, ...], before: Counter[tuple[str, str]], facts: Facts
+) -> tuple[Diagnostic, ...]:
+    """The findings. A fix that does not work is removed from its finding. `before` are the errors of the source."""
     budget = MAX_TRIAL_BYTES
     verified: list[Diagnostic] = []
     for d in found:
@@ -118,7 +149,7 @@ def _fix_works(d: Diagnostic, before: Counter[tuple[str, str]], facts: Facts) ->
     if parsed.module is None:
         return False
     changed = Facts(parsed.module, facts.catalog, facts.limits)
-    after = _errors(d for rule in RULES for d in rule(changed))
+    after = _errors(_findings(changed))
     return after[d.code, d.message] < before[d.code, d.message] and not after - before
 
 
@@ -138,19 +169,24 @@ def check_or_raise(source: str | bytes, catalog: Catalog, limits: CheckLimits | 
     return report.checked
 
 
-def _checked(facts: Facts) -> Checked:
+def _checked(facts: Facts) -> Checked | Diagnostic:
+    """The checked program of a source without errors. If its definition is too large, the finding that says so."""
     function = facts.tool
     assert function is not None
     description, texts = read_docstring(inspect.cleandoc(docstring(function) or ""))
+    try:
+        schemas, result = annotation_schemas.signature_schemas(function, facts.typed_dicts)
+    except annotation_schemas.TooManyNodes as error:
+        return too_many_types(error.node)
     parameters = tuple(
         ToolParameter(
             name=p.name,
-            schema=annotation_schemas.schema_of(p.annotation, facts.typed_dicts),
+            schema=schema,
             description=texts.get(p.name, ""),
             required=p.default is None,
             default=None if p.default is None else annotation_schemas.value_of(p.default),
         )
-        for p in function.params
+        for p, schema in zip(function.params, schemas, strict=True)
     )
     callees: dict[str, ToolDefinition] = {}
     for _, name in facts.tool_calls:
@@ -162,12 +198,14 @@ def _checked(facts: Facts) -> Checked:
         name=function.name,
         description=description,
         parameters=parameters,
-        result=annotation_schemas.schema_of(function.returns, facts.typed_dicts),
+        result=result,
         effects=tuple(e for e in EFFECTS if e in joined),
         kind="composite",
         depth=1 + max((c.depth for c in callees.values()), default=0),
         timeout=_timeout(function),
     )
+    if (size := bytes_of(definition)) > MAX_DEFINITION_BYTES:
+        return definition_too_large(function, size)
     return Checked(
         source=facts.module.source,
         module=facts.module,

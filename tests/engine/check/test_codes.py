@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.check.checker import check
-from albert_tools.engine.check.codes import CODES, WHEN_DEFINED
+from albert_tools.engine.check.codes import CODES, LIMITS, WHEN_DEFINED
 from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
@@ -21,6 +21,8 @@ READERS = [*(ROOT / "grammar").glob("*.py"), *(ROOT / "engine/check").rglob("*.p
 #: Codes that no source can show. Their cause is size, bytes that aren't text, a newer Python, saved tools, or a defect
 #: of the checker.
 WITHOUT_EXAMPLE = {
+    "definition-size",
+    "more-findings",
     "no-type-alias",
     "no-type-parameters",
     "not-formatted",
@@ -34,7 +36,7 @@ WITHOUT_EXAMPLE = {
 
 def test_each_code_is_declared_once() -> None:
     declared = [c.code for m in (grammar_codes, *RULE_MODULES) for c in m.CODES]
-    declared += [c.code for c in WHEN_DEFINED]
+    declared += [c.code for c in (*LIMITS, *WHEN_DEFINED)]
     assert [code for code, count in Counter(declared).items() if count > 1] == []
     assert set(declared) == set(CODES)
 
