@@ -21,21 +21,10 @@ from typing import Any
 from albert_tools.engine.check import annotation_schemas
 from albert_tools.engine.check.discovery import RULES
 from albert_tools.engine.check.facts import CheckLimits, Facts, docstring
-from albert_tools.engine.check.finding_limits import (
-    MAX_DEFINITION_BYTES,
-    bytes_of,
-    capped,
-    definition_too_large,
-    too_many_types,
-    until_too_many,
-)
+from albert_tools.engine.check.finding_limits import capped, problem_of, too_many_types, until_too_many
 from albert_tools.engine.check.partial_check import partial_findings
-from albert_tools.engine.model.definition import (
-    EFFECTS,
-    Callee,
-    ToolDefinition,
-    ToolParameter,
-)
+from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolParameter, composite, pins_of
+from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import read_docstring
 from albert_tools.engine.model.protocols import Catalog
@@ -44,20 +33,7 @@ from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, i
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import uncompilable
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """An ``@example(...)`` of the source: the arguments, the initial files and stubs, and the expected outcome."""
-
-    arguments: dict[str, object]
-    files: dict[str, str]
-    expect_files: dict[str, str]
-    stubs: dict[str, object]
-    line: int
-    has_result: bool = False
-    result: object = None
-    raises: str | None = None
+from albert_tools.grammar.source_text import MAX_SOURCE_BYTES, source_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +61,13 @@ class Report:
 def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = None) -> Report:
     """Check a source against the tools in `catalog`. Never raises for any source."""
     limits = limits or CheckLimits()
+    text = source_text(source, min(limits.source_bytes, MAX_SOURCE_BYTES))
+    if isinstance(text, Diagnostic):
+        return Report((text,), None)
     known = _KnownTools(catalog)
-    parsed = parse(source, max_bytes=limits.source_bytes)
+    parsed = parse(text)
     if parsed.module is None:
-        others = partial_findings(source, lambda module: _findings(Facts(module, known, limits)))
+        others = partial_findings(text, lambda module: _findings(Facts(module, known, limits)))
         return Report(capped(in_order([*parsed.diagnostics, *others])), None)
     facts = Facts(parsed.module, known, limits)
     found = in_order(_findings(facts))
@@ -170,7 +149,7 @@ def check_or_raise(source: str | bytes, catalog: Catalog, limits: CheckLimits | 
 
 
 def _checked(facts: Facts) -> Checked | Diagnostic:
-    """The checked program of a source without errors. If its definition is too large, the finding that says so."""
+    """The checked program of a source without errors. If its definition is refused, the finding."""
     function = facts.tool
     assert function is not None
     description, texts = read_docstring(inspect.cleandoc(docstring(function) or ""))
@@ -193,24 +172,22 @@ def _checked(facts: Facts) -> Checked | Diagnostic:
         callee = facts.catalog.get(name)
         assert callee is not None
         callees[name] = callee
-    joined = {effect for c in callees.values() for effect in c.effects}
-    definition = ToolDefinition(
+    definition = composite(
+        callees.values(),
         name=function.name,
         description=description,
         parameters=parameters,
         result=result,
-        effects=tuple(e for e in EFFECTS if e in joined),
-        kind="composite",
-        depth=1 + max((c.depth for c in callees.values()), default=0),
         timeout=_timeout(function),
     )
-    if (size := bytes_of(definition)) > MAX_DEFINITION_BYTES:
-        return definition_too_large(function, size)
+    problem = problem_of(definition, function)
+    if problem is not None:
+        return problem
     return Checked(
         source=facts.module.source,
         module=facts.module,
         definition=definition,
-        calls=tuple(Callee(n, c.kind, c.version) for n, c in sorted(callees.items())),
+        calls=pins_of(callees),
         imports=tuple(sorted({*facts.modules.values(), *(m for m, _ in facts.imported.values())})),
         examples=tuple(_examples(function)),
         facts=facts,

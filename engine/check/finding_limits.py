@@ -25,6 +25,11 @@ MAX_DEFINITION_BYTES = 64 * 1024
 
 CODES = (
     FindingCode(
+        "check_limit",
+        "Checking the source needs too much time or memory, so it was stopped.",
+        "A source is a small program that is checked in a moment; whatever it contains, nobody else waits for it.",
+    ),
+    FindingCode(
         "more-findings",
         "The source has more findings than a report lists.",
         "A report stays readable, and a bad source does not cost more time than a good one.",
@@ -33,6 +38,19 @@ CODES = (
         "definition-size",
         "The tool's definition is too large: its description, parameters, defaults and result.",
         "Everyone who may call the tool reads the definition, and each call is checked against it.",
+    ),
+    FindingCode(
+        "definition-text",
+        "A default or a choice in the tool's definition is not valid Unicode.",
+        "A definition is JSON, and JSON has no half of a surrogate pair.",
+        example='''def work(path: str = "\\ud800") -> str:
+    """Return the path."""
+    return path
+''',
+        rewrite='''def work(path: str = "\\ufffd") -> str:
+    """Return the path."""
+    return path
+''',
     ),
 )
 
@@ -74,13 +92,19 @@ def _shortened(finding: Diagnostic) -> Diagnostic:
     )
 
 
-def bytes_of(definition: ToolDefinition) -> int:
-    """The size of a definition as JSON."""
-    return len(canonical([definition.description, definition.parameters_schema(), definition.result]))
-
-
-def definition_too_large(function: tree.FunctionDef, size: int) -> Diagnostic:
-    """The finding about a definition of `size` bytes."""
+def problem_of(definition: ToolDefinition, function: tree.FunctionDef) -> Diagnostic | None:
+    """The finding about a definition that is too large, or that can't be written as JSON."""
+    try:
+        size = len(canonical([definition.description, definition.parameters_schema(), definition.result]))
+    except UnicodeEncodeError:
+        return error(
+            "definition-text",
+            function.name_span,
+            "a default or a choice contains half of a surrogate pair, which JSON can't express",
+            hint="write the whole character",
+        )
+    if size <= MAX_DEFINITION_BYTES:
+        return None
     return error(
         "definition-size",
         function.name_span,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
@@ -201,6 +201,35 @@ class ToolDefinition:
 def _both(names: tuple[str, str]) -> Schema:
     """The schema of an object that contains both names."""
     return {"required": list(names), "properties": {n: {"not": {"enum": [False, None]}} for n in names}}
+
+
+def composite(
+    callees: Iterable[ToolDefinition],
+    *,
+    name: str,
+    description: str,
+    parameters: tuple[ToolParameter, ...],
+    result: Schema,
+    timeout: float,
+) -> ToolDefinition:
+    """The definition of a composite. Its effects and its depth follow from its callees."""
+    called = list(callees)
+    joined = {effect for c in called for effect in c.effects}
+    return ToolDefinition(
+        name=name,
+        description=description,
+        parameters=parameters,
+        result=result,
+        effects=tuple(e for e in EFFECTS if e in joined),
+        kind="composite",
+        depth=1 + max((c.depth for c in called), default=0),
+        timeout=timeout,
+    )
+
+
+def pins_of(callees: Mapping[str, ToolDefinition]) -> tuple[Callee, ...]:
+    """The pins of a composite that calls these tools."""
+    return tuple(Callee(name, c.kind, c.version) for name, c in sorted(callees.items()))
 
 
 def category_of(effects: Iterable[str]) -> Category:

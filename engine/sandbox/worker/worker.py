@@ -37,7 +37,7 @@ from albert_tools.engine.sandbox.worker import fibres
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
 from albert_tools.engine.sandbox.worker.prelude import ToolError
-from albert_tools.engine.sandbox.worker.world import program_builtins
+from albert_tools.engine.sandbox.worker.world import facades, preload, program_builtins
 
 #: The file name of the program's code in tracebacks.
 FILENAME = "<tool>"
@@ -57,8 +57,17 @@ def tool(n):
 """
 
 
+def prepare(modules: list[str]) -> Worker:
+    """A worker for programs that may import these façades."""
+    preload(modules)
+    return Worker(facades(modules))
+
+
 class Worker:
     """The program's side of the connection to the service."""
+
+    recursion = RECURSION
+    refused: tuple[str, ...] = ()
 
     def __init__(self, made: dict[str, types.ModuleType]) -> None:
         self._socket: socket.socket | None = None
@@ -97,6 +106,10 @@ class Worker:
                 service.recv(65_536)
         self._socket = None
         self._number = self._top_calls = 0
+
+    def warm_up(self) -> bool:
+        """Do nothing: `rehearse` is short and complete."""
+        return False
 
     def connect(self, sock: socket.socket) -> None:
         """Set the socket for all further messages."""

@@ -18,6 +18,7 @@ import pytest
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.sandbox.worker import zygote, zygote_report
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
+from albert_tools.engine.sandbox.worker.spawn import PROGRAMS
 from albert_tools.engine.sandbox.worker.worker import Worker
 from albert_tools.engine.sandbox.worker.world import facades, preload
 from tests.helpers.children import Child, Report, coverage_here, measured
@@ -280,7 +281,7 @@ def test_only_facades_can_be_imported(peer: Make) -> None:
 def be_a_zygote(_: Report, sock: socket.socket) -> None:
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    zygote.main(sock.detach())
+    zygote.main(sock.detach(), PROGRAMS.module)
 
 
 def test_a_zygote_forks_reports_and_ends_with_its_service() -> None:
