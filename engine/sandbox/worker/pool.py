@@ -6,11 +6,8 @@ then killed.
 
 from __future__ import annotations
 
-import marshal
 import sys
-import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from albert_tools.engine.model import vocabulary
@@ -29,8 +26,8 @@ from albert_tools.engine.sandbox.worker.worker_pool import WorkerPool
 #: The number of workers that are kept ready.
 IDLE = 2
 
-#: The file name of a program's code in tracebacks.
-FILENAME = "<tool>"
+#: The number of programs whose code is kept. The oldest is dropped first.
+MAX_CODES = 256
 
 
 class Sandbox(WorkerPool):
@@ -53,6 +50,7 @@ class Sandbox(WorkerPool):
             kind: A weaker fence than the machine supports, for tests.
         """
         super().__init__(PROGRAMS, limits or RunLimits(), MAX_ANSWER, idle=idle, kind=kind)
+        self._codes: dict[str, bytes] = {}
         self.expect(sorted(vocabulary.MODULES) if modules is None else modules)
 
     def expect(self, modules: Sequence[str]) -> None:
@@ -84,9 +82,11 @@ class Sandbox(WorkerPool):
         """
         limits = limits or self.limits
         zygote = await self._started()
+        code = self._codes.get(program.lowered)
         settings = {
             "entry": program.entry,
-            "code": _compiled(program.lowered),
+            "lowered": program.lowered if code is None else "",
+            "code": code or b"",
             "recursion": limits.recursion,
             "log_bytes": limits.log_bytes,
             "result_bytes": limits.result_bytes,
@@ -98,27 +98,17 @@ class Sandbox(WorkerPool):
         worker = await zygote.acquire()
         try:
             _lower_limits(worker, limits, self.limits)
-            return await ProgramRun(worker, program, call, log, limits, report or RunReport()).run(frame)
+            keep = None if code is not None else lambda made: self._keep(program.lowered, made)
+            return await ProgramRun(worker, program, call, log, limits, report or RunReport(), keep).run(frame)
         finally:
             zygote.release(worker)
 
-
-@lru_cache(maxsize=256)
-def _compiled(lowered: str) -> bytes:
-    """Compile and marshal a lowered text. Workers use the same interpreter. The result is cached in memory only.
-
-    Raises:
-        Failure: `damaged`: the text isn't valid Python, so it isn't the output of the compiler.
-    """
-    try:
-        with warnings.catch_warnings():
-            # Ignore warnings such as that for `1 is 1`, because the user of a tool can't correct its source.
-            warnings.simplefilter("ignore")
-            return marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Failure(
-            "damaged", f"the saved program can't be compiled: {error}", hint="define the tool again"
-        ) from error
+    def _keep(self, lowered: str, code: bytes) -> None:
+        """Store the code that a worker made of a text, in memory only. Workers use the same interpreter."""
+        if code:
+            if len(self._codes) == MAX_CODES:
+                del self._codes[next(iter(self._codes))]
+            self._codes[lowered] = code
 
 
 def _lower_limits(worker: WorkerHandle, limits: RunLimits, default: RunLimits) -> None:

@@ -41,7 +41,15 @@ class Peer:
             assert self.hear() == ["ready"]
             self._ready = True
         code = marshal.dumps(compile(lowered, "<tool>", "exec", dont_inherit=True))
-        settings = {"entry": "t", "code": code, "recursion": 200, "log_bytes": 1000, "result_bytes": BYTES, **limits}
+        settings = {
+            "entry": "t",
+            "lowered": "",
+            "code": code,
+            "recursion": 200,
+            "log_bytes": 1000,
+            "result_bytes": BYTES,
+            **limits,
+        }
         self.socket.sendall(pack(["run", settings], arguments or {}, BYTES))
 
     def hear(self) -> list[Any]:
