@@ -13,7 +13,7 @@ from albert_tools.engine.check.rule import error
 from albert_tools.engine.model.definition import ToolDefinition, canonical
 from albert_tools.engine.model.messages import brief
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic, Severity
+from albert_tools.grammar.diagnostic import Diagnostic, Severity, in_order
 from albert_tools.grammar.finding_code import FindingCode
 
 #: The most findings of one check. Nobody reads more.
@@ -66,23 +66,22 @@ def until_too_many(findings: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
 
 
 def capped(findings: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """The first findings, with shortened texts. If there are more, the last finding says how many.
+    """The first findings, errors before warnings, with shortened texts. If there are more, the last finding says how many.
 
     The last finding is an error if one of the omitted findings is an error.
     """
-    shown = tuple(_shortened(d) for d in findings[:MAX_FINDINGS])
-    omitted = findings[MAX_FINDINGS:]
+    chosen = sorted(findings, key=lambda d: d.severity != Severity.ERROR)
+    shown = in_order(_shortened(d) for d in chosen[:MAX_FINDINGS])
+    omitted = chosen[MAX_FINDINGS:]
     if not omitted:
         return shown
     more = error(
         "more-findings",
-        omitted[0].span,
+        max(d.span for d in findings),
         f"at least {len(omitted):,} more finding{'s are' if len(omitted) > 1 else ' is'} not listed",
         hint="correct the findings above, then check again",
     )
-    if all(d.severity != Severity.ERROR for d in omitted):
-        more = replace(more, severity=Severity.WARNING)
-    return (*shown, more)
+    return (*shown, replace(more, severity=omitted[0].severity))
 
 
 def _shortened(finding: Diagnostic) -> Diagnostic:

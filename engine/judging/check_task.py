@@ -39,12 +39,17 @@ def outline_source(source: str, ask: Ask) -> Any:
 TASKS = {"check": check_source, "compile": compile_source, "outline": outline_source}
 
 
+#: After so many unknown tools, the list of names answers for all others.
+MANY_UNKNOWN = 10
+
+
 class _AskedCatalog:
     """The service's catalogue. Each question is asked once."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._names: list[str] | None = None
+        self._unknown = 0
         self._known: dict[str, tuple[ToolDefinition, str | None] | None] = {}
 
     def get(self, name: str) -> ToolDefinition | None:
@@ -62,10 +67,10 @@ class _AskedCatalog:
 
     def _found(self, name: str) -> tuple[ToolDefinition, str | None] | None:
         if name not in self._known:
-            # After the first unknown tool, the list of names answers for all others.
             answer = self._ask({"tool": name}) if self._names is None or name in self._names else None
             self._known[name] = None if answer is None else (_definition(answer["definition"]), answer["outdated"])
-            if answer is None:
+            self._unknown += answer is None
+            if self._unknown == MANY_UNKNOWN:
                 self.names()
         return self._known[name]
 
