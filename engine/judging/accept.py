@@ -54,9 +54,16 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
         raise Unbelievable("a tool with errors, or neither")
     if tool is None:
         return None
-    callees = _callees(tool.calls, source, known)
+    # A tool that is called without being named, or has another name, would surprise the reviewer of the source.
+    words = set(re.findall(r"\w+", source))
+    callees: dict[str, ToolDefinition] = {}
+    for name in tool.calls:
+        callee = known.get(name)
+        if callee is None or not words.issuperset(name.split(".")):
+            raise Unbelievable("a call of a tool that the source does not name")
+        callees[name] = callee
     taken = known.get(tool.name)
-    if not NAME.match(tool.name) or not _names(source, tool.name) or (taken is not None and taken.kind == "primitive"):
+    if not NAME.match(tool.name) or tool.name not in words or (taken is not None and taken.kind == "primitive"):
         raise Unbelievable("a name that the source does not have")
     if not set(tool.imports) <= vocabulary.MODULES:
         raise Unbelievable("an import that the language does not have")
@@ -88,21 +95,6 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
         if program is None
         else Program(tool.name, tool.name, program.lowered, tuple(tool.imports), tuple(program.lines)),
     )
-
-
-def _callees(calls: list[str], source: str, known: Mapping[str, ToolDefinition | None]) -> dict[str, ToolDefinition]:
-    found: dict[str, ToolDefinition] = {}
-    for name in calls:
-        callee = known.get(name)
-        if callee is None or not all(_names(source, part) for part in name.split(".")):
-            raise Unbelievable("a call of a tool that the source does not name")
-        found[name] = callee
-    return found
-
-
-def _names(source: str, word: str) -> bool:
-    """Whether the source contains a word. A tool that it calls without naming it would surprise its reviewer."""
-    return re.search(rf"\b{re.escape(word)}\b", source) is not None
 
 
 def _from_annotation(schema: Any, definitions: Any, depth: int) -> bool:

@@ -35,7 +35,7 @@ _NAME = "the judging process"
 _LIMITS = {
     "timeout": f"{MAX_SECONDS:g} s",
     "cpu_limit": f"{BOUNDS.cpu_seconds} s of processor time",
-    "memory_limit": f"{BOUNDS.memory_bytes // MiB} MiB of memory",
+    "memory_limit": f"{BOUNDS.memory_bytes // MiB} MiB of memory, or deeper nesting than Python allows",
     "result_limit": f"{MAX_ANSWER // MiB} MiB for its result",
 }
 
@@ -100,6 +100,9 @@ class SourceJudge:
             return Judgement((answer,), None)
         if answer.defect is not None:
             raise _defect(answer.defect)
+        if answer.tool is not None and answer.tool.name not in answers.known:
+            # An honest process asks whether the name is taken.
+            answers.known[answer.tool.name] = await asyncio.to_thread(tools.get, answer.tool.name)
         try:
             checked = checked_source(answer, text, answers.known)
             if checked is not None and compiled and checked.program is None:

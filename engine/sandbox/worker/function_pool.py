@@ -13,6 +13,7 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
 from albert_tools.engine.sandbox.worker.child import DEATHS, broke_protocol
 from albert_tools.engine.sandbox.worker.codec import pack
 from albert_tools.engine.sandbox.worker.confined_answer import answer_of
@@ -35,7 +36,7 @@ class FunctionPool(WorkerPool):
         work: The module that makes the workers, see `FunctionWorker`.
         limits: The memory and the processor time of a call.
         seconds: The timeout of a call, with its questions.
-        max_bytes: The most bytes of the arguments, of the result, and of a question or an answer.
+        max_bytes: The most bytes of the result, and of a question.
         kind: A weaker fence than the machine supports, for tests.
     """
 
@@ -80,7 +81,7 @@ class FunctionPool(WorkerPool):
                     return answer_of(self._name, message, self._max_bytes)
 
     async def _send(self, worker: WorkerHandle, kind: str, value: Any) -> None:
-        rest = worker.send(pack([kind], json.dumps(value), self._max_bytes))
+        rest = worker.send(pack([kind], json.dumps(value), MAX_ANSWER))
         if rest is not None:
             await rest
 

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
 from albert_tools.engine.sandbox.worker.confined_child import described, text_of
 
@@ -40,7 +41,7 @@ class FunctionWorker:
         function: The function. Its arguments and its result are JSON.
         rehearsals: Arguments for calls before the fork, so that CPython specializes the code.
         recursion: Python's recursion limit.
-        max_bytes: The most bytes of a message.
+        max_bytes: The most bytes of a result or a question. The service's messages have the limit of all values.
     """
 
     #: For the text of a syntax error, CPython tries to open a file with the name of the source.
@@ -51,7 +52,7 @@ class FunctionWorker:
         self._function = function
         self._rehearsals = rehearsals
         self._max_bytes = max_bytes
-        self._unpacker = Unpacker(max_bytes)
+        self._unpacker = Unpacker(MAX_ANSWER)
         self._inbox: list[list[Any]] = []
         self._socket: socket.socket | None = None
 

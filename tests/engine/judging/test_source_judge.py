@@ -201,7 +201,10 @@ HEAVY = HEAD + "".join(f"    print({'[' * 20 + ']' * 20})\n" for _ in range(2_50
     [
         ({"MAX_SECONDS": 0.1}, "checking this source needs more than 30 s"),
         ({"cpu_seconds": 1}, "checking this source needs more than 10 s of processor time"),
-        ({"memory_bytes": 4 * MiB}, "checking this source needs more than 512 MiB of memory"),
+        (
+            {"memory_bytes": 4 * MiB},
+            "checking this source needs more than 512 MiB of memory, or deeper nesting than Python allows",
+        ),
     ],
     ids=["time", "processor", "memory"],
 )
@@ -278,6 +281,28 @@ async def test_an_answer_of_another_form_is_a_violation(
     monkeypatch.setattr(judge._pool, "call", lie)
     with pytest.raises(Failure) as caught:
         await judge.check(GOOD, Known())
+    assert caught.value.code == "sandbox_violation"
+
+
+async def test_a_process_that_does_not_ask_about_its_name_is_not_believed(
+    judge: SourceJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = {
+        "description": "",
+        "parameters": [],
+        "result": {},
+        "timeout": 1.0,
+        "calls": [],
+        "imports": [],
+        "examples": [],
+    }
+
+    async def lie(*_: object) -> object:
+        return {"findings": [], "tool": {"name": "read_file", **tool}}
+
+    monkeypatch.setattr(judge._pool, "call", lie)
+    with pytest.raises(Failure) as caught:
+        await judge.check(GOOD.replace("t(", "read_file("), Known())
     assert caught.value.code == "sandbox_violation"
 
 
