@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.check.codes import WHEN_DEFINED
+from albert_tools.engine.check.codes import LIMITS, WHEN_DEFINED
 from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.error_codes import CODES, DENIALS
@@ -138,6 +138,8 @@ def checks() -> str:
         name = module.__name__.rpartition(".")[2].replace("_", " ").capitalize()
         lines += [f"## {name}", "", (module.__doc__ or "").strip(), ""]
         lines += [line for code in module.CODES for line in _finding_code(code)]
+    lines += ["## Size of the answer", ""]
+    lines += [line for code in LIMITS for line in _finding_code(code)]
     lines += ["## Defining the tool", ""]
     lines += [line for code in WHEN_DEFINED for line in _finding_code(code)]
     return "\n".join(lines)

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.engine.call.context import ServiceContext
-from albert_tools.engine.check.checker import Example
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.error_codes import CODES
+from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.messages import brief

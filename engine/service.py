@@ -1,8 +1,8 @@
 """`ToolService`, the façade: every operation that an application can do with tools.
 
-The service owns the registry, the store, the sandbox, the workspace and the rules. It makes no decision itself: the checker checks
-sources, and the pipeline authorizes and runs calls. Slow work runs in a thread. `albert_tools.ToolService.open` creates a service
-with the real components.
+The service owns the registry, the store, the sandbox, the workspace and the rules. It makes no decision itself: a confined process
+checks sources, and the pipeline authorizes and runs calls. Slow work runs in a thread. `albert_tools.ToolService.open` creates a
+service with the real components.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.runs.runs import RunManager
 from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.engine.sandbox.worker.spawn import discard
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approvals
     from albert_tools.engine.authority.authorization import Authority
     from albert_tools.engine.authority.sessions import Budget, Session, Sessions
-    from albert_tools.engine.check.checker import Report
+    from albert_tools.engine.judging.accept import CheckedSource
+    from albert_tools.engine.judging.answers import Outline
+    from albert_tools.engine.judging.source_judge import Judgement, SourceJudge
     from albert_tools.engine.sandbox.worker.spawn import Spawned
     from albert_tools.grammar.diagnostic import Diagnostic
 
@@ -183,6 +186,7 @@ class ToolService:
         self.store = store
         self.context = context
         self._sandbox = sandbox
+        self._source_judge: SourceJudge | None = None
         self._closed = False
         self._pipeline = Pipeline(registry, store, self._started)
         self._runs = RunManager(self._pipeline, lambda: self.context)
@@ -200,6 +204,8 @@ class ToolService:
         if self._watching is not None:
             self._watching.cancel()
         await self._sandbox.close()
+        if self._source_judge is not None:
+            await self._source_judge.close()
         await self.context.resource_pool.close()
         for held in (self.context.workspace, self.context.ledger):
             close = getattr(held, "close", None)
@@ -207,6 +213,15 @@ class ToolService:
                 # All entries that must survive a crash have already been written to the disk.
                 with suppress(Failure):
                     close()
+
+    @property
+    def _judge(self) -> SourceJudge:
+        # A call of a tool doesn't need it.
+        from albert_tools.engine.judging.source_judge import SourceJudge
+
+        self._must_be_open()
+        self._source_judge = self._source_judge or SourceJudge()
+        return self._source_judge
 
     def _must_be_open(self) -> None:
         if self._closed:
@@ -238,10 +253,7 @@ class ToolService:
                 pending += [self.store.load(c.name, c.version) for c in current.calls if c.kind == "composite"]
         except Failure:
             if spawned is not None:
-                # The zygote has nothing to do yet. It would not exit while its socket is open.
-                spawned[1].close()
-                spawned[0].kill()
-                spawned[0].wait()
+                discard(spawned)
             raise
         self._sandbox.expect(sorted(modules))
         await self._sandbox.start(spawned)
@@ -265,8 +277,7 @@ class ToolService:
         Raises:
             Failure: `invalid_arguments` if the structured form is malformed.
         """
-        report = await self._in_thread(self._report, source)
-        return report.diagnostics
+        return (await self._judged_source(source)).diagnostics
 
     async def check_together(self, sources: Sequence[str | bytes]) -> builtins.list[Checkup]:
         """Check several sources in order. Each one may call the tools of the sources before it. The results are in the same order.
@@ -275,17 +286,14 @@ class ToolService:
             Failure: See `check`.
         """
 
-        def work() -> builtins.list[Checkup]:
-            together: dict[str, ToolDefinition] = {}
-            found = []
-            for source in sources:
-                report = self._report(source, together)
-                if report.checked is not None:
-                    together[report.checked.definition.name] = report.checked.definition
-                found.append(Checkup(report.diagnostics, len(report.checked.examples) if report.checked else 0))
-            return found
-
-        return await self._in_thread(work)
+        together: dict[str, ToolDefinition] = {}
+        found = []
+        for source in sources:
+            diagnostics, checked = await self._judged_source(source, together)
+            if checked is not None:
+                together[checked.definition.name] = checked.definition
+            found.append(Checkup(diagnostics, len(checked.examples) if checked else 0))
+        return found
 
     async def define(
         self, source: str | bytes | Mapping[str, Any], progress: Callable[[str], None] | None = None
@@ -316,10 +324,10 @@ class ToolService:
         self._must_be_open()
         report_progress = progress or (lambda _: None)
         report_progress("checking")
-        version, report = await self._in_thread(self._compiled, source)
-        if version is None or report.checked is None:
-            raise SourceError(report.diagnostics)
-        examples = report.checked.examples
+        diagnostics, checked = await self._judged_source(source, compiled=True)
+        if checked is None:
+            raise SourceError(diagnostics)
+        version, examples = _version(checked), checked.examples
         if examples:
             report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
             problems = await run_examples(version, examples, self._pipeline, self._denied())
@@ -334,7 +342,7 @@ class ToolService:
                     details={"examples": problems},
                 )
         report_progress("saving")
-        return await self._in_thread(self._saved, version, report.diagnostics)
+        return await self._in_thread(self._saved, version, diagnostics)
 
     def _saved(self, version: ToolVersion, warnings: tuple[Diagnostic, ...]) -> Defined:
         versions, total = self.store.history(version.name, 1)
@@ -378,65 +386,58 @@ class ToolService:
                 found.append(p.name)
         return frozenset(found)
 
-    def _report(
-        self, source: str | bytes | Mapping[str, Any], together: Mapping[str, ToolDefinition] | None = None
-    ) -> Report:
-        from albert_tools.engine.check.checker import Report, check
-        from albert_tools.engine.check.rule import error
+    async def format(self, source: str) -> str:
+        """Write a source in canonical form.
 
+        Raises:
+            SourceError: The source can't be parsed.
+            Failure: `sandbox_unavailable` if this machine can't confine the process that reads the source.
+        """
+        return await self._judge.format(source)
+
+    async def outline(self, source: str) -> Outline:
+        """The names of a source's public functions, and of the tools that it calls. Both are empty if it can't be parsed.
+
+        Raises:
+            Failure: See `format`.
+        """
+        return await self._judge.outline(source)
+
+    async def prepare_judge(self, spawned: Spawned) -> None:
+        """Use a zygote that ``spawn_zygote(JUDGING)`` has started. The service becomes responsible for it.
+
+        Raises:
+            Failure: `sandbox_unavailable`.
+        """
+        await self._judge.start(spawned)
+
+    async def _judged_source(
+        self,
+        source: str | bytes | Mapping[str, Any],
+        together: Mapping[str, ToolDefinition] | None = None,
+        *,
+        compiled: bool = False,
+    ) -> Judgement:
         if isinstance(source, Mapping):
             from albert_tools.engine.structured import render_source
 
-            source = render_source(dict(source))
+            source = await self._in_thread(render_source, dict(source))
         if not isinstance(source, str | bytes):
             raise Failure(
                 "invalid_arguments",
                 f"expected a source, got {type(source).__name__}",
                 hint="pass the text, or a form {name, description, parameters, implementation}",
             )
-        report = check(source, _Catalog(self.registry, together or {}))
-        checked = report.checked
-        if checked is not None and self.registry.primitive(checked.definition.name) is not None:
-            function = checked.facts.tool
-            assert function is not None
-            taken = error(
-                "name-taken",
-                function.name_span,
-                f"{function.name!r} is a primitive; a saved tool needs a name of its own",
-                hint=f"call it something else, for example my_{function.name}",
-            )
-            return Report((*report.diagnostics, taken), None)
-        if checked is not None:
-            # The tool would already be outdated when it is saved.
-            refused = [
-                error(
-                    "outdated-callee",
-                    call.func.span,
-                    f"{name!r} is outdated: {why}",
-                    hint=f"define {name} again first, from its source",
-                )
-                for call, name in checked.facts.tool_calls
-                if name not in (together or {}) and (why := self._outdated(name))
-            ]
-            if refused:
-                return Report((*report.diagnostics, *refused), None)
-        return report
+        return await self._judge.check(source, _Catalog(self, together or {}), compiled=compiled)
 
-    def _outdated(self, name: str) -> str | None:
+    def outdated(self, name: str) -> str | None:
+        """Why a tool can't run; None if it can. A primitive always can."""
         if self.registry.primitive(name) is not None:
             return None
         try:
             return self._pipeline.lookup.outdated(self.store.load(name))
         except Failure as failure:
             return failure.message
-
-    def _compiled(self, source: str | bytes | Mapping[str, Any]) -> tuple[ToolVersion | None, Report]:
-        from albert_tools.engine.compile.program import compile_version
-
-        report = self._report(source)
-        if report.checked is None:
-            return None, report
-        return compile_version(report.checked, datetime.now(UTC).isoformat(timespec="seconds")), report
 
     # Running
 
@@ -787,19 +788,28 @@ class ToolService:
 
 
 class _Catalog:
-    """The checker's catalogue: primitives, then the tools that are checked together, then saved tools."""
+    """The tools that a source may call: primitives, then the tools that are checked together, then saved tools."""
 
-    def __init__(self, registry: ToolRegistry, together: Mapping[str, ToolDefinition]) -> None:
-        self._registry = registry
+    def __init__(self, service: ToolService, together: Mapping[str, ToolDefinition]) -> None:
+        self._service = service
         self._together = together
 
     def get(self, name: str) -> ToolDefinition | None:
-        if name in self._together and self._registry.primitive(name) is None:
+        if name in self._together and self._service.registry.primitive(name) is None:
             return self._together[name]
-        return self._registry.get(name)
+        return self._service.registry.get(name)
 
     def names(self) -> builtins.list[str]:
-        return builtins.list(dict.fromkeys([*self._registry.names(), *self._together]))
+        return builtins.list(dict.fromkeys([*self._service.registry.names(), *self._together]))
+
+    def outdated(self, name: str) -> str | None:
+        return None if name in self._together else self._service.outdated(name)
+
+
+def _version(checked: CheckedSource) -> ToolVersion:
+    assert checked.program is not None
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return ToolVersion(checked.definition, checked.source, checked.program, checked.calls, created=created).named()
 
 
 def _changed(calls: Iterable[Callee], newest: Mapping[str, str | None]) -> tuple[Callee, ...]:

@@ -19,8 +19,6 @@ from lark import Token
 
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 
-#: The size of a source. A source is a small program, and the time of both parsers is proportional to its size.
-MAX_SOURCE_BYTES = 128 * 1024
 #: Nesting of brackets. CPython's own limit is 200.
 MAX_NESTING = 50
 #: Nesting of blocks. This limit protects the parsers. The checker has a lower limit that protects readers.

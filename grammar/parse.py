@@ -33,10 +33,9 @@ from albert_tools.grammar.build import Builder, BuildError
 from albert_tools.grammar.diagnostic import Diagnostic, SourceError, Span, in_order
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import disagreement, python_tree
+from albert_tools.grammar.source_text import MAX_SOURCE_BYTES, source_text
 from albert_tools.grammar.syntax_hints import advice
 from albert_tools.grammar.unsupported import refusals
-
-_SAVE_AS_UTF8 = "save the source as UTF-8"
 
 #: Nesting of operators, calls and brackets within one expression. CPython's compiler and this package recurse over them.
 MAX_PARSE_DEPTH = 150
@@ -51,9 +50,9 @@ class Parsed:
 
 
 @with_room
-def parse(source: str | bytes, *, max_bytes: int = layout.MAX_SOURCE_BYTES) -> Parsed:
+def parse(source: str | bytes, *, max_bytes: int = MAX_SOURCE_BYTES) -> Parsed:
     """Parse a source. All line ends of Python are accepted. `max_bytes` can only lower the limit."""
-    text = _text(source, min(max_bytes, layout.MAX_SOURCE_BYTES))
+    text = source_text(source, min(max_bytes, MAX_SOURCE_BYTES))
     if isinstance(text, Diagnostic):
         return Parsed(None, (text,))
     found = layout.scan(text)
@@ -85,33 +84,6 @@ def parse_or_raise(source: str | bytes) -> tree.Module:
     if parsed.module is None:
         raise SourceError(parsed.diagnostics)
     return parsed.module
-
-
-def _text(source: str | bytes, max_bytes: int) -> str | Diagnostic:
-    top = Span(1, 1, 1, 1)
-    # A character has at least one byte, so a text that is too long is refused before it is encoded.
-    size = len(source)
-    if size <= max_bytes and isinstance(source, str):
-        try:
-            size = len(source.encode())
-        except UnicodeEncodeError as error:
-            return Diagnostic("not-text", f"the source is not valid Unicode ({error.reason})", top, hint=_SAVE_AS_UTF8)
-    if size > max_bytes:
-        return Diagnostic(
-            "source-too-large",
-            f"the source has {size:,} bytes; at most {max_bytes:,} are allowed",
-            top,
-            hint="split it into several tools that call each other, and keep data in files",
-        )
-    if isinstance(source, bytes):
-        try:
-            source = source.decode()
-        except UnicodeDecodeError as error:
-            return Diagnostic(
-                "not-text", f"the source is not UTF-8: byte {error.start} is invalid", top, hint=_SAVE_AS_UTF8
-            )
-    text = re.sub("\r\n?", "\n", source.removeprefix("\ufeff"))
-    return text if text.endswith("\n") else text + "\n"
 
 
 #: `Layout` has state, so only one thread at a time may use the parser.

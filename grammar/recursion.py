@@ -14,6 +14,9 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: Whether this process can start threads. A confined process can't; its own stack is almost empty.
+can_start_threads = True
+
 
 def with_room(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function without side effects. If it exceeds the recursion limit, it is called again on a new thread."""
@@ -23,7 +26,8 @@ def with_room(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except RecursionError:
-            pass
+            if not can_start_threads:
+                raise
         return _on_a_thread(lambda: function(*args, **kwargs))
 
     return wrapper

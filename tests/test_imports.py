@@ -34,6 +34,7 @@ ROOMS = {
     "sandbox.kernel": {"model"},
     "sandbox.worker": {"model", "sandbox.kernel"},
     "sandbox.command": {"model", "sandbox.kernel"},
+    "judging": {"model", "check", "compile", "sandbox.worker"},
     "shell": {"model"},
     "policy": {"model", "shell"},
     "workspace": {"model", "policy", "sandbox.command"},

@@ -5,6 +5,7 @@ The checker only accepts annotations of a fixed grammar. Any other annotation be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from albert_tools.engine.model.definition import Schema
@@ -23,74 +24,190 @@ _PLAIN: dict[str, Schema] = {
     "dict": {"type": "object"},
 }
 
-#: The deepest nesting of TypedDicts. It limits the schema of a recursive TypedDict.
-MAX_SCHEMA_DEPTH = 8
+#: The most parts of all schemas of one tool: types, fields and choices. A call's arguments are checked against them.
+MAX_SCHEMA_NODES = 2_000
+#: The most parts of a TypedDict that is written in place wherever it occurs. A larger or recursive one is a reference.
+MAX_INLINED_NODES = 64
 
 
-def schema_of(node: tree.Expr | None, classes: dict[str, tree.ClassDef], depth: int = 0) -> Schema:
-    """The schema of an annotation. `classes` are the TypedDicts of the source."""
-    if node is None or depth > MAX_SCHEMA_DEPTH:
+class TooManyNodes(Exception):
+    """The schemas of a tool have more than `MAX_SCHEMA_NODES` parts. `node` is the annotation that exceeds the budget."""
+
+    def __init__(self, node: tree.Expr) -> None:
+        super().__init__()
+        self.node = node
+
+
+def signature_schemas(function: tree.FunctionDef, classes: dict[str, tree.ClassDef]) -> tuple[list[Schema], Schema]:
+    """The schemas of a tool's parameters and of its result. `classes` are the TypedDicts of the source.
+
+    Raises:
+        TooManyNodes: The schemas are too large together.
+    """
+    schemas = _Schemas(classes)
+    return [schemas.of(p.annotation) for p in function.params], schemas.of(function.returns)
+
+
+class _NotSmall(Exception):
+    """A TypedDict that can't be written in place: it contains itself, or has more than `MAX_INLINED_NODES` parts."""
+
+
+class _Schemas:
+    """The schemas of one source's annotations.
+
+    A small TypedDict is written in place. Other TypedDicts are written once under ``$defs``, so a schema is finite, and its size is
+    proportional to the source.
+    """
+
+    def __init__(self, classes: dict[str, tree.ClassDef]) -> None:
+        self._classes = classes
+        self._left = MAX_SCHEMA_NODES
+        self._bodies: dict[str, Schema] = {}
+        self._small: dict[str, Schema | None] = {}
+
+    def of(self, node: tree.Expr | None) -> Schema:
+        """The schema of an annotation.
+
+        Raises:
+            TooManyNodes: The budget of this source is spent.
+        """
+        if node is None:
+            return {}
+        definitions: dict[str, Schema] = {}
+        wanted: list[str] = []
+        root = self._schema(node)
+        if "$ref" in root and self._in_place(_target(root)) is None:
+            # Callers look for the type at the root.
+            root = self._body(_target(root))
+        root = self._placed(root, wanted, node)
+        while wanted:
+            name = wanted.pop()
+            if name not in definitions:
+                definitions[name] = self._placed(self._body(name), wanted, node)
+        return {**root, "$defs": definitions} if definitions else root
+
+    def _placed(self, schema: Schema, wanted: list[str], at: tree.Expr) -> Schema:
+        """The schema with small TypedDicts in place of their references. The names of the others are added to `wanted`."""
+        if "$ref" in schema:
+            small = self._in_place(_target(schema))
+            if small is not None:
+                return self._placed(small, wanted, at)
+            wanted.append(_target(schema))
+        self._left -= 1 + len(schema.get("enum", ()))
+        if self._left < 0:
+            raise TooManyNodes(at)
+        return _mapped(schema, lambda part: self._placed(part, wanted, at))
+
+    def _in_place(self, name: str) -> Schema | None:
+        """The schema of a TypedDict without references; None if it is too large, or contains itself."""
+        if name not in self._small:
+            try:
+                self._small[name] = self._expanded(self._body(name), (name,), [MAX_INLINED_NODES])
+            except _NotSmall:
+                self._small[name] = None
+        return self._small[name]
+
+    def _expanded(self, schema: Schema, path: tuple[str, ...], left: list[int]) -> Schema:
+        left[0] -= 1
+        if left[0] < 0:
+            raise _NotSmall
+        if "$ref" in schema:
+            name = _target(schema)
+            if name in path:
+                raise _NotSmall
+            return self._expanded(self._body(name), (*path, name), left)
+        return _mapped(schema, lambda part: self._expanded(part, path, left))
+
+    def _body(self, name: str) -> Schema:
+        """The schema of a TypedDict, in which each TypedDict is a reference."""
+        if name not in self._bodies:
+            self._bodies[name] = self._typed_dict(self._classes[name])
+        return self._bodies[name]
+
+    def _schema(self, node: tree.Expr) -> Schema:
+        """The schema of an annotation, in which each TypedDict is a reference."""
+        match node:
+            case tree.Name(id=name):
+                return {"$ref": f"{_DEFINITIONS}{name}"} if name in self._classes else dict(_PLAIN.get(name, {}))
+            case tree.Constant(value=None):
+                return {"type": "null"}
+            case tree.BinOp(op="|"):
+                return union_of([self._schema(p) for p in _alternatives(node)])
+            case tree.Subscript(value=tree.Name(id=name), slice=part):
+                return self._generic(name, list(part.elts) if isinstance(part, tree.Tuple) else [part])
         return {}
 
-    def inner(part: tree.Expr) -> Schema:
-        return schema_of(part, classes, depth + 1)
+    def _generic(self, name: str, parts: list[tree.Expr]) -> Schema:
+        match name:
+            case "Literal":
+                return {"enum": [value_of(p) for p in parts]}
+            case "Optional":
+                return union_of([self._schema(parts[0]), {"type": "null"}])
+            case "list" | "set" | "frozenset":
+                return {"type": "array", "items": self._schema(parts[0])}
+            case "dict" if len(parts) == 2:
+                return {"type": "object", "additionalProperties": self._schema(parts[1])}
+            case "tuple":
+                if parts and isinstance(parts[-1], tree.Constant) and parts[-1].value is ...:
+                    return {"type": "array", "items": self._schema(parts[0])}
+                count = len(parts)
+                items = [self._schema(p) for p in parts]
+                return {"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}
+            case "Required" | "NotRequired":
+                return self._schema(parts[0])
+        return {}
 
-    match node:
-        case tree.Name(id=name):
-            if name in classes:
-                return _typed_dict(classes[name], classes, depth)
-            return dict(_PLAIN.get(name, {}))
-        case tree.Constant(value=None):
-            return {"type": "null"}
-        case tree.BinOp(op="|"):
-            return union_of([inner(p) for p in _alternatives(node)])
-        case tree.Subscript(value=tree.Name(id=name), slice=part):
-            parts = list(part.elts) if isinstance(part, tree.Tuple) else [part]
-            match name:
-                case "Literal":
-                    return {"enum": [value_of(p) for p in parts]}
-                case "Optional":
-                    return union_of([inner(parts[0]), {"type": "null"}])
-                case "list" | "set" | "frozenset":
-                    return {"type": "array", "items": inner(parts[0])}
-                case "dict" if len(parts) == 2:
-                    return {"type": "object", "additionalProperties": inner(parts[1])}
-                case "tuple":
-                    if isinstance(parts[-1], tree.Constant) and parts[-1].value is ...:
-                        return {"type": "array", "items": inner(parts[0])}
-                    count = len(parts)
-                    return {
-                        "type": "array",
-                        "prefixItems": [inner(p) for p in parts],
-                        "minItems": count,
-                        "maxItems": count,
-                    }
-                case "Required" | "NotRequired":
-                    return inner(parts[0])
-    return {}
+    def _typed_dict(self, cls: tree.ClassDef) -> Schema:
+        """The schema of a TypedDict, in which each other TypedDict is a reference."""
+        total = not any(
+            k.arg == "total" and isinstance(k.value, tree.Constant) and not k.value.value for k in cls.keywords
+        )
+        properties: dict[str, Schema] = {}
+        required: list[str] = []
+        for stmt in cls.body:
+            if not isinstance(stmt, tree.AnnAssign):
+                continue
+            name = stmt.target.id
+            properties[name] = self._schema(stmt.annotation)
+            wrapper = None
+            if isinstance(stmt.annotation, tree.Subscript) and isinstance(stmt.annotation.value, tree.Name):
+                wrapper = stmt.annotation.value.id
+            if wrapper == "Required" or (total and wrapper != "NotRequired"):
+                required.append(name)
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+_DEFINITIONS = "#/$defs/"
+
+
+def _target(schema: Schema) -> str:
+    return str(schema["$ref"]).removeprefix(_DEFINITIONS)
+
+
+def _mapped(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
+    """The schema with each of its inner schemas changed."""
+    found = dict(schema)
+    for key, value in schema.items():
+        if key == "properties":
+            found[key] = {name: change(part) for name, part in value.items()}
+        elif key in ("anyOf", "prefixItems"):
+            found[key] = [change(part) for part in value]
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            found[key] = change(value)
+    return found
 
 
 def _alternatives(node: tree.Expr) -> list[tree.Expr]:
-    if isinstance(node, tree.BinOp) and node.op == "|":
-        return [*_alternatives(node.left), *_alternatives(node.right)]
-    return [node]
-
-
-def _typed_dict(cls: tree.ClassDef, classes: dict[str, tree.ClassDef], depth: int) -> Schema:
-    total = not any(k.arg == "total" and isinstance(k.value, tree.Constant) and not k.value.value for k in cls.keywords)
-    properties: dict[str, Schema] = {}
-    required: list[str] = []
-    for stmt in cls.body:
-        if not isinstance(stmt, tree.AnnAssign):
-            continue
-        name = stmt.target.id
-        properties[name] = schema_of(stmt.annotation, classes, depth + 1)
-        wrapper = None
-        if isinstance(stmt.annotation, tree.Subscript) and isinstance(stmt.annotation.value, tree.Name):
-            wrapper = stmt.annotation.value.id
-        if wrapper == "Required" or (total and wrapper != "NotRequired"):
-            required.append(name)
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    """The members of a union, in order."""
+    found: list[tree.Expr] = []
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, tree.BinOp) and part.op == "|":
+            stack += [part.right, part.left]
+        else:
+            found.append(part)
+    return found
 
 
 def is_literal(node: tree.Expr | None) -> bool:

@@ -15,18 +15,16 @@ import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from albert_tools.engine.check import annotation_schemas
 from albert_tools.engine.check.discovery import RULES
 from albert_tools.engine.check.facts import CheckLimits, Facts, docstring
+from albert_tools.engine.check.finding_limits import capped, problem_of, too_many_types, until_too_many
 from albert_tools.engine.check.partial_check import partial_findings
-from albert_tools.engine.model.definition import (
-    EFFECTS,
-    Callee,
-    ToolDefinition,
-    ToolParameter,
-)
+from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolParameter, composite, pins_of
+from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import read_docstring
 from albert_tools.engine.model.protocols import Catalog
@@ -35,20 +33,7 @@ from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, i
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import uncompilable
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """An ``@example(...)`` of the source: the arguments, the initial files and stubs, and the expected outcome."""
-
-    arguments: dict[str, object]
-    files: dict[str, str]
-    expect_files: dict[str, str]
-    stubs: dict[str, object]
-    line: int
-    has_result: bool = False
-    result: object = None
-    raises: str | None = None
+from albert_tools.grammar.source_text import MAX_SOURCE_BYTES, source_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,31 +61,56 @@ class Report:
 def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = None) -> Report:
     """Check a source against the tools in `catalog`. Never raises for any source."""
     limits = limits or CheckLimits()
-    parsed = parse(source, max_bytes=limits.source_bytes)
+    text = source_text(source, min(limits.source_bytes, MAX_SOURCE_BYTES))
+    if isinstance(text, Diagnostic):
+        return Report((text,), None)
+    known = _KnownTools(catalog)
+    parsed = parse(text)
     if parsed.module is None:
-        others = partial_findings(source, lambda module: _findings(Facts(module, catalog, limits)))
-        return Report(in_order([*parsed.diagnostics, *others]), None)
-    facts = Facts(parsed.module, catalog, limits)
+        others = partial_findings(text, lambda module: _findings(Facts(module, known, limits)))
+        return Report(capped(in_order([*parsed.diagnostics, *others])), None)
+    facts = Facts(parsed.module, known, limits)
     found = in_order(_findings(facts))
     if any(d.severity == Severity.ERROR for d in found):
-        return Report(_with_working_fixes(found, facts), None)
-    refused = uncompilable(facts.module.source)
-    if refused is not None:
-        return Report(in_order([*found, refused]), None)
-    return Report(found, _checked(facts))
+        return Report(_with_working_fixes(capped(found), _errors(found), facts), None)
+    outcome = uncompilable(facts.module.source) or _checked(facts)
+    if isinstance(outcome, Diagnostic):
+        return Report(capped(in_order([*found, outcome])), None)
+    return Report(capped(found), outcome)
+
+
+class _KnownTools:
+    """The catalogue of one check. Each tool and the list of names are read at most once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._found: dict[str, ToolDefinition | None] = {}
+
+    def get(self, name: str) -> ToolDefinition | None:
+        if name not in self._found:
+            self._found[name] = self._catalog.get(name)
+        return self._found[name]
+
+    def names(self) -> list[str]:
+        return self._names
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return list(self._catalog.names())
 
 
 def _findings(facts: Facts) -> Iterator[Diagnostic]:
-    return (d for rule in RULES for d in rule(facts))
+    return (d for rule in RULES for d in until_too_many(rule(facts)))
 
 
 #: The most bytes that are parsed again to try out fixes. It limits the time for a large source with many findings.
 MAX_TRIAL_BYTES = 64 * 1024
 
 
-def _with_working_fixes(found: tuple[Diagnostic, ...], facts: Facts) -> tuple[Diagnostic, ...]:
-    """The findings. A fix that does not work is removed from its finding."""
-    before = _errors(found)
+def _with_working_fixes(
+    found: tuple[Diagnostic, ...], before: Counter[tuple[str, str]], facts: Facts
+) -> tuple[Diagnostic, ...]:
+    """The findings. A fix that does not work is removed from its finding. `before` are the errors of the source."""
     budget = MAX_TRIAL_BYTES
     verified: list[Diagnostic] = []
     for d in found:
@@ -118,7 +128,7 @@ def _fix_works(d: Diagnostic, before: Counter[tuple[str, str]], facts: Facts) ->
     if parsed.module is None:
         return False
     changed = Facts(parsed.module, facts.catalog, facts.limits)
-    after = _errors(d for rule in RULES for d in rule(changed))
+    after = _errors(_findings(changed))
     return after[d.code, d.message] < before[d.code, d.message] and not after - before
 
 
@@ -138,41 +148,46 @@ def check_or_raise(source: str | bytes, catalog: Catalog, limits: CheckLimits | 
     return report.checked
 
 
-def _checked(facts: Facts) -> Checked:
+def _checked(facts: Facts) -> Checked | Diagnostic:
+    """The checked program of a source without errors. If its definition is refused, the finding."""
     function = facts.tool
     assert function is not None
     description, texts = read_docstring(inspect.cleandoc(docstring(function) or ""))
+    try:
+        schemas, result = annotation_schemas.signature_schemas(function, facts.typed_dicts)
+    except annotation_schemas.TooManyNodes as error:
+        return too_many_types(error.node)
     parameters = tuple(
         ToolParameter(
             name=p.name,
-            schema=annotation_schemas.schema_of(p.annotation, facts.typed_dicts),
+            schema=schema,
             description=texts.get(p.name, ""),
             required=p.default is None,
             default=None if p.default is None else annotation_schemas.value_of(p.default),
         )
-        for p in function.params
+        for p, schema in zip(function.params, schemas, strict=True)
     )
     callees: dict[str, ToolDefinition] = {}
     for _, name in facts.tool_calls:
         callee = facts.catalog.get(name)
         assert callee is not None
         callees[name] = callee
-    joined = {effect for c in callees.values() for effect in c.effects}
-    definition = ToolDefinition(
+    definition = composite(
+        callees.values(),
         name=function.name,
         description=description,
         parameters=parameters,
-        result=annotation_schemas.schema_of(function.returns, facts.typed_dicts),
-        effects=tuple(e for e in EFFECTS if e in joined),
-        kind="composite",
-        depth=1 + max((c.depth for c in callees.values()), default=0),
+        result=result,
         timeout=_timeout(function),
     )
+    problem = problem_of(definition, function)
+    if problem is not None:
+        return problem
     return Checked(
         source=facts.module.source,
         module=facts.module,
         definition=definition,
-        calls=tuple(Callee(n, c.kind, c.version) for n, c in sorted(callees.items())),
+        calls=pins_of(callees),
         imports=tuple(sorted({*facts.modules.values(), *(m for m, _ in facts.imported.values())})),
         examples=tuple(_examples(function)),
         facts=facts,

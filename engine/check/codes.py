@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from albert_tools.engine.check import finding_limits
 from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode, in_tool
@@ -22,6 +23,9 @@ WHEN_DEFINED = (
     ),
 )
 
-_ALL = (*grammar_codes.CODES, *(code for module in RULE_MODULES for code in module.CODES), *WHEN_DEFINED)
+#: Findings about the size of a check's answer.
+LIMITS = finding_limits.CODES
+
+_ALL = (*grammar_codes.CODES, *(code for module in RULE_MODULES for code in module.CODES), *LIMITS, *WHEN_DEFINED)
 
 CODES: dict[str, FindingCode] = {code.code: code for code in sorted(_ALL)}

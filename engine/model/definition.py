@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
@@ -41,6 +41,8 @@ _CATEGORY_OF_EFFECT: tuple[tuple[str, Category], ...] = (
 )
 _RISKS: dict[str, Risk] = {"execute": "high", "system_delete": "high", "network": "medium", "system_write": "medium"}
 
+#: The deepest nesting of a schema's description. Deeper references only have their names.
+MAX_SPELLED_DEPTH = 20
 #: The default timeout of a call, in seconds.
 DEFAULT_TIMEOUT = 30.0
 
@@ -126,8 +128,13 @@ class ToolDefinition:
     def parameters_schema(self) -> Schema:
         """All parameters as one JSON Schema object that allows no other names."""
         properties = {}
+        definitions: dict[str, Schema] = {}
         for p in self.parameters:
             entry = dict(p.schema)
+            own = entry.get("$defs", {})
+            if all(definitions.get(name, part) == part for name, part in own.items()):
+                # References of JSON Schema begin at the root. The parameters of a composite share their TypedDicts.
+                definitions |= entry.pop("$defs", {})
             if p.description:
                 entry["description"] = p.description
             if not p.required:
@@ -139,6 +146,8 @@ class ToolDefinition:
             "required": [p.name for p in self.parameters if p.required],
             "additionalProperties": False,
         }
+        if definitions:
+            whole["$defs"] = definitions
         groups = [list(i.names) for i in self.invariants]
         if groups:
             whole["x-excludes"] = groups
@@ -194,31 +203,73 @@ def _both(names: tuple[str, str]) -> Schema:
     return {"required": list(names), "properties": {n: {"not": {"enum": [False, None]}} for n in names}}
 
 
+def composite(
+    callees: Iterable[ToolDefinition],
+    *,
+    name: str,
+    description: str,
+    parameters: tuple[ToolParameter, ...],
+    result: Schema,
+    timeout: float,
+) -> ToolDefinition:
+    """The definition of a composite. Its effects and its depth follow from its callees."""
+    called = list(callees)
+    joined = {effect for c in called for effect in c.effects}
+    return ToolDefinition(
+        name=name,
+        description=description,
+        parameters=parameters,
+        result=result,
+        effects=tuple(e for e in EFFECTS if e in joined),
+        kind="composite",
+        depth=1 + max((c.depth for c in called), default=0),
+        timeout=timeout,
+    )
+
+
+def pins_of(callees: Mapping[str, ToolDefinition]) -> tuple[Callee, ...]:
+    """The pins of a composite that calls these tools."""
+    return tuple(Callee(name, c.kind, c.version) for name, c in sorted(callees.items()))
+
+
 def category_of(effects: Iterable[str]) -> Category:
     """The category of a tool with these effects. The strongest effect decides."""
     found = set(effects)
     return next((category for effect, category in _CATEGORY_OF_EFFECT if effect in found), "read_only")
 
 
-def spell(schema: Schema) -> str:
-    """A short description of a JSON Schema: ``array of string``, ``string or null``, ``{path: string}``."""
+def spell(schema: Schema, definitions: dict[str, Schema] | None = None, depth: int = 0) -> str:
+    """A short description of a JSON Schema: ``array of string``, ``string or null``, ``{path: string}``.
+
+    Each schema in ``$defs`` is described where it is used first. Later uses only have its name.
+    """
+    if definitions is None:
+        definitions = dict(schema.get("$defs", {}))
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        target = definitions.pop(name, None) if depth < MAX_SPELLED_DEPTH else None
+        return spell(target, definitions, depth + 1) if isinstance(target, dict) else name
+
+    def inner(part: Schema) -> str:
+        return spell(part, definitions, depth + 1)
+
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
     if "enum" in schema:
         return " | ".join(json.dumps(v, ensure_ascii=False) for v in schema["enum"])
     if "anyOf" in schema:
-        return " or ".join(spell(s) for s in schema["anyOf"])
+        return " or ".join(inner(s) for s in schema["anyOf"])
     kind = schema.get("type")
     if isinstance(kind, list):
         return " or ".join(kind)
     if kind == "array" and schema.get("items"):
-        return f"array of {spell(schema['items'])}"
+        return f"array of {inner(schema['items'])}"
     if kind == "object" and schema.get("properties"):
         required = schema.get("required", ())
-        inner = ", ".join(f"{k}{'' if k in required else '?'}: {spell(v)}" for k, v in schema["properties"].items())
-        return f"{{{inner}}}"
+        fields = ", ".join(f"{k}{'' if k in required else '?'}: {inner(v)}" for k, v in schema["properties"].items())
+        return f"{{{fields}}}"
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
-        return f"object of {spell(schema['additionalProperties'])}"
+        return f"object of {inner(schema['additionalProperties'])}"
     return str(kind) if kind else "any"
 
 

@@ -116,6 +116,9 @@ def union_of(schemas: list[Schema]) -> Schema:
 
 Violation = dict[str, str]
 
+#: The most schemas around a part of a value. Only a schema that refers to itself reaches it; Python's stack is the reason.
+MAX_WALK_DEPTH = 150
+
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -144,14 +147,12 @@ def _is(value: Any, kind: str) -> bool:
     return isinstance(value, _KINDS.get(kind, ()))
 
 
-def violations(value: Any, schema: Schema, field: str = "", root: Schema | None = None) -> list[Violation]:
+def violations(value: Any, schema: Schema, field: str = "") -> list[Violation]:
     """All violations of `schema` in `value`, in the order of its fields.
 
     `field` is the path to `value`. The violations contain longer paths: ``rows[3].name``.
     """
-    found: list[Violation] = []
-    _walk(value, schema, field, schema if root is None else root, found)
-    return found
+    return _Walk(schema).violations(value, schema, field)
 
 
 #: If one of these rules is violated, the caller probably meant another alternative.
@@ -162,53 +163,127 @@ def _report(found: list[Violation], field: str, rule: str, message: str) -> None
     found.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
 
 
-def _walk(value: Any, schema: Schema, field: str, root: Schema, found: list[Violation]) -> None:
-    if not schema:
-        return
-    if "$defs" in schema:
-        # A schema that was made separately has its own definitions.
-        root = schema
-    if "$ref" in schema:
-        target: Any = root
-        for part in str(schema["$ref"]).removeprefix("#/").split("/"):
-            target = target[part]
-        _walk(value, target, field, root, found)
-        return
-    for combiner in ("anyOf", "oneOf"):
-        if combiner in schema:
-            tried = [violations(value, s, field, root) for s in schema[combiner]]
-            if all(tried):
-                # If exactly one alternative has the right type, its violations explain the problem.
-                meant = [
-                    t for t in tried if not any(v["field"] == field and v["rule"] in _OTHER_ALTERNATIVE for v in t)
-                ]
-                if len(meant) == 1:
-                    found += meant[0]
-                else:
-                    _report(found, field, "type", f"expected {spell(schema)}, got {_show(value)}")
-                return
-    kinds = schema.get("type")
-    if kinds is not None:
-        names = kinds if isinstance(kinds, list) else [kinds]
-        if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
-            _report(found, field, "type", f"expected {' or '.join(names)}, got {_show(value)}")
+class _Walk:
+    """Checks one value. `root` is the schema that references refer to.
+
+    Each part of the value is checked at most once against each definition. Otherwise, a schema that refers to itself in several
+    alternatives would take time exponential in the depth of the value.
+    """
+
+    def __init__(self, root: Schema) -> None:
+        self.root = root
+        self.depth = 0
+        #: By the id of the part, its path, and the reference.
+        self.checked: dict[tuple[int, str, str], list[Violation]] = {}
+
+    def violations(self, value: Any, schema: Schema, field: str) -> list[Violation]:
+        """All violations of `schema` in `value`."""
+        found: list[Violation] = []
+        self.walk(value, schema, field, found)
+        return found
+
+    def walk(self, value: Any, schema: Schema, field: str, found: list[Violation]) -> None:
+        """Append all violations of `schema` in `value` to `found`."""
+        if not schema:
             return
-    if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
-        near = _near(value, schema["enum"])
-        said = f"expected one of {spell(schema)}, got {_show(value)}"
-        if near is not None:
-            said = f"{json.dumps(value)} is not one of the choices; did you mean {json.dumps(near)}?"
-        _report(found, field, "enum", said)
-    if "const" in schema and not _same(value, schema["const"]):
-        _report(found, field, "const", f"expected {spell(schema)}, got {_show(value)}")
-    if isinstance(value, str):
-        _text(value, schema, field, found)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        _number(value, schema, field, found)
-    elif isinstance(value, (list, tuple)):
-        _array(value, schema, field, root, found)
-    elif isinstance(value, dict):
-        _object(value, schema, field, root, found)
+        if self.depth == MAX_WALK_DEPTH:
+            _report(found, field, "depth", "is nested too deep")
+            return
+        self.depth += 1
+        if "$defs" in schema and schema is not self.root:
+            # A schema that was made separately has its own definitions.
+            found += _Walk(schema).violations(value, schema, field)
+        elif "$ref" in schema:
+            found += self.referenced(value, str(schema["$ref"]), field)
+        else:
+            self.against(value, schema, field, found)
+        self.depth -= 1
+
+    def referenced(self, value: Any, reference: str, field: str) -> list[Violation]:
+        """The violations of the definition that `reference` names."""
+        key = id(value), field, reference
+        if key not in self.checked:
+            target: Any = self.root
+            for part in reference.removeprefix("#/").split("/"):
+                target = target[part]
+            self.checked[key] = self.violations(value, target, field)
+        return self.checked[key]
+
+    def against(self, value: Any, schema: Schema, field: str, found: list[Violation]) -> None:
+        """Append the violations of a schema that is no reference."""
+        for combiner in ("anyOf", "oneOf"):
+            if combiner in schema:
+                tried = [self.violations(value, s, field) for s in schema[combiner]]
+                if all(tried):
+                    # If exactly one alternative has the right type, its violations explain the problem.
+                    meant = [
+                        t for t in tried if not any(v["field"] == field and v["rule"] in _OTHER_ALTERNATIVE for v in t)
+                    ]
+                    if len(meant) == 1:
+                        found += meant[0]
+                    else:
+                        _report(found, field, "type", f"expected {spell(schema)}, got {_show(value)}")
+                    return
+        kinds = schema.get("type")
+        if kinds is not None:
+            names = kinds if isinstance(kinds, list) else [kinds]
+            if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
+                _report(found, field, "type", f"expected {' or '.join(names)}, got {_show(value)}")
+                return
+        if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
+            near = _near(value, schema["enum"])
+            said = f"expected one of {spell(schema)}, got {_show(value)}"
+            if near is not None:
+                said = f"{json.dumps(value)} is not one of the choices; did you mean {json.dumps(near)}?"
+            _report(found, field, "enum", said)
+        if "const" in schema and not _same(value, schema["const"]):
+            _report(found, field, "const", f"expected {spell(schema)}, got {_show(value)}")
+        if isinstance(value, str):
+            _text(value, schema, field, found)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            _number(value, schema, field, found)
+        elif isinstance(value, (list, tuple)):
+            self.array(value, schema, field, found)
+        elif isinstance(value, dict):
+            self.object(value, schema, field, found)
+
+    def array(self, value: Any, schema: Schema, field: str, found: list[Violation]) -> None:
+        """Append the violations in an array."""
+        if len(value) < schema.get("minItems", 0):
+            _report(found, field, "min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}")
+        if len(value) > schema.get("maxItems", len(value)):
+            _report(found, field, "max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}")
+        prefix, rest = schema.get("prefixItems", ()), schema.get("items")
+        if not prefix and not rest:
+            return
+        for i, item in enumerate(value):
+            inner = prefix[i] if i < len(prefix) else rest
+            if isinstance(inner, dict):
+                self.walk(item, inner, f"{field}[{i}]", found)
+
+    def object(self, value: dict[str, Any], schema: Schema, field: str, found: list[Violation]) -> None:
+        """Append the violations in an object."""
+        properties = schema.get("properties", {})
+        for name in schema.get("required", ()):
+            if name not in value:
+                _report(found, f"{field}.{name}" if field else name, "required", "is required")
+        others = schema.get("additionalProperties")
+        for name, item in value.items():
+            at = f"{field}.{name}" if field else str(name)
+            if name in properties:
+                self.walk(item, properties[name], at, found)
+            elif others is False:
+                from albert_tools.engine.model.nearest_name import did_you_mean
+
+                _report(found, at, "unknown", f"unknown name{did_you_mean(str(name), properties)}")
+            elif isinstance(others, dict):
+                self.walk(item, others, at, found)
+        for names in schema.get("x-excludes", ()):
+            # `in` can't be used here, because 0 equals False, but 0 counts as given.
+            given = [n for n in names if value.get(n) is not None and value[n] is not False]
+            if len(given) > 1:
+                at = f"{field}.{given[1]}" if field else given[1]
+                _report(found, at, "excludes", f"can't be given together with {' and '.join([given[0], *given[2:]])}")
 
 
 def _near(value: Any, choices: list[Any]) -> str | None:
@@ -244,44 +319,6 @@ def _number(value: float, schema: Schema, field: str, found: list[Violation]) ->
         _report(found, field, "minimum", f"must be more than {schema['exclusiveMinimum']}, is {value}")
     if "exclusiveMaximum" in schema and not value < schema["exclusiveMaximum"]:
         _report(found, field, "maximum", f"must be less than {schema['exclusiveMaximum']}, is {value}")
-
-
-def _array(value: Any, schema: Schema, field: str, root: Schema, found: list[Violation]) -> None:
-    if len(value) < schema.get("minItems", 0):
-        _report(found, field, "min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}")
-    if len(value) > schema.get("maxItems", len(value)):
-        _report(found, field, "max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}")
-    prefix, rest = schema.get("prefixItems", ()), schema.get("items")
-    if not prefix and not rest:
-        return
-    for i, item in enumerate(value):
-        inner = prefix[i] if i < len(prefix) else rest
-        if isinstance(inner, dict):
-            _walk(item, inner, f"{field}[{i}]", root, found)
-
-
-def _object(value: dict[str, Any], schema: Schema, field: str, root: Schema, found: list[Violation]) -> None:
-    properties = schema.get("properties", {})
-    for name in schema.get("required", ()):
-        if name not in value:
-            _report(found, f"{field}.{name}" if field else name, "required", "is required")
-    others = schema.get("additionalProperties")
-    for name, item in value.items():
-        at = f"{field}.{name}" if field else str(name)
-        if name in properties:
-            _walk(item, properties[name], at, root, found)
-        elif others is False:
-            from albert_tools.engine.model.nearest_name import did_you_mean
-
-            _report(found, at, "unknown", f"unknown name{did_you_mean(str(name), properties)}")
-        elif isinstance(others, dict):
-            _walk(item, others, at, root, found)
-    for names in schema.get("x-excludes", ()):
-        # `in` can't be used here, because 0 equals False, but 0 counts as given.
-        given = [n for n in names if value.get(n) is not None and value[n] is not False]
-        if len(given) > 1:
-            at = f"{field}.{given[1]}" if field else given[1]
-            _report(found, at, "excludes", f"can't be given together with {' and '.join([given[0], *given[2:]])}")
 
 
 def _same(a: Any, b: Any) -> bool:

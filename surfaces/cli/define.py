@@ -9,6 +9,8 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,8 @@ from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.service import Defined
-    from albert_tools.grammar.diagnostic import Diagnostic
+    from albert_tools.grammar.diagnostic import Diagnostic, SourceError
+    from albert_tools.service import ToolService
 
 #: Bytes that are read of a file. The limit is far above that of a source, so the checker itself reports most oversized files.
 MAX_FILE = 16 * 1024 * 1024
@@ -43,17 +46,35 @@ def define(options: argparse.Namespace, console: Console) -> int:
     return asyncio.run(_define(options, console, sources, unread))
 
 
+@asynccontextmanager
+async def _service(options: argparse.Namespace) -> AsyncIterator[ToolService]:
+    """A service whose judging process loads during the imports of the service."""
+    from albert_tools.engine.judging.judging_limits import JUDGING
+    from albert_tools.engine.sandbox.worker.spawn import discard, spawn_zygote
+
+    spawned = spawn_zygote(JUDGING)
+    try:
+        from albert_tools.service import ToolService
+
+        service = ToolService.open(home=options.home, workspace=options.workspace)
+    except BaseException:
+        discard(spawned)
+        raise
+    async with service:
+        await service.prepare_judge(spawned)
+        yield service
+
+
 async def _define(
     options: argparse.Namespace, console: Console, sources: list[tuple[str, str]], unread: list[dict[str, Any]]
 ) -> int:
     from albert_tools.grammar.diagnostic import SourceError
-    from albert_tools.service import ToolService
 
     documents = list(unread)
     good = not unread
     saved: list[Defined] = []
-    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-        for name, source in _in_order(sources):
+    async with _service(options) as service:
+        for name, source in await _in_order(sources, service):
             try:
                 if options.form:
                     source = _form(name, source)
@@ -134,11 +155,10 @@ async def _check(
     options: argparse.Namespace, console: Console, sources: list[tuple[str, str]], documents: list[dict[str, Any]]
 ) -> int:
     from albert_tools.grammar.diagnostic import Severity
-    from albert_tools.service import ToolService
 
     good = not documents
-    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-        ordered = _in_order(sources)
+    async with _service(options) as service:
+        ordered = await _in_order(sources, service)
         checkups = await service.check_together([source for _, source in ordered])
         for (name, source), checkup in zip(ordered, checkups, strict=True):
             found = checkup.diagnostics
@@ -159,17 +179,14 @@ async def _check(
 def fmt(options: argparse.Namespace, console: Console) -> int:
     """Write each file in canonical form. With ``--check``, report files that are not canonical."""
     from albert_tools.grammar.diagnostic import SourceError
-    from albert_tools.grammar.unparse import format_source
 
     sources, documents = _read_all(options.files, console)
     good = not documents
-    for name, source in sources:
-        try:
-            text = format_source(source)
-        except SourceError as error:
+    for (name, source), text in zip(sources, asyncio.run(_formatted([source for _, source in sources])), strict=True):
+        if isinstance(text, SourceError):
             good = False
-            documents.append(_refused(name, error.diagnostics))
-            _show(error.diagnostics, source, name, console)
+            documents.append(_refused(name, text.diagnostics))
+            _show(text.diagnostics, source, name, console)
             continue
         changed = text != source
         documents.append({"ok": not (changed and options.check), "file": name, "changed": changed})
@@ -198,6 +215,29 @@ def fmt(options: argparse.Namespace, console: Console) -> int:
             console.note(f"changed {safe(name)}")
     _finish(console, documents, len(options.files))
     return 0 if good else 1
+
+
+async def _formatted(sources: list[str]) -> list[str | SourceError]:
+    """Each source in canonical form, or the reason why it has none."""
+    from albert_tools.engine.judging.judging_limits import FORMATTING, JUDGING
+    from albert_tools.engine.sandbox.worker.spawn import spawn_zygote
+
+    spawned = spawn_zygote(JUDGING)
+    from albert_tools.engine.judging.source_judge import SourceJudge
+    from albert_tools.grammar.diagnostic import SourceError
+
+    found: list[str | SourceError] = []
+    judge = SourceJudge(FORMATTING)
+    try:
+        await judge.start(spawned)
+        for source in sources:
+            try:
+                found.append(await judge.format(source))
+            except SourceError as error:
+                found.append(error)
+    finally:
+        await judge.close()
+    return found
 
 
 def _replace(path: Path, text: str) -> None:
@@ -279,7 +319,7 @@ def _form(name: str, text: str) -> str:
     return render_source(value)
 
 
-def _in_order(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
+async def _in_order(sources: list[tuple[str, str]], service: ToolService) -> list[tuple[str, str]]:
     """Sorts files so that callees come before their callers. A file with syntax errors is reported later, when it is checked.
 
     Raises:
@@ -287,23 +327,13 @@ def _in_order(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """
     if len(sources) < 2:
         return sources
-    from albert_tools.engine.check.facts import tool_name
-    from albert_tools.grammar import tree
-    from albert_tools.grammar.parse import parse
-
     defined_in: dict[str, int] = {}
     calls: list[set[str]] = []
     for i, (_, source) in enumerate(sources):
-        module = parse(source).module
-        found: set[str] = set()
-        if module is not None:
-            for node in tree.walk(module):
-                if isinstance(node, tree.Call) and (name := tool_name(node.func)):
-                    found.add(name)
-            for stmt in module.body:
-                if isinstance(stmt, tree.FunctionDef) and not stmt.name.startswith("_"):
-                    defined_in.setdefault(stmt.name, i)
-        calls.append(found)
+        outline = await service.outline(source)
+        for tool in outline.tools:
+            defined_in.setdefault(tool, i)
+        calls.append(set(outline.calls))
     ordered: list[int] = []
     visited: set[int] = set()
 
@@ -331,7 +361,7 @@ def _refused(name: str, diagnostics: tuple[Diagnostic, ...]) -> dict[str, Any]:
 def _show(diagnostics: tuple[Diagnostic, ...], source: str, name: str, console: Console) -> None:
     if console.json or not diagnostics:
         return
-    from albert_tools.grammar.layout import MAX_SOURCE_BYTES
+    from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
     from albert_tools.surfaces.cli.render_findings import render
 
     # An oversized source has only one diagnostic, at its start.

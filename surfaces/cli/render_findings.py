@@ -68,7 +68,9 @@ def render(
     chosen = in_order(sorted(found, key=lambda d: d.severity != Severity.ERROR)[:limit])
     parts = [writer.finding(d) for d in chosen]
     if len(parts) < len(found):
-        parts.append(f"… and {len(found) - len(parts):,} more\n")
+        uncounted = found[-1].message if found[-1].code == "more-findings" else ""
+        more = len(found) - len(parts) - bool(uncounted)
+        parts.append(f"… and {more:,} more{uncounted and f'; {uncounted}'}\n")
     return "\n".join([*parts, _count(found)]) + "\n"
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from albert_tools.grammar import layout
 from albert_tools.grammar.parse import parse, parse_or_raise
 from albert_tools.grammar.second_reading import disagreement, same
+from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
 from albert_tools.grammar.to_python import to_python
 from albert_tools.grammar.unsupported import CONSTRUCTS
 
@@ -123,7 +123,7 @@ def test_layout_follows_python() -> None:
 
 def test_the_size_limit() -> None:
     assert parse("x" * 10, max_bytes=5).diagnostics[0].code == "source-too-large"
-    assert parse("#" * (layout.MAX_SOURCE_BYTES - 1) + "\n").module is not None
+    assert parse("#" * (MAX_SOURCE_BYTES - 1) + "\n").module is not None
 
 
 @settings(max_examples=200, deadline=None)

@@ -18,8 +18,9 @@ from typing import Any, Literal, Optional, TypedDict
 
 from albert_tools.builtins.files.files import edit_file, read_file, write_file
 from albert_tools.builtins.files.folders import file_info, list_directory
-from albert_tools.engine.check.checker import Checked, Example
+from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import call_primitive
 from albert_tools.engine.sandbox.worker.boundary_values import export

@@ -45,7 +45,7 @@ def main() -> NoReturn:
         close_fence(settings["kind"], limits, list(_readable()))
     except BaseException as error:
         # The import of an application's module can raise anything, even `SystemExit`.
-        _send("failed", f"{type(error).__name__}: {_text(error)}")
+        _send("failed", f"{type(error).__name__}: {text_of(error)}")
         os._exit(1)
     _send("ready")
     used_up = False
@@ -65,9 +65,9 @@ def _answer(function: Callable[..., Any], arguments: dict[str, Any], most: int) 
     try:
         text = _encoded(function(**arguments))
         if isinstance(text, str):
-            _send("failure", _described("not_json", f"the result is not JSON: {text}"))
+            _send("failure", described("not_json", f"the result is not JSON: {text}"))
         elif len(text) > most:
-            _send("failure", _described("result_limit", f"the result has more than {most:,} bytes"))
+            _send("failure", described("result_limit", f"the result has more than {most:,} bytes"))
         else:
             _send_bytes(text)
     except MemoryError:
@@ -76,9 +76,9 @@ def _answer(function: Callable[..., Any], arguments: dict[str, Any], most: int) 
         failure = sys.modules.get("albert_tools.engine.model.failure")
         if failure is not None and isinstance(error, failure.Failure):
             details = error.details if _is_json(error.details) else {}
-            _send("failure", _described(error.code, error.message, error.hint, error.retryable, details))
+            _send("failure", described(error.code, error.message, error.hint, error.retryable, details))
         else:
-            _send("exception", {"type": type(error).__name__, "message": _text(error)})
+            _send("exception", {"type": type(error).__name__, "message": text_of(error)})
 
 
 def _encoded(value: Any) -> bytes | str:
@@ -86,7 +86,7 @@ def _encoded(value: Any) -> bytes | str:
     try:
         return json.dumps(["result", value], allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        return _text(error)
+        return text_of(error)
 
 
 def _function(settings: dict[str, Any]) -> Callable[..., Any]:
@@ -114,9 +114,10 @@ def _readable() -> Iterator[str]:
                 yield folder
 
 
-def _described(
+def described(
     code: str, message: str, hint: str | None = None, retryable: bool = False, details: dict[str, Any] | None = None
 ) -> dict[str, Any]:
+    """The fields of a failure."""
     return {
         "code": code,
         "message": brief(str(message), MAX_MESSAGE),
@@ -133,7 +134,8 @@ def _is_json(value: Any) -> bool:
         return False
 
 
-def _text(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
+    """The shortened message of an exception."""
     try:
         return brief(str(error), MAX_MESSAGE)
     except Exception:

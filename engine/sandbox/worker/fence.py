@@ -7,11 +7,13 @@ rest. Without both, only resource limits apply, and `DESCRIPTIONS` says so. A fe
 
 from __future__ import annotations
 
+import errno
 import sys
+from collections.abc import Sequence
 
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel import landlock, seccomp
-from albert_tools.engine.sandbox.kernel.bpf import ALLOW, KILL, Op, assemble, without_bits
+from albert_tools.engine.sandbox.kernel.bpf import ALLOW, KILL, Op, assemble, refuse, without_bits
 from albert_tools.engine.sandbox.kernel.restrict import restrict_process
 from albert_tools.engine.sandbox.kernel.rlimits import address_space
 
@@ -33,12 +35,13 @@ _CALLS: dict[str, list[Op]] = {
 class Fence:
     """A fence. It is prepared before workers are forked, and each worker calls `close`.
 
-    `kind` is a key of `DESCRIPTIONS`.
+    `kind` is a key of `DESCRIPTIONS`. The system calls `refused` fail instead of killing the worker.
     """
 
-    def __init__(self, limits: RunLimits, kind: str | None = None) -> None:
+    def __init__(self, limits: RunLimits, kind: str | None = None, refused: Sequence[str] = ()) -> None:
         self.kind = kind or probe()
-        self._filter = assemble(_CALLS, otherwise=KILL) if self.kind == "seccomp" else None
+        calls = _CALLS | {name: [refuse(errno.EACCES)] for name in refused}
+        self._filter = assemble(calls, otherwise=KILL) if self.kind == "seccomp" else None
         self._limits = {
             # The program's memory is counted in addition to the memory of the empty worker.
             "RLIMIT_AS": address_space() + limits.memory_bytes,

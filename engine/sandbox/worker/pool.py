@@ -6,12 +6,8 @@ then killed.
 
 from __future__ import annotations
 
-import asyncio
-import marshal
 import sys
-import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from albert_tools.engine.model import vocabulary
@@ -23,18 +19,18 @@ from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexp
 from albert_tools.engine.sandbox.worker.codec import pack
 from albert_tools.engine.sandbox.worker.program_run import Call, ProgramRun
 from albert_tools.engine.sandbox.worker.run_report import RunReport
-from albert_tools.engine.sandbox.worker.spawn import Spawned, spawn_zygote
+from albert_tools.engine.sandbox.worker.spawn import PROGRAMS
 from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
-from albert_tools.engine.sandbox.worker.zygote_handle import ZygoteHandle
+from albert_tools.engine.sandbox.worker.worker_pool import WorkerPool
 
 #: The number of workers that are kept ready.
 IDLE = 2
 
-#: The file name of a program's code in tracebacks.
-FILENAME = "<tool>"
+#: The number of programs whose code is kept. The oldest is dropped first.
+MAX_CODES = 256
 
 
-class Sandbox:
+class Sandbox(WorkerPool):
     """Runs programs in confined workers. One object per event loop. Call `start` before the first `run`, and `close` at the end."""
 
     def __init__(
@@ -53,49 +49,13 @@ class Sandbox:
             modules: The façades to load; None for all.
             kind: A weaker fence than the machine supports, for tests.
         """
-        self.limits = limits or RunLimits()
-        self._idle = idle
-        self._modules = modules
-        self._kind = kind
-        self._zygote: ZygoteHandle | None = None
-        self._starting = asyncio.Lock()
-
-    async def start(self, spawned: Spawned | None = None) -> None:
-        """Start the zygote, or use the one that `spawn_zygote` has started.
-
-        Raises:
-            Failure: `sandbox_unavailable`.
-        """
-        await self._started(spawned)
-
-    async def _started(self, spawned: Spawned | None = None) -> ZygoteHandle:
-        async with self._starting:
-            if self._zygote is not None and not self._zygote.dead:
-                return self._zygote
-            if self._zygote is not None:
-                await self._zygote.close()
-            process, control = spawned or spawn_zygote()
-            known = sorted(vocabulary.MODULES)
-            modules = known if self._modules is None else [m for m in self._modules if m in known]
-            settings = [str(self.limits.cpu_seconds), str(self.limits.memory_bytes), self._kind or "", *modules]
-            self._zygote = ZygoteHandle(process, control, self._idle)
-            await self._zygote.ready(",".join(settings))
-            return self._zygote
+        super().__init__(PROGRAMS, limits or RunLimits(), MAX_ANSWER, idle=idle, kind=kind)
+        self._codes: dict[str, bytes] = {}
+        self.expect(sorted(vocabulary.MODULES) if modules is None else modules)
 
     def expect(self, modules: Sequence[str]) -> None:
         """Load only these façades. Has no effect after the start."""
-        self._modules = modules
-
-    @property
-    def confinement(self) -> str:
-        """The fence of the workers: ``seccomp``, ``landlock`` or ``rlimits``; empty before `start`."""
-        return self._zygote.kind if self._zygote else ""
-
-    async def close(self) -> None:
-        """Kill all workers and the zygote."""
-        zygote, self._zygote = self._zygote, None
-        if zygote is not None:
-            await zygote.close()
+        super().expect([m for m in modules if m in vocabulary.MODULES])
 
     async def run(
         self,
@@ -121,12 +81,12 @@ class Sandbox:
             Failure: the program failed or exceeded a limit. `line` is a line of its source.
         """
         limits = limits or self.limits
-        zygote = self._zygote
-        if zygote is None or zygote.dead:
-            zygote = await self._started()
+        zygote = await self._started()
+        code = self._codes.get(program.lowered)
         settings = {
             "entry": program.entry,
-            "code": _compiled(program.lowered),
+            "lowered": program.lowered if code is None else "",
+            "code": code or b"",
             "recursion": limits.recursion,
             "log_bytes": limits.log_bytes,
             "result_bytes": limits.result_bytes,
@@ -138,27 +98,17 @@ class Sandbox:
         worker = await zygote.acquire()
         try:
             _lower_limits(worker, limits, self.limits)
-            return await ProgramRun(worker, program, call, log, limits, report or RunReport()).run(frame)
+            keep = None if code is not None else lambda made: self._keep(program.lowered, made)
+            return await ProgramRun(worker, program, call, log, limits, report or RunReport(), keep).run(frame)
         finally:
             zygote.release(worker)
 
-
-@lru_cache(maxsize=256)
-def _compiled(lowered: str) -> bytes:
-    """Compile and marshal a lowered text. Workers use the same interpreter. The result is cached in memory only.
-
-    Raises:
-        Failure: `damaged`: the text isn't valid Python, so it isn't the output of the compiler.
-    """
-    try:
-        with warnings.catch_warnings():
-            # Ignore warnings such as that for `1 is 1`, because the user of a tool can't correct its source.
-            warnings.simplefilter("ignore")
-            return marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Failure(
-            "damaged", f"the saved program can't be compiled: {error}", hint="define the tool again"
-        ) from error
+    def _keep(self, lowered: str, code: bytes) -> None:
+        """Store the code that a worker made of a text, in memory only. Workers use the same interpreter."""
+        if code:
+            if len(self._codes) == MAX_CODES:
+                del self._codes[next(iter(self._codes))]
+            self._codes[lowered] = code
 
 
 def _lower_limits(worker: WorkerHandle, limits: RunLimits, default: RunLimits) -> None:

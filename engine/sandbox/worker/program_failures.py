@@ -63,11 +63,22 @@ class ProgramFailures:
             line=trace[-1] if trace else None,
         )
 
-    def death(self, exit_code: int | None) -> Failure:
-        """The worker ended without an answer. `exit_code` is negative for a signal."""
+    def damaged(self, why: str) -> Failure:
+        """The lowered text is not Python, so it isn't the output of the compiler."""
+        return Failure(
+            "damaged",
+            f"the saved program can't be compiled: {why[:_MAX_TEXT]}",
+            hint="define the tool again",
+            tool=self.program.name,
+        )
+
+    def death(self, exit_code: int | None, compiling: bool = False) -> Failure:
+        """The worker ended without an answer. `exit_code` is negative for a signal; `compiling` says that nothing had run yet."""
         code = "worker_died" if exit_code is None else _PROGRAM_DEATHS.get(exit_code, "worker_died")
         if code in _LIMITS:
             return self.limit(code)
+        if code == "sandbox_violation" and compiling:
+            return self.damaged("it is not Python")
         message = "the program tried what a worker may not, so it was ended"
         if code == "worker_died":
             message = "the worker ended without an answer"

@@ -37,6 +37,8 @@ class ProgramRun:
     log: Callable[[str], None] | None
     limits: RunLimits
     report: RunReport = field(default_factory=RunReport)
+    #: Takes the compiled program. None if the worker got the code, or when it has sent it.
+    keep_code: Callable[[bytes], None] | None = None
     #: When the program's own time last started to run. It does not run during tool calls.
     _since: float = 0.0
     _calls_out: int = 0
@@ -97,6 +99,11 @@ class ProgramRun:
                         await self._on_call(number, name, key, overlapping, export(values, MAX_ANSWER))
                     case ["print", str() as text]:
                         self._on_print(text)
+                    case ["code", bytes() as code] if self.keep_code is not None:
+                        self.keep_code(code)
+                        self.keep_code = None
+                    case ["damaged", str() as text] if self.keep_code is not None:
+                        raise self._failures.damaged(text)
                     case ["result", value]:
                         return export(value, self.limits.result_bytes)
                     case ["error", dict() as error]:
@@ -204,4 +211,4 @@ class ProgramRun:
             self.worker.kill()
             return broke_protocol("the worker", self.worker.violation, self.program.name)
         exit_code = None if self._stopped else await self.worker.wait()
-        return self._stopped or self._failures.death(exit_code)
+        return self._stopped or self._failures.death(exit_code, compiling=self.keep_code is not None)

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from albert_tools.engine.model.failure import Failure
 
@@ -15,29 +16,47 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
 _ZYGOTE = """
 import sys
-sys.path.extend(sys.argv[1:])
+sys.path.extend(sys.argv[2:])
 # msgspec asks for this package and needs nothing that `typing` hasn't, at a third of its time.
 import typing
 sys.modules["typing_extensions"] = typing
 import msgspec
 del sys.modules["typing_extensions"]
 from albert_tools.engine.sandbox.worker import zygote
-zygote.main(0)
+zygote.main(0, sys.argv[1])
 """
+
+
+class Work(NamedTuple):
+    """What the workers of a zygote do.
+
+    Attributes:
+        module: The module that makes the workers. `zygote.Worker` describes its function ``prepare``.
+        packages: The packages that it needs, in addition to `albert_tools` and `msgspec`.
+        variables: The environment variables that the zygote inherits.
+    """
+
+    module: str
+    packages: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+
+
+#: The work of running programs.
+PROGRAMS = Work("albert_tools.engine.sandbox.worker.worker", ("greenlet",))
 
 #: A process, and the service's end of the socket. The other end is the standard input of the process.
 Spawned = tuple["subprocess.Popen[bytes]", socket.socket]
 
 
 def spawn_python(
-    options: Sequence[str], boot: str, paths: Sequence[str], environment: Mapping[str, str], output: int
+    options: Sequence[str], boot: str, arguments: Sequence[str], environment: Mapping[str, str], output: int
 ) -> Spawned:
     """Start a Python process. Its standard input is a socket, and it inherits no other descriptors except `output`.
 
     Args:
         options: Options of the interpreter.
         boot: The source that the process executes.
-        paths: Arguments of `boot`: the folders to import from.
+        arguments: The arguments of `boot`, in ``sys.argv[1:]``.
         environment: The whole environment of the process.
         output: The descriptor for printed output, including errors.
 
@@ -48,7 +67,7 @@ def spawn_python(
     with theirs:
         try:
             process = subprocess.Popen(
-                [sys.executable, *options, "-X", "utf8", "-c", boot, *paths],
+                [sys.executable, *options, "-X", "utf8", "-c", boot, *arguments],
                 env=environment,
                 cwd="/",
                 stdin=theirs.fileno(),
@@ -65,23 +84,33 @@ def spawn_python(
     return process, ours
 
 
-def spawn_zygote() -> Spawned:
-    """Start the zygote. `Sandbox.start` then takes it over, and sends it the modules to load and the limits.
+def spawn_zygote(work: Work = PROGRAMS) -> Spawned:
+    """Start a zygote. `WorkerPool.start` then takes it over, and sends it the modules to load and the limits.
 
     Call this before other imports, so that the zygote loads at the same time.
 
     Raises:
         Failure: `sandbox_unavailable`.
     """
-    return spawn_python(("-S", "-s", "-P"), _ZYGOTE, _library_paths(), ENVIRONMENT, subprocess.DEVNULL)
+    arguments = [work.module, *_library_paths("albert_tools", "msgspec", *work.packages)]
+    inherited = {name: os.environ[name] for name in work.variables if name in os.environ}
+    return spawn_python(("-S", "-s", "-P"), _ZYGOTE, arguments, inherited | ENVIRONMENT, subprocess.DEVNULL)
 
 
-def _library_paths() -> list[str]:
-    """The folders that contain this package and the two libraries that a worker needs."""
+def discard(spawned: Spawned) -> None:
+    """End a zygote that no pool has taken over."""
+    process, control = spawned
+    control.close()
+    process.kill()
+    process.wait()
+
+
+def _library_paths(*packages: str) -> list[str]:
+    """The folders that contain these packages."""
     from importlib.util import find_spec
 
     paths = []
-    for name in ("albert_tools", "msgspec", "greenlet"):
+    for name in packages:
         spec = find_spec(name)
         if spec is None or spec.origin is None:
             raise Failure("sandbox_unavailable", f"the sandbox needs the package {name}: install it")

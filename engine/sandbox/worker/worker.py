@@ -4,21 +4,24 @@ The worker object is created before the fork and rehearsed once, so that CPython
 process is forked and rehearsed again, so that it gets its own memory pages. It is confined, and waits for its one program.
 Messages are lists. Messages to the worker::
 
-    ["run", {entry, code, recursion, log_bytes, result_bytes}, arguments]
+    ["run", {entry, lowered, code, recursion, log_bytes, result_bytes}, arguments]
     ["value", number, value]        the result of a call
     ["failure", number, {code, message, retryable}]
 
 Messages from the worker::
 
     ["ready"]                       it is confined, and waits for its program
+    ["code", code]                  the compiled program, if the service had none
+    ["damaged", text]               the lowered text is not Python
     ["call", number, name, key, overlapping, arguments]
     ["print", text]
     ["result", value]
     ["error", {code, type, message, tool, retryable, lines}]
     ["limit", code, lines]
 
-`code` is the compiled program, marshalled by the service. The service never unmarshals data from a worker. `lines` are lines of
-the lowered text, outermost call first. After its last message, the worker waits until it is killed.
+`code` is the compiled and marshalled program. A worker compiles the text of a program that runs for the first time, before it runs
+anything of it. The service keeps the code for the next worker and never unmarshals it. `lines` are lines of the lowered text,
+outermost call first. After its last message, the worker waits until it is killed.
 """
 
 from __future__ import annotations
@@ -33,14 +36,17 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from albert_tools.engine.model.limits import MAX_STRUCTURE
 from albert_tools.engine.sandbox.worker import fibres
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
 from albert_tools.engine.sandbox.worker.prelude import ToolError
-from albert_tools.engine.sandbox.worker.world import program_builtins
+from albert_tools.engine.sandbox.worker.world import facades, preload, program_builtins
 
 #: The file name of the program's code in tracebacks.
 FILENAME = "<tool>"
+#: The most bytes of code that fit into a message. Larger code is compiled again for each run.
+MAX_CODE = MAX_STRUCTURE - 4096
 #: The most stack frames for this module's own work after the program.
 RECURSION = 2_500
 #: The most characters of an exception's message. The rest is cut off.
@@ -57,8 +63,17 @@ def tool(n):
 """
 
 
+def prepare(modules: list[str]) -> Worker:
+    """A worker for programs that may import these façades."""
+    preload(modules)
+    return Worker(facades(modules))
+
+
 class Worker:
     """The program's side of the connection to the service."""
+
+    recursion = RECURSION
+    refused: tuple[str, ...] = ()
 
     def __init__(self, made: dict[str, types.ModuleType]) -> None:
         self._socket: socket.socket | None = None
@@ -82,7 +97,14 @@ class Worker:
     def rehearse(self) -> None:
         """Run a small program through the same code and a socket, so that the first real program is fast."""
         code = marshal.dumps(compile(_REHEARSAL, FILENAME, "exec", dont_inherit=True, optimize=0))
-        settings = {"entry": "tool", "code": code, "recursion": 100, "log_bytes": 4096, "result_bytes": 4096}
+        settings = {
+            "entry": "tool",
+            "lowered": "",
+            "code": code,
+            "recursion": 100,
+            "log_bytes": 4096,
+            "result_bytes": 4096,
+        }
         service, own = socket.socketpair()
         with service, own:
             self.connect(own)
@@ -97,6 +119,10 @@ class Worker:
                 service.recv(65_536)
         self._socket = None
         self._number = self._top_calls = 0
+
+    def warm_up(self) -> bool:
+        """Do nothing: `rehearse` is short and complete."""
+        return False
 
     def connect(self, sock: socket.socket) -> None:
         """Set the socket for all further messages."""
@@ -113,9 +139,10 @@ class Worker:
         self._log_left = program["log_bytes"]
         self._result_bytes = program["result_bytes"]
         namespace: dict[str, Any] = {**self._world}
+        code = program["code"] or self._compiled(program["lowered"])
         try:
             sys.setrecursionlimit(program["recursion"])
-            exec(marshal.loads(program["code"]), namespace)  # noqa: S102, S302
+            exec(marshal.loads(code), namespace)  # noqa: S102, S302
             result = namespace[program["entry"]](**arguments)
             sys.setrecursionlimit(RECURSION)
         except (MemoryError, RecursionError):
@@ -132,6 +159,19 @@ class Worker:
             self._fatal()
         else:
             self._send_frame(frame)
+
+    def _compiled(self, lowered: str) -> bytes:
+        """Compile and marshal a lowered text. If it is not Python, report this, and wait to be killed.
+
+        For a syntax error, CPython tries to open a file, and the fence kills the worker. The service knows what this means.
+        """
+        try:
+            code = marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            self._send(["damaged", _text(str(error))])
+            self._wait()
+        self._send(["code", code if len(code) <= MAX_CODE else b""])
+        return code
 
     # Functions that programs call.
 

@@ -20,8 +20,15 @@ _REAPING_SECONDS = 2.0
 class WorkerHandle(Child):
     """The process and the socket of a worker. `exit_code` is None until the zygote reports it; it is negative for a signal."""
 
-    def __init__(self, pid: int, sock: socket.socket, pidfd: int | None, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(sock, Unpacker(MAX_ANSWER), loop)
+    def __init__(
+        self,
+        pid: int,
+        sock: socket.socket,
+        pidfd: int | None,
+        loop: asyncio.AbstractEventLoop,
+        max_bytes: int = MAX_ANSWER,
+    ) -> None:
+        super().__init__(sock, Unpacker(max_bytes), loop)
         self.pid = pid
         self.exit_code: int | None = None
         self._pidfd = pidfd

@@ -1,11 +1,12 @@
 """The zygote: a small process that only forks workers.
 
-It is started before the service imports large modules. It loads the modules that programs may use, and then never imports again.
-The service sends the list of modules on the control socket, and later one byte for each new worker. The zygote reports each
-worker by a message with two descriptors: the service's end of the worker's socket, and a pidfd to kill the worker. When a worker
-ends, the zygote reports its wait status. When the control socket closes, or the service dies, the zygote and all workers end.
+It is started before the service imports large modules. It loads one module that makes the workers, and the modules that these
+need, and then never imports again. The service sends the list of modules on the control socket, and later one byte for each new
+worker. The zygote reports each worker by a message with two descriptors: the service's end of the worker's socket, and a pidfd to
+kill the worker. When a worker ends, the zygote reports its wait status. When the control socket closes, or the service dies, the
+zygote and all workers end.
 
-The zygote runs as ``python -S -s -P`` with an environment of three fixed variables. So it reads no `.pth` files and nothing of
+The zygote runs as ``python -S -s -P`` with an environment of a few fixed variables. So it reads no `.pth` files and nothing of
 the user's.
 """
 
@@ -18,29 +19,55 @@ import signal
 import socket
 import sys
 import warnings
-from typing import NoReturn
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn, Protocol
 
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel.prctl import die_with_parent
 from albert_tools.engine.sandbox.worker.fence import Fence
-from albert_tools.engine.sandbox.worker.worker import RECURSION, Worker
-from albert_tools.engine.sandbox.worker.world import facades, preload
 from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT
 
+#: The pause after which the zygote may use its time for warming up. A short command has ended by then.
+IDLE_MILLISECONDS = 300
 
-def main(control_fd: int) -> NoReturn:
-    """Read the settings, load the modules, and report this. Then fork a worker for each request until the control socket closes."""
+
+class Worker(Protocol):
+    """One worker. It is made before the fork, and used after it. Its module has a function ``prepare(modules)`` that makes it.
+
+    `recursion` is Python's recursion limit in the worker. The system calls `refused` fail there instead of killing it.
+    """
+
+    recursion: int
+    refused: Sequence[str]
+
+    def rehearse(self) -> None:
+        """Do a little typical work, before and after each fork, so that the real work is fast."""
+
+    def warm_up(self) -> bool:
+        """Do more typical work, while nothing is requested. Returns false when there is nothing more to do."""
+
+    def connect(self, sock: socket.socket) -> None:
+        """Set the socket to the service."""
+
+    def serve(self) -> NoReturn:
+        """Report that this process is confined, and do the work."""
+
+
+def main(control_fd: int, work: str) -> NoReturn:
+    """Load the module `work`, read the settings, prepare the worker, and report this. Then fork a worker for each request until
+    the control socket closes."""
     control = socket.socket(fileno=control_fd)
     control.setblocking(True)
     die_with_parent()
     try:
+        prepare = import_module(work).prepare
         limits, kind, modules = _settings(control)
-        preload(modules)
-        worker = Worker(facades(modules))
+        worker: Worker = prepare(modules)
         _stop_importing()
         _silence()
-        sys.setrecursionlimit(RECURSION)
-        fence = Fence(limits, kind)
+        sys.setrecursionlimit(worker.recursion)
+        fence = Fence(limits, kind, worker.refused)
         worker.rehearse()
         gc.collect()
         gc.freeze()
@@ -56,8 +83,13 @@ def main(control_fd: int) -> NoReturn:
     poll = select.poll()
     poll.register(control, select.POLLIN)
     poll.register(woken, select.POLLIN)
+    pause: int | None = IDLE_MILLISECONDS
     while True:
-        for fd, _ in poll.poll():
+        events = poll.poll(pause)
+        if not events:
+            pause = 0 if worker.warm_up() else None
+            gc.freeze()
+        for fd, _ in events:
             if fd == woken:
                 os.read(woken, 4096)
                 _reap(control, alive)
@@ -70,7 +102,7 @@ def main(control_fd: int) -> NoReturn:
 
 
 def _settings(control: socket.socket) -> tuple[RunLimits, str | None, list[str]]:
-    """The settings in the first line: seconds of processor time, bytes of memory, a fence or an empty text, and the façades."""
+    """The settings in the first line: seconds of processor time, bytes of memory, a fence or an empty text, and the modules."""
     line = b""
     while not line.endswith(b"\n"):
         more = control.recv(4096)

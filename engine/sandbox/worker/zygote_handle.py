@@ -21,19 +21,20 @@ _MAX_REQUEST = 32
 
 
 class ZygoteHandle:
-    """The zygote's process, its control socket, and the workers that are ready.
+    """The zygote's process, its control socket, and the workers that are ready. `max_bytes` limits each message of a worker.
 
     Attributes:
         kind: The fence of the workers.
         dead: Whether the zygote has ended.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, idle: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, idle: int, max_bytes: int) -> None:
         self.kind = ""
         self.dead = False
         self._process = process
         self._control = control
         self._idle_target = max(1, idle)
+        self._max_bytes = max_bytes
         self._idle: deque[WorkerHandle] = deque()
         self._requested = 0
         self._waiting: deque[asyncio.Future[WorkerHandle]] = deque()
@@ -157,7 +158,7 @@ class ZygoteHandle:
         self._requested -= 1
         sock = socket.socket(fileno=self._descriptors.popleft())
         pidfd = self._descriptors.popleft() if descriptors > 1 else None
-        worker = WorkerHandle(pid, sock, pidfd, self._loop)
+        worker = WorkerHandle(pid, sock, pidfd, self._loop, self._max_bytes)
         self._workers[pid] = worker
         while self._waiting:
             waiting = self._waiting.popleft()

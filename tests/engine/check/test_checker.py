@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from albert_tools.engine.check.annotation_schemas import MAX_SCHEMA_NODES
 from albert_tools.engine.check.checker import Checked, check, check_or_raise
 from albert_tools.engine.check.facts import CheckLimits
+from albert_tools.engine.check.finding_limits import MAX_FINDINGS, MAX_TEXT
 from albert_tools.engine.model.definition import ToolParameter
+from albert_tools.engine.model.schema import violations
 from albert_tools.grammar.diagnostic import SourceError
 from tests.helpers.harness import catalog, chunks, errors
 
@@ -109,13 +114,122 @@ def test_examples_are_read(whole: Checked) -> None:
     assert [WHOLE.split("\n")[e.line - 1][:8] for e in whole.examples] == ["@example"] * 2
 
 
-def test_a_recursive_typed_dict_has_a_finite_schema() -> None:
-    source = (
-        "class Node(TypedDict):\n    children: list[Node]\n\n"
-        'def t(node: Node) -> int:\n    """Count."""\n    return len(node["children"])\n'
+def test_small_typed_dicts_are_written_in_place_and_recursive_ones_are_references() -> None:
+    definition = check_or_raise(
+        "class Row(TypedDict):\n    name: str\n\n"
+        "class Node(TypedDict):\n    row: Row\n    children: list[Node]\n\n"
+        'def t(rows: list[Row], node: Node | None) -> Node:\n    """Count."""\n    return node\n',
+        catalog(),
+    ).definition
+    row = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    reference = {"$ref": "#/$defs/Node"}
+    node = {
+        "type": "object",
+        "properties": {"row": row, "children": {"type": "array", "items": reference}},
+        "required": ["row", "children"],
+        "additionalProperties": False,
+    }
+    assert [p.schema for p in definition.parameters] == [
+        {"type": "array", "items": row},
+        {"anyOf": [reference, {"type": "null"}], "$defs": {"Node": node}},
+    ]
+    assert definition.result == {**node, "$defs": {"Node": node}}
+    # References of JSON Schema begin at the root of the document.
+    assert definition.parameters_schema()["$defs"] == {"Node": node}
+    tree = {"row": {"name": "a"}, "children": [{"row": {"name": 1}, "children": []}]}
+    found = violations({"rows": [], "node": tree}, definition.parameters_schema())
+    assert [v["message"] for v in found] == ["node.children[0].row.name: expected string, got integer 1"]
+    assert definition.signature() == (
+        "t(rows: array of {name: string}, node: {row: {name: string}, children: array of Node} or null)"
+        " -> {row: {name: string}, children: array of {row: {name: string}, children: array of Node}}"
     )
-    schema = check_or_raise(source, catalog()).definition.parameters[0].schema
-    assert 1 < str(schema).count("children") < 20
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        # Written in place, the first would have 8 ** 8 parts, and the second 2 ** 60.
+        "class C0(TypedDict):\n" + "".join(f"    f{n}: C0\n" for n in range(8)),
+        "".join(f"class C{n}(TypedDict):\n    a: C{n + 1}\n    b: C{n + 1}\n\n" for n in range(60))
+        + "class C60(TypedDict):\n    a: int\n",
+        # A chain that is longer than Python's stack.
+        "".join(f"class C{n}(TypedDict):\n    a: C{n + 1}\n\n" for n in range(450))
+        + "class C450(TypedDict):\n    a: int\n",
+    ],
+    ids=["itself", "twice", "chain"],
+)
+def test_the_size_of_a_schema_is_proportional_to_the_source(classes: str) -> None:
+    source = f'{classes}\ndef t(x: C0) -> int:\n    """Count."""\n    return 1\n'
+    definition = check_or_raise(source, catalog()).definition
+    assert len(json.dumps(definition.parameters_schema())) < 20 * len(source)
+    assert len(definition.signature()) < len(source)
+    json.loads(json.dumps(definition.parameters_schema()))
+
+
+def test_a_definition_has_a_largest_size() -> None:
+    def codes(parameter: str, text: str = "Return.") -> list[str]:
+        source = f'def t({parameter}) -> str:\n    """{text}"""\n    return "x"\n'
+        return [d.code for d in check(source, catalog()).diagnostics]
+
+    def choices(count: int) -> str:
+        return f"x: Literal[{', '.join(map(str, range(count)))}]"
+
+    assert codes(choices(MAX_SCHEMA_NODES - 2)) == []
+    assert codes(choices(MAX_SCHEMA_NODES - 1)) == ["definition-size"]
+    assert codes("x: str", "R" * 63_000) == []
+    assert codes('x: str = "' + "d" * 40_000 + '"', "R" * 40_000) == ["definition-size"]
+
+
+def test_findings_are_counted_after_the_first_hundred() -> None:
+    def source(names: int, end: str = "return x") -> str:
+        lines = "".join(f"    print(y{n})\n" for n in range(names))
+        return f'def t(x: str) -> str:\n    """Return."""\n{lines}    {end}\n'
+
+    assert len(check(source(MAX_FINDINGS), catalog()).diagnostics) == MAX_FINDINGS
+    *shown, more = check(source(3_000), catalog()).diagnostics
+    assert [d.span.line for d in shown] == list(range(3, MAX_FINDINGS + 3))
+    assert (more.code, more.severity, more.message) == (
+        "more-findings",
+        "error",
+        "at least 1 more finding is not listed",
+    )
+    *_, more = check(source(3_000, "return tools.reed_file(path=x)"), catalog()).diagnostics
+    assert more.message == "at least 2 more findings are not listed"
+    # More warnings than a report lists don't refuse a source, and don't hide an error.
+    unused = "".join("    x.strip()\n" for _ in range(MAX_FINDINGS + 5))
+    warned = check(f'def t(x: str) -> str:\n    """Return."""\n{unused}    return x\n', catalog())
+    assert (warned.checked is not None, warned.diagnostics[-1].severity) == (True, "warning")
+    refused = check(f'def t(x: str) -> str:\n    """Return."""\n{unused}    return y\n', catalog())
+    assert [d.code for d in refused.diagnostics if d.severity == "error"] == ["unknown-name"]
+    assert (refused.checked, refused.diagnostics[-1].code) == (None, "more-findings")
+
+
+def test_a_long_name_is_shortened_in_findings() -> None:
+    [found] = check(f'def t(x: str) -> str:\n    """Return."""\n    return {"y" * 50_000}\n', catalog()).diagnostics
+    assert len(found.message) == MAX_TEXT
+
+
+def test_the_catalogue_is_read_once_for_each_check() -> None:
+    class Counting:
+        def __init__(self) -> None:
+            self.reads: Counter[str] = Counter()
+
+        def get(self, name: str) -> None:
+            self.reads[name] += 1
+
+        def names(self) -> list[str]:
+            self.reads["*"] += 1
+            return ["read_file"]
+
+    counting = Counting()
+    calls = "".join(f"    tools.red_file{n % 7}(path=x)\n" for n in range(50))
+    check(f'def t(x: str) -> str:\n    """Return."""\n{calls}    return x\n', counting)
+    assert set(counting.reads.values()) == {1}
 
 
 def test_the_error_carries_all_findings() -> None:

@@ -9,18 +9,25 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.check.checker import check
-from albert_tools.engine.check.codes import CODES, WHEN_DEFINED
+from albert_tools.engine.check.codes import CODES, LIMITS, WHEN_DEFINED
 from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
 from tests.helpers.harness import catalog
 
 ROOT = Path(__file__).parents[3]
-READERS = [*(ROOT / "grammar").glob("*.py"), *(ROOT / "engine/check").rglob("*.py"), ROOT / "engine/service.py"]
+READERS = [
+    *(ROOT / "grammar").glob("*.py"),
+    *(ROOT / "engine/check").rglob("*.py"),
+    ROOT / "engine/judging/source_judge.py",
+]
 
 #: Codes that no source can show. Their cause is size, bytes that aren't text, a newer Python, saved tools, or a defect
 #: of the checker.
 WITHOUT_EXAMPLE = {
+    "check_limit",
+    "definition-size",
+    "more-findings",
     "no-type-alias",
     "no-type-parameters",
     "not-formatted",
@@ -34,7 +41,7 @@ WITHOUT_EXAMPLE = {
 
 def test_each_code_is_declared_once() -> None:
     declared = [c.code for m in (grammar_codes, *RULE_MODULES) for c in m.CODES]
-    declared += [c.code for c in WHEN_DEFINED]
+    declared += [c.code for c in (*LIMITS, *WHEN_DEFINED)]
     assert [code for code, count in Counter(declared).items() if count > 1] == []
     assert set(declared) == set(CODES)
 
@@ -44,9 +51,9 @@ def test_each_reported_code_is_declared_and_each_declared_code_is_reported() -> 
     for path in READERS:
         text = path.read_text(encoding="utf-8")
         # `error("code", …)` and the rows of tables such as `CONSTRUCTS`. Declarations don't count.
-        text = re.sub(r'FindingCode\(\s*"[a-z-]+"', "", text)
-        reported |= set(re.findall(r'\(\s*"([a-z]+(?:-[a-z]+)*)",', text)) & set(CODES)
-        assert set(re.findall(r'(?:error|warning|Diagnostic)\(\s*"([a-z-]+)",', text)) <= set(CODES), path.name
+        text = re.sub(r'FindingCode\(\s*"[a-z_-]+"', "", text)
+        reported |= set(re.findall(r'\(\s*"([a-z]+(?:[-_][a-z]+)*)",', text)) & set(CODES)
+        assert set(re.findall(r'(?:error|warning|Diagnostic)\(\s*"([a-z_-]+)",', text)) <= set(CODES), path.name
     assert reported == set(CODES)
 
 

@@ -123,6 +123,47 @@ def test_all_violations_are_reported_with_their_places() -> None:
     ]
 
 
+TREE = {
+    "$ref": "#/$defs/a",
+    "$defs": {
+        name: {
+            "type": "object",
+            "properties": {"in": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}, {"type": "null"}]}},
+        }
+        for name in ("a", "b")
+    },
+}
+
+
+def nested(depth: int, innermost: Any) -> Any:
+    for _ in range(depth):
+        innermost = {"in": innermost}
+    return innermost
+
+
+def test_a_schema_that_refers_to_itself_is_checked_in_linear_time() -> None:
+    # Each level has two alternatives, so trying all of them at each level would take 2 ** 40 steps.
+    assert violations(nested(40, None), TREE) == []
+    assert [v["field"] for v in violations(nested(40, 1), TREE)] == ["in"]
+    assert spell(TREE) == "{in?: a or {in?: a or b or null} or null}"
+
+
+def test_a_value_that_nests_too_deep_is_refused() -> None:
+    chain = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"in": {"$ref": "#/$defs/a"}}}}}
+    assert violations(nested(50, {}), chain) == []
+    [deep] = violations(nested(900, {}), chain)
+    assert (deep["rule"], deep["message"].endswith(": is nested too deep")) == ("depth", True)
+
+
+def test_equal_paths_of_different_parts_are_both_checked() -> None:
+    number = {"$ref": "#/$defs/n"}
+    schema = {
+        "additionalProperties": {"anyOf": [number, {"additionalProperties": number}]},
+        "$defs": {"n": {"type": "integer"}},
+    }
+    assert [v["field"] for v in violations({"a.b": 1, "a": {"b": "x"}}, schema)] == ["a.b"]
+
+
 def test_kinds() -> None:
     values = [True, None, "a", 1, 1.5, [], (), {}, {1}]
     kinds = ["boolean", "null", "string", "integer", "number", "array", "array", "object", "set"]

@@ -19,7 +19,7 @@ from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.sandbox.kernel import rlimits
-from albert_tools.engine.sandbox.worker import fence, spawn
+from albert_tools.engine.sandbox.worker import fence, pool, spawn
 from albert_tools.engine.sandbox.worker.boundary_values import BadFrame, Unexportable, export
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
 from albert_tools.engine.sandbox.worker.pool import Sandbox
@@ -170,8 +170,26 @@ def test_a_saved_program_that_is_not_python_is_damaged() -> None:
             await sandbox.run(Program("t", "t", "def t(:"), {}, call=call)
         assert caught.value.code == "damaged"
         with pytest.raises(Failure) as caught:
+            await sandbox.run(Program("t", "t", "def t():\n    return '\0'"), {}, call=call)
+        assert caught.value.code == "damaged"
+        with pytest.raises(Failure) as caught:
             await sandbox.run(ADD, {"n": {1}}, call=call)
         assert caught.value.code == "not_json"
+
+    within(work)
+
+
+def test_a_program_is_compiled_by_its_first_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "MAX_CODES", 2)
+    one, two, three = (Program("t", "t", f"def t():\n    return {n}\n") for n in (1, 2, 3))
+
+    async def work(sandbox: Sandbox) -> None:
+        for program, result in ((one, 1), (one, 1), (two, 2), (three, 3), (one, 1)):
+            assert await sandbox.run(program, {}, call=call) == result
+        assert list(sandbox._codes) == [three.lowered, one.lowered]
+        # The code of a text is what the worker runs.
+        sandbox._codes[two.lowered] = sandbox._codes[three.lowered]
+        assert await sandbox.run(two, {}, call=call) == 3
 
     within(work)
 

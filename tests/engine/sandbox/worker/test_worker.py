@@ -18,6 +18,7 @@ import pytest
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.sandbox.worker import zygote, zygote_report
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
+from albert_tools.engine.sandbox.worker.spawn import PROGRAMS
 from albert_tools.engine.sandbox.worker.worker import Worker
 from albert_tools.engine.sandbox.worker.world import facades, preload
 from tests.helpers.children import Child, Report, coverage_here, measured
@@ -40,7 +41,15 @@ class Peer:
             assert self.hear() == ["ready"]
             self._ready = True
         code = marshal.dumps(compile(lowered, "<tool>", "exec", dont_inherit=True))
-        settings = {"entry": "t", "code": code, "recursion": 200, "log_bytes": 1000, "result_bytes": BYTES, **limits}
+        settings = {
+            "entry": "t",
+            "lowered": "",
+            "code": code,
+            "recursion": 200,
+            "log_bytes": 1000,
+            "result_bytes": BYTES,
+            **limits,
+        }
         self.socket.sendall(pack(["run", settings], arguments or {}, BYTES))
 
     def hear(self) -> list[Any]:
@@ -280,7 +289,7 @@ def test_only_facades_can_be_imported(peer: Make) -> None:
 def be_a_zygote(_: Report, sock: socket.socket) -> None:
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    zygote.main(sock.detach())
+    zygote.main(sock.detach(), PROGRAMS.module)
 
 
 def test_a_zygote_forks_reports_and_ends_with_its_service() -> None:

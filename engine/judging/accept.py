@@ -1,0 +1,119 @@
+"""What the service accepts of an answer of the judging process.
+
+The process has read hostile text, so the service believes none of its answers. It recomputes what gives a tool its authority from
+its own catalogue: the pins, the effects, with them category and risk, and the depth. It checks everything else for its form:
+names, schemas (with the few keywords that annotations can produce), imports, examples and findings. The lowered program is not
+checked again. It only runs in a worker, which has no authority, and only the pinned tools answer its calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from albert_tools.engine.judging.answers import Answer, Unbelievable
+from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.definition import Callee, Program, ToolDefinition, ToolParameter, composite, pins_of
+from albert_tools.engine.model.example import Example
+from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
+from albert_tools.engine.model.primitive import NAME
+from albert_tools.engine.model.schema_validity import fault_in
+
+#: The keywords of schemas that are made from annotations.
+_KEYWORDS = frozenset(
+    "type items prefixItems minItems maxItems properties required additionalProperties anyOf enum $ref $defs".split()
+)
+_REFERENCE = "#/$defs/"
+#: The deepest nesting of a schema. Expressions nest 40 deep, and TypedDicts in place add as many again.
+_MAX_SCHEMA_DEPTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSource:
+    """A source that was accepted. `program` is None if it was not compiled."""
+
+    source: str
+    definition: ToolDefinition
+    calls: tuple[Callee, ...]
+    examples: tuple[Example, ...]
+    program: Program | None
+
+
+def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefinition | None]) -> CheckedSource | None:
+    """The accepted source of an answer; None if the source has errors. `known` are the tools that the process was told about.
+
+    Raises:
+        Unbelievable: The answer contradicts the source or the catalogue.
+    """
+    tool = answer.tool
+    if (tool is None) != any(f.severity == "error" for f in answer.findings):
+        raise Unbelievable("a tool with errors, or neither")
+    if tool is None:
+        return None
+    # A tool that is called without being named, or has another name, would surprise the reviewer of the source.
+    words = set(re.findall(r"\w+", source))
+    callees: dict[str, ToolDefinition] = {}
+    for name in tool.calls:
+        callee = known.get(name)
+        if callee is None or not words.issuperset(name.split(".")):
+            raise Unbelievable("a call of a tool that the source does not name")
+        callees[name] = callee
+    taken = known.get(tool.name)
+    if not NAME.match(tool.name) or tool.name not in words or (taken is not None and taken.kind == "primitive"):
+        raise Unbelievable("a name that the source does not have")
+    if not set(tool.imports) <= vocabulary.MODULES:
+        raise Unbelievable("an import that the language does not have")
+    names = {p.name for p in tool.parameters}
+    if len(names) < len(tool.parameters) or not all(name.isidentifier() for name in names):
+        raise Unbelievable("parameters that no function has")
+    for schema in (*(p.schema for p in tool.parameters), tool.result):
+        if not _from_annotation(schema, schema.get("$defs", {}), 0) or fault_in(schema) is not None:
+            raise Unbelievable("a schema that no annotation has")
+    definition = composite(
+        callees.values(),
+        name=tool.name,
+        description=tool.description,
+        parameters=tuple(
+            ToolParameter(p.name, p.schema, p.description, p.required, p.default) for p in tool.parameters
+        ),
+        result=tool.result,
+        timeout=tool.timeout,
+    )
+    if definition.depth > MAX_TOOL_DEPTH:
+        raise Unbelievable("a tool that is nested too deep")
+    program = answer.program
+    return CheckedSource(
+        source,
+        definition,
+        pins_of(callees),
+        tuple(Example(**msgspec.structs.asdict(e)) for e in tool.examples),
+        None
+        if program is None
+        else Program(tool.name, tool.name, program.lowered, tuple(tool.imports), tuple(program.lines)),
+    )
+
+
+def _from_annotation(schema: Any, definitions: Any, depth: int) -> bool:
+    """Whether an annotation can have this schema. Each reference then leads to an object, so checks of values end."""
+    if not isinstance(schema, dict) or not schema.keys() <= _KEYWORDS or depth > _MAX_SCHEMA_DEPTH:
+        return False
+    if "$ref" in schema:
+        name = str(schema["$ref"])
+        target = definitions.get(name.removeprefix(_REFERENCE)) if isinstance(definitions, dict) else None
+        return (
+            len(schema) == 1
+            and name.startswith(_REFERENCE)
+            and isinstance(target, dict)
+            and target.get("type") == "object"
+        )
+    inner = [schema[key] for key in ("items", "additionalProperties") if not isinstance(schema.get(key, True), bool)]
+    for key, kind in (("anyOf", list), ("prefixItems", list), ("properties", dict), ("$defs", dict)):
+        part = schema.get(key, kind())
+        if not isinstance(part, kind) or (key == "$defs" and key in schema and depth):
+            return False
+        inner += part.values() if isinstance(part, dict) else part
+    return all(_from_annotation(part, definitions, depth + 1) for part in inner)

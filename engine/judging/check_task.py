@@ -1,0 +1,109 @@
+"""The tasks of the judging process that need the checker: check, compile and outline a source."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from albert_tools.engine.check.checker import Checked, check
+from albert_tools.engine.check.facts import tool_name
+from albert_tools.engine.check.when_defined import with_existing_tools
+from albert_tools.engine.compile.program import compile_program
+from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.worker.function_worker import Ask
+from albert_tools.grammar import tree
+from albert_tools.grammar.parse import parse
+
+
+def check_source(source: str, ask: Ask) -> Any:
+    """The findings about a source, and its tool if it has no error."""
+    return _check(source, ask, compiled=False)
+
+
+def compile_source(source: str, ask: Ask) -> Any:
+    """As `check_source`, with the program of the tool."""
+    return _check(source, ask, compiled=True)
+
+
+def outline_source(source: str, ask: Ask) -> Any:
+    """The public functions of a source, and the tools that it calls."""
+    module = parse(source).module
+    if module is None:
+        return {"tools": [], "calls": []}
+    calls = {name for node in tree.walk(module) if isinstance(node, tree.Call) and (name := tool_name(node.func))}
+    tools = [s.name for s in module.body if isinstance(s, tree.FunctionDef) and not s.name.startswith("_")]
+    return {"tools": tools, "calls": sorted(calls)}
+
+
+TASKS = {"check": check_source, "compile": compile_source, "outline": outline_source}
+
+
+#: After so many unknown tools, the list of names answers for all others.
+MANY_UNKNOWN = 10
+
+
+class _AskedCatalog:
+    """The service's catalogue. Each question is asked once."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._names: list[str] | None = None
+        self._unknown = 0
+        self._known: dict[str, tuple[ToolDefinition, str | None] | None] = {}
+
+    def get(self, name: str) -> ToolDefinition | None:
+        found = self._found(name)
+        return found[0] if found is not None else None
+
+    def names(self) -> list[str]:
+        if self._names is None:
+            self._names = self._ask({"names": True}) or []
+        return self._names
+
+    def outdated(self, name: str) -> str | None:
+        found = self._found(name)
+        return found[1] if found is not None else None
+
+    def _found(self, name: str) -> tuple[ToolDefinition, str | None] | None:
+        if name not in self._known:
+            answer = self._ask({"tool": name}) if self._names is None or name in self._names else None
+            self._known[name] = None if answer is None else (_definition(answer["definition"]), answer["outdated"])
+            self._unknown += answer is None
+            if self._unknown == MANY_UNKNOWN:
+                self.names()
+        return self._known[name]
+
+
+def _definition(fields: dict[str, Any]) -> ToolDefinition:
+    parameters = tuple(ToolParameter(**p) for p in fields["parameters"])
+    return ToolDefinition(**{**fields, "parameters": parameters, "effects": tuple(fields["effects"])})
+
+
+def _check(source: str, ask: Ask, compiled: bool) -> Any:
+    catalog = _AskedCatalog(ask)
+    report = with_existing_tools(check(source, catalog), catalog, catalog.outdated)
+    answer: dict[str, Any] = {"findings": [d.as_dict() for d in report.diagnostics]}
+    if report.checked is not None:
+        answer["tool"] = _tool(report.checked)
+        if compiled:
+            try:
+                program = compile_program(report.checked)
+            except Failure as failure:
+                return {**answer, "defect": failure.message}
+            answer["program"] = {"lowered": program.lowered, "lines": program.lines}
+    return answer
+
+
+def _tool(checked: Checked) -> Any:
+    d = checked.definition
+    return {
+        "name": d.name,
+        "description": d.description,
+        "parameters": [dataclasses.asdict(p) for p in d.parameters],
+        "result": d.result,
+        "timeout": d.timeout,
+        "calls": [c.name for c in checked.calls],
+        "imports": checked.imports,
+        "examples": [dataclasses.asdict(e) for e in checked.examples],
+    }

@@ -1,0 +1,20 @@
+"""The task of the judging process that writes a source in canonical form. It needs only the grammar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from albert_tools.engine.sandbox.worker.function_worker import Ask
+from albert_tools.grammar.diagnostic import SourceError
+from albert_tools.grammar.unparse import format_source
+
+
+def formatted(source: str, ask: Ask) -> Any:
+    """The text in canonical form, or the findings that refuse it."""
+    try:
+        return {"findings": [], "text": format_source(source)}
+    except SourceError as error:
+        return {"findings": [d.as_dict() for d in error.diagnostics]}
+
+
+TASKS = {"format": formatted}
