@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.os_errors import io_failure
@@ -22,8 +22,7 @@ from albert_tools.store.os_errors import io_failure
 FOLDER_MODE = 0o700
 
 
-@dataclass(frozen=True, slots=True)
-class Homes:
+class Homes(NamedTuple):
     """The four folders. `albert` is `~/.albert`, or `ALBERT_HOME` if `moved` is true."""
 
     albert: Path

@@ -8,8 +8,7 @@ service, or look at the current state.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from albert_tools.engine.model.protocols import CallContext
 
@@ -18,8 +17,7 @@ Outcome = Literal["applied", "not applied", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = ("applied", "not applied", "unknown")
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """The outcome of a call. `value` is the result of an ``applied`` call; it is ``...`` if the result is not known."""
 
     outcome: Outcome

@@ -5,9 +5,8 @@ from __future__ import annotations
 import builtins
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.record_types import (
@@ -34,8 +33,7 @@ class Catalog(Protocol):
         """Every name that can be called, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """An entry of a list of tools. `created` is ISO 8601. If an entry is damaged, only `name` and `problem` are set."""
 
     name: str
@@ -46,8 +44,7 @@ class Summary:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(NamedTuple):
     """An entry of a tool's history: a version's hash, when it was saved (ISO 8601), and whether calls currently use it."""
 
     version: str
@@ -326,8 +323,7 @@ class ContentStore(Protocol):
         """Verify a value and reset its age. Returns its size in bytes. Raises as `get`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(NamedTuple):
     """A value that was published under an id. `content` is its reference, and `created` is ISO 8601, UTC.
 
     Each item of `metadata` is ``name=value``.

@@ -7,6 +7,7 @@ covers a single call.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -130,18 +131,34 @@ def _listed(place: str, section: Section, judgement: Judgement, tool: str) -> It
 
 
 def _shipped(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Iterator[Decision]:
-    for part in judgement.parts:
-        if part.verdict == "ordinary" or _listed_as_ordinary(layers, definition, part):
-            continue
+    asking = [
+        part
+        for part in judgement.parts
+        if part.verdict != "ordinary" and not _listed_as_ordinary(layers, definition, part)
+    ]
+    line = _line_for_owner(asking)
+    for part in asking:
         if part.verdict == "dangerous":
             message = f"{_name(part)} is dangerous ({part.danger}): {part.why}"
             yield Decision("ask", "shipped.dangerous_command", "dangerous_command", message, part.hint, WHOLE_CALL)
         else:
             message = f"{_name(part)} needs approval: {part.why}"
             hint = part.hint
-            if part.argv and "\0" not in "".join(part.argv):
+            if line is not None:
+                hint = f"to allow it in every call, the owner adds to `tools.{definition.name}` of the rules: {line}"
+            elif part.argv and "\0" not in "".join(part.argv):
                 hint = f"the owner can list it under `tools.{definition.name}.{ORDINARY.name}`"
             yield Decision("ask", "shipped.unknown_command", "unknown_command", message, hint, WHOLE_CALL)
+
+
+def _line_for_owner(asking: list[Part]) -> str | None:
+    """The line of the rules with which these commands need no approval; None if a pattern can't or should not list them all."""
+    from albert_tools.engine.shell.command_patterns import exact_pattern
+
+    patterns = [exact_pattern(part.argv) if part.verdict == "unknown" else None for part in asking]
+    if not patterns or None in patterns:
+        return None
+    return f"{ORDINARY.name}: {json.dumps(list(dict.fromkeys(patterns)))}"
 
 
 def _listed_as_ordinary(layers: tuple[Layer, ...], definition: ToolDefinition, part: Part) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -202,13 +203,11 @@ class Modes:
                 self._automatic("NORMAL", "disk and memory have room again")
 
     def _measured(self) -> tuple[float, float]:
-        import psutil
-
         place = self._file.parent if self._file is not None else Path.cwd()
         while not place.exists():
             place = place.parent
-        memory = psutil.virtual_memory()
-        return psutil.disk_usage(str(place)).free / 2**20, memory.available / memory.total
+        disk = os.statvfs(place)
+        return disk.f_bavail * disk.f_frsize / 2**20, _memory_available()
 
     def _automatic(self, mode: Mode, cause: str) -> None:
         try:
@@ -284,6 +283,22 @@ class Modes:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _memory_available() -> float:
+    """The share of memory that is available, 0 to 1.
+
+    Raises:
+        OSError, ImportError: it can't be measured.
+    """
+    if sys.platform != "linux":
+        import psutil
+
+        memory = psutil.virtual_memory()
+        return float(memory.available / memory.total)
+    with open("/proc/meminfo") as file:
+        sizes = {line.partition(":")[0]: int(line.split()[1]) for line in file}
+    return sizes["MemAvailable"] / sizes["MemTotal"]
 
 
 def _stamp(facts: os.stat_result) -> tuple[int, int, int]:

@@ -2,6 +2,8 @@
 
 ``git status`` is that and nothing more. ``*`` by itself stands for any further words, also none (``ls *``, ``git * --stat``); in a
 word it stands for any characters (``tests/*``).
+
+A person who approves a command is offered the pattern that matches this command alone (`exact_pattern`).
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from functools import lru_cache
 
 from albert_tools.engine.model.wildcards import Starred
 from albert_tools.engine.shell.word import HOLE
+
+#: Characters of the longest pattern that a person is offered. A longer one can't be read at a glance.
+_MAX_OFFERED = 120
 
 
 def matches(pattern: str, argv: Sequence[str]) -> bool:
@@ -40,6 +45,18 @@ def may_match(pattern: str, argv: Sequence[str]) -> bool:
 def names_a_program(pattern: str) -> bool:
     """Whether the first word of a pattern is a plain name, so that its author knew the program."""
     return "*" not in pattern.split(maxsplit=1)[0]
+
+
+def exact_pattern(argv: Sequence[str]) -> str | None:
+    """The pattern that matches `argv` and nothing else.
+
+    None for an unknown word, and for text that a person could misread: other than ASCII, or very long. None for a word with a
+    star, because in a pattern it would match other words too.
+    """
+    pattern = shlex.join(argv)
+    if not argv or "*" in pattern or len(pattern) > _MAX_OFFERED:
+        return None
+    return pattern if pattern.isascii() and pattern.isprintable() else None
 
 
 @lru_cache(maxsize=1024)

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from blake3 import blake3
 
@@ -46,8 +46,7 @@ def ref_of(content: bytes) -> str:
     return f"b3:{blake3(content).hexdigest()}"
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(NamedTuple):
     """Result of `collect`: the number of deleted values, their total bytes, and the number of remaining values."""
 
     taken: int

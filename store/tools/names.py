@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from albert_tools.engine.model.primitive import NAME
 
@@ -47,8 +47,7 @@ def name_at(shard: str, file: str) -> tuple[str, str | None]:
     return name, None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """The paths of one tool's files. `name` must have been checked against `NAME`."""
 
     shard: Path

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.store.os_errors import io_failure
@@ -16,8 +16,7 @@ from albert_tools.store.tools.entry import Damaged, Stamp, is_settled, read_entr
 from albert_tools.store.tools.names import ENTRY_SUFFIX, SHARD, name_at
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(NamedTuple):
     """One entry: its summary for a listing, its source for searching, and its stamp.
 
     `stamp` is None if the file is too new for its stamp to be compared with later ones.

@@ -23,6 +23,7 @@ from albert_tools.surfaces.cli.wrap import folded
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Answer, Asker, Choice, Question
+    from albert_tools.engine.policy.decision import Decision
 
 #: Characters of an argument that are shown at first.
 _SHOWN = 2000
@@ -77,6 +78,8 @@ def _ask(question: Question, console: Console, session: bool, withdrawn: threadi
         _line(f"  {claim(question.reason)}")
     why = f"  {one_line(question.decision.message)} ({one_line(question.decision.rule)})"
     _line(console.paint(folded(why, console.err_width, 4), "dim", err=True))
+    for text in lasting_rule(question.decision):
+        _line(console.paint(text, "dim", err=True))
     choices = offered(question.choices, bool(question.callers), session)
     if len(choices) > 2:
         for choice in choices:
@@ -125,6 +128,17 @@ def _spelled(value: Any) -> str:
 def claim(reason: str) -> str:
     """The reason that the caller gave, marked as the caller's words."""
     return f"the caller's words: {_spelled(reason)}"
+
+
+def lasting_rule(decision: Decision) -> list[str]:
+    """Lines that say how the owner allows a command in every call. Empty if the rules can't list it.
+
+    Print them unwrapped: the last one is to be copied.
+    """
+    sentence, key, line = (decision.hint or "").partition("ordinary_commands: ")
+    if decision.rationale != "unknown_command" or not key:
+        return []
+    return [f"  {one_line(sentence.strip())}", f"    {key}{one_line(line)}"]
 
 
 def offered(choices: Sequence[Choice], called: bool, session: bool) -> list[Choice]:

@@ -43,7 +43,7 @@ async def _approvals(options: argparse.Namespace, console: Console) -> int:
             case "list":
                 return _list(service, options, console)
             case "show":
-                return _show(service, options, console)
+                return await _show(service, options, console)
             case "answer":
                 return await _answer(service, options, console)
         return _revoke(service, options, console)
@@ -103,13 +103,13 @@ def _value(value: Any, most: int) -> str:
     return brief(json.dumps(value, ensure_ascii=False), most)
 
 
-def _show(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+async def _show(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     found = service.approvals.get(options.id)
     whole = whole_arguments(service, found)
     if console.json:
         console.document({"ok": True, **found.as_dict(), "whole_arguments": whole})
         return 0
-    _question(found, whole, console)
+    _question(found, whole, await _lasting_rule(service, found, whole), console)
     if found.state == "open":
         console.say()
         _choices(found, console)
@@ -135,7 +135,21 @@ def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] 
     return whole if isinstance(whole, Mapping) else None
 
 
-def _question(found: Approval, whole: Mapping[str, Any] | None, console: Console) -> None:
+async def _lasting_rule(service: ToolService, found: Approval, whole: Mapping[str, Any] | None) -> list[str]:
+    """Lines that say how the owner allows a command in every call. Empty if the question is not about such a command."""
+    from albert_tools.surfaces.cli.approval_prompt import lasting_rule
+    from albert_tools.surfaces.cli.policy import decisions_on
+
+    if whole is None or found.rule != "shipped.unknown_command":
+        return []
+    try:
+        decisions = await decisions_on(service, (await service.describe(found.tool)).definition, whole)
+    except Failure:
+        return []
+    return next(filter(None, map(lasting_rule, decisions)), [])
+
+
+def _question(found: Approval, whole: Mapping[str, Any] | None, lasting: list[str], console: Console) -> None:
     by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
     console.say(console.paint(f"May {one_line(found.tool)} be called{by}?", "yellow", "bold"), 2)
     from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
@@ -150,6 +164,8 @@ def _question(found: Approval, whole: Mapping[str, Any] | None, console: Console
     if found.reason:
         console.say(f"  {claim(found.reason)}", 2)
     console.say(console.paint(f"  {one_line(found.message)} ({one_line(found.rule)})", "dim"), 2)
+    for text in lasting:
+        console.write(f"{text}\n")
     facts = [("state", _state(found) + (f", by {one_line(found.by)}" if found.by else ""))]
     facts.append(("risk", one_line(found.risk) or "?"))
     facts.append(("asked", f"{moment(found.asked)}, open until {moment(found.expires)}"))
@@ -190,7 +206,8 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
         why = "; a call made by hand can't be allowed for ever" if options.choice == "always" else ""
         raise Usage(f"{options.choice} is no answer to {found.id}{why}", f"answer with {', '.join(found.choices)}")
     if not console.json:
-        _question(found, whole_arguments(service, found), console)
+        whole = whole_arguments(service, found)
+        _question(found, whole, await _lasting_rule(service, found, whole), console)
         console.say()
         console.flush()
     asks = console.interactive and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
@@ -13,6 +14,7 @@ from albert_tools.surfaces.cli.run import environ_of
 from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
+    from albert_tools.engine.model.definition import ToolDefinition
     from albert_tools.engine.policy.decision import Decision
     from albert_tools.service import ToolService
 
@@ -77,35 +79,47 @@ async def _check(service: ToolService, console: Console) -> int:
     return 1 if found else 0
 
 
+async def decisions_on(
+    service: ToolService, definition: ToolDefinition, arguments: Mapping[str, Any]
+) -> list[Decision]:
+    """What the rules decide about a call in the present mode, one decision for each rule that applies.
+
+    Raises:
+        Failure: the workspace or the rules can't be used; `invalid_arguments`.
+    """
+    context = service.context
+    for missing in (context.workspace, context.governance):
+        if isinstance(missing, Failure):
+            raise missing
+    wrong = await service.validate(definition.name, arguments)
+    if wrong:
+        raise Failure(
+            "invalid_arguments",
+            f"{definition.name}: " + "; ".join(v["message"] for v in wrong),
+            hint=f"call the tool as {definition.signature()}",
+            details={"violations": wrong},
+        )
+    authority = context.authority
+    assert authority is not None
+    primitive = service.registry.primitive(definition.name)
+    given = {p.name: p.default for p in definition.parameters if not p.required} | dict(arguments)
+    return authority.judge(definition, primitive, given, context.workspace, authority.modes.mode)
+
+
 async def _explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.policy.decision import strictest
     from albert_tools.surfaces.cli.arguments import read_arguments
 
     described = await service.describe(options.name)
     arguments = read_arguments(options.arguments, options.args, described.definition)
-    context = service.context
-    for missing in (context.workspace, context.governance):
-        if isinstance(missing, Failure):
-            raise missing
-    wrong = await service.validate(options.name, arguments)
-    if wrong:
-        raise Failure(
-            "invalid_arguments",
-            f"{options.name}: " + "; ".join(v["message"] for v in wrong),
-            hint=f"call the tool as {described.definition.signature()}",
-            details={"violations": wrong},
-        )
-    authority, rules = context.authority, context.governance
+    decisions = await decisions_on(service, described.definition, arguments)
+    authority, rules = service.context.authority, service.context.governance
     assert authority is not None
     assert not isinstance(rules, Failure)
-    primitive = service.registry.primitive(options.name)
-    given = {p.name: p.default for p in described.definition.parameters if not p.required} | arguments
-    present = authority.modes.mode
-    decisions = authority.judge(described.definition, primitive, given, context.workspace, present)
     decision = strictest(decisions)
     policy = authority.policy
     bounds: dict[str, Any] = {
-        "mode": present,
+        "mode": authority.modes.mode,
         "category": described.definition.category,
         "risk": described.definition.risk,
         "timeout_seconds": policy.timeout(described.definition),

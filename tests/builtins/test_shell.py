@@ -334,7 +334,7 @@ async def test_an_unknown_end_is_a_failure(context: Any, root: Path) -> None:
             return set()
 
     def above() -> list[psutil.Process]:
-        return [p for p in psutil.Process().children() if {"-I", "-S", "-c"} <= words(p)]
+        return [p for p in psutil.Process().children() if {"-I", "-S"} <= words(p)]
 
     # With bubblewrap, the parent process of a command can't die unnoticed. So the test uses Landlock.
     context.settings["confinement"] = "landlock"

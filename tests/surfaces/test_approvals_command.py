@@ -263,3 +263,24 @@ def test_an_interrupt_at_the_question(asking: Albert) -> None:
     assert code == 130
     assert "the run was cancelled by an interrupt; nothing had been changed" in " ".join(seen.split())
     assert asking("approvals").err == "no question waits for an answer\n"
+
+
+#: What the owner can do about the command `frobnicate plan`.
+LASTING = [
+    "  to allow it in every call, the owner adds to `tools.bash` of the rules:",
+    '    ordinary_commands: ["frobnicate plan"]',
+]
+
+
+def test_the_question_about_a_command_offers_the_line_for_the_rules(asking: Albert) -> None:
+    rules = asking.home / "config/governance.yaml"
+    rules.write_text("allow: [bash]\n")
+    words = ("run", "bash", "command=frobnicate plan")
+    code, seen = asking.terminal(*words, typed=b"no\n", until="yes or no? ")
+    assert (code, all(line in seen for line in LASTING)) == (3, True)
+    asking(*words)
+    question = waiting(asking)["approval"]
+    assert "\n".join(LASTING) in asking("approvals", "show", question).out
+    assert "\n".join(LASTING) in asking("approvals", "answer", question, "once").out
+    rules.write_text('allow: [bash]\ntools: {bash: {ordinary_commands: ["frobnicate plan"]}}\n')
+    assert asking(*words).code == 0

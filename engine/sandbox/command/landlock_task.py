@@ -7,17 +7,19 @@ everything below a folder. So a folder with a hidden or sealed path below it get
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from albert_tools.engine.sandbox.command import launcher
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
+from albert_tools.engine.sandbox.command.standalone import script
 from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKED_UP, SYSTEM, View, programs
 from albert_tools.engine.sandbox.kernel import landlock
 from albert_tools.engine.sandbox.kernel.landlock import EXECUTE, Grant
 
+_LAUNCHER = script("launcher", launcher.KERNEL)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _NAMES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
 #: Facts about the machine. Many programs fail if they can't read the number of processors.
@@ -63,23 +65,32 @@ class Task:
             self.close()
             raise
 
-    def spelled(
-        self, command: Sequence[str], environment: Mapping[str, str], limits: Mapping[str, int], filter_program: bytes
+    def program(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        limits: Mapping[str, int],
+        filter_program: bytes,
+        report: int,
     ) -> int:
-        """A descriptor from which the launcher reads the task."""
+        """A descriptor of the launcher's program. Its last line is the call of `main`.
+
+        The task is not on the command line, because every user can read a command line.
+        """
+        handle = self._hold(os.memfd_create("albert", os.MFD_CLOEXEC))
         task = {
             "command": list(command),
             "environment": dict(environment),
-            "grants": self.grants,
             "cwd": self.cwd,
+            "grants": self.grants,
             "limits": dict(limits),
-            "filter": filter_program.hex(),
+            "filter_program": filter_program,
+            "descriptors": [*self.descriptors, report],
+            "report": report,
             "service": os.getpid(),
         }
-        handle = self._hold(os.memfd_create("albert", os.MFD_CLOEXEC))
-        with os.fdopen(os.dup(handle), "wb") as file:
-            file.write(json.dumps(task).encode())
-        os.lseek(handle, 0, os.SEEK_SET)
+        with os.fdopen(os.dup(handle), "w", encoding="utf-8") as file:
+            file.write(f"{_LAUNCHER}main(**{task!r})\n")
         return handle
 
     def close(self) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.command import enter_network
-from albert_tools.engine.sandbox.command.standalone import script
+from albert_tools.engine.sandbox.command.standalone import python, script
 
 _SECONDS = 20
-_ENTER = script("enter_network", enter_network.KERNEL)
+_ENTER = script("enter_network", enter_network.KERNEL) + "main()"
 
 
 def listen(pid: int, port: int) -> socket.socket:
@@ -22,7 +21,7 @@ def listen(pid: int, port: int) -> socket.socket:
     """
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        command = [sys.executable, "-I", "-S", "-c", _ENTER, str(pid), str(port), str(theirs.fileno())]
+        command = [python(), "-I", "-S", "-c", _ENTER, str(pid), str(port), str(theirs.fileno())]
         ours.settimeout(_SECONDS)
         try:
             done = subprocess.run(

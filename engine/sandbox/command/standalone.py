@@ -1,11 +1,13 @@
 """Packs a program of this package into one text, for a Python that can't import the package.
 
 The processes that prepare a command have only the standard library: they may use the system's Python, and the package may not be
-visible to them. So they get the source of their module, and of its `kernel` modules, on the command line.
+visible to them. So they get their module, and its `kernel` modules, as one text. It contains the compiled code too, because
+compiling takes a new process some milliseconds. Only the same Python can load this code; another one compiles the sources.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
 import shutil
 import sys
@@ -17,11 +19,11 @@ from albert_tools.engine.sandbox.command.confinement import PATH
 _ROOM = "albert_tools.engine.sandbox"
 
 _LOADER = """
-import sys
-for name, text in {modules!r}:
+import marshal, sys
+for name, text, code in {modules!r}:
     module = sys.modules[name] = type(sys)(name)
-    exec(compile(text, name, "exec"), module.__dict__)
-module.main()
+    exec(marshal.loads(code) if sys.version == {version!r} else text, module.__dict__)
+main = module.main
 """
 
 
@@ -33,14 +35,18 @@ def python() -> str:
 
 
 def script(program: str, kernel: Sequence[str]) -> str:
-    """The text of a program for ``-c``. It calls the program's `main`.
+    """The text of a program for `python`. It defines the program's `main`; append the call.
 
     Args:
         program: A module in `command` that defines `main`.
         kernel: The modules in `kernel` that it imports, in import order.
     """
     names = [*(f"{_ROOM}.kernel.{name}" for name in kernel), f"{_ROOM}.command.{program}"]
-    return _LOADER.format(modules=[(name, _source(name)) for name in names])
+    modules = []
+    for name in names:
+        text = _source(name)
+        modules.append((name, text, marshal.dumps(compile(text, name, "exec"))))
+    return _LOADER.format(modules=modules, version=sys.version)
 
 
 def _source(name: str) -> str:

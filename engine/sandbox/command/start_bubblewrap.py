@@ -26,7 +26,7 @@ _MAX_INFO = 1 << 16
 #: Seconds to wait for the namespaces. Usually this takes some hundredths of a second.
 _SETTING_UP = 30.0
 
-_ALLOWLIST = script("exec_allowlist", exec_allowlist.KERNEL)
+_ALLOWLIST = script("exec_allowlist", exec_allowlist.KERNEL) + "main()"
 
 
 async def start_bubblewrap(command: Command, output: Streams, resources: AsyncExitStack) -> Process:

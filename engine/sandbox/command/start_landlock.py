@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import os
 import shutil
 import signal
@@ -13,13 +12,12 @@ import subprocess
 from contextlib import AsyncExitStack, suppress
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.command import launcher
 from albert_tools.engine.sandbox.command.kill_tree import kill_tree
 from albert_tools.engine.sandbox.command.landlock_task import Task
 from albert_tools.engine.sandbox.command.process import PATIENCE, Process, within
 from albert_tools.engine.sandbox.command.seccomp_filters import command_filter
 from albert_tools.engine.sandbox.command.spawn_command import Streams, bound_together, spawn, too_long
-from albert_tools.engine.sandbox.command.standalone import python, script
+from albert_tools.engine.sandbox.command.standalone import python
 from albert_tools.engine.sandbox.command.task import Command
 from albert_tools.engine.sandbox.command.view import loaders
 from albert_tools.engine.sandbox.kernel import landlock
@@ -29,7 +27,6 @@ _MAX_REPORT = 1 << 16
 #: The version of Landlock that prevents signals to processes outside the command.
 _SCOPED = 6
 
-_LAUNCHER = script("launcher", launcher.KERNEL)
 #: Prints the message of a shell for a missing program.
 _NOT_FOUND = ("/bin/bash", "-c", 'echo "$1: command not found"; exit 127', "sandbox")
 
@@ -43,8 +40,8 @@ def start_landlock(command: Command, output: Streams, resources: AsyncExitStack,
     report, reporting = os.pipe2(os.O_CLOEXEC)
     resources.callback(os.close, report)
     environment = {"HOME": f"{temporary}/home", "TMPDIR": temporary, **command.environment}
-    program = shutil.which(command.words[0], path=environment.get("PATH", ""))
-    words = [program, *command.words[1:]] if program else [*_NOT_FOUND, command.words[0]]
+    path = shutil.which(command.words[0], path=environment.get("PATH", ""))
+    words = [path, *command.words[1:]] if path else [*_NOT_FOUND, command.words[0]]
     limits = {**command.bounds.limits(), "RLIMIT_NPROC": _threads_of_user() + command.bounds.processes}
     filter_program = command_filter("strict", root=os.getuid() == 0, scoped=landlock.version() >= _SCOPED)
     assert filter_program is not None
@@ -52,9 +49,8 @@ def start_landlock(command: Command, output: Streams, resources: AsyncExitStack,
         only = None if command.only is None else [*command.only, *loaders()]
         task = Task(command.view, command.workspace, temporary, only)
         try:
-            text = task.spelled(words, environment, limits, filter_program)
-            arguments = [python(), "-I", "-S", "-c", _LAUNCHER, str(text), str(reporting)]
-            popen = spawn(arguments, output, [*task.descriptors, reporting])
+            program = task.program(words, environment, limits, filter_program, reporting)
+            popen = spawn([python(), "-I", "-S", f"/proc/self/fd/{program}"], output, [*task.descriptors, reporting])
         finally:
             task.close()
     except OSError as error:
@@ -71,11 +67,13 @@ def start_landlock(command: Command, output: Streams, resources: AsyncExitStack,
 def _threads_of_user() -> int:
     """The number of processes and threads of this user. The limit of processes counts all of them."""
     total, own = 0, os.getuid()
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
+    for name in os.listdir("/proc"):
+        if name.isdigit():
             with suppress(OSError):
-                if entry.stat().st_uid == own:
-                    total += len(os.listdir(f"{entry.path}/task"))
+                # This folder has a link for each thread, and two more.
+                threads = os.stat(f"/proc/{name}/task")
+                if threads.st_uid == own:
+                    total += threads.st_nlink - 2
     return total
 
 
@@ -95,10 +93,11 @@ class _Launched(Process):
             await within(PATIENCE, self._popen)
         self._popen.wait()
         os.set_blocking(self._report, False)
-        with suppress(OSError, ValueError, IndexError):
-            report = json.loads(os.read(self._report, _MAX_REPORT).splitlines()[0])
-            if report.get("errno") == errno.E2BIG:
+        with suppress(OSError, ValueError):
+            kind, number, *text = os.read(self._report, _MAX_REPORT).decode().partition("\n")[0].split(" ", 2)
+            if kind == "status":
+                self.code = int(number) if int(number) >= 0 else 128 - int(number)
+            elif int(number) == errno.E2BIG:
                 raise too_long()
-            if "error" in report:
-                raise Failure("sandbox_unavailable", f"the command can't be confined: {report['error']}")
-            self.code = report["status"] if report["status"] >= 0 else 128 - report["status"]
+            else:
+                raise Failure("sandbox_unavailable", f"the command can't be confined: {''.join(text)}")

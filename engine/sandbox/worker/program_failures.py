@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import Failure
@@ -42,8 +41,7 @@ _PROGRAM_DEATHS = DEATHS | {
 _MAX_LINES, _MAX_TEXT = 20, 4000
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramFailures:
+class ProgramFailures(NamedTuple):
     """Creates the failures of one run."""
 
     program: Program

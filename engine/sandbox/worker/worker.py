@@ -52,7 +52,10 @@ RECURSION = 2_500
 #: The most characters of an exception's message. The rest is cut off.
 MAX_MESSAGE = 2_000
 
-_REHEARSAL = """
+#: Compiled in the zygote, because compiling takes as long as the rest of a rehearsal.
+_REHEARSAL = marshal.dumps(
+    compile(
+        """
 def tool(n):
     rows = [{"n": i, "text": f"{i:>3}"} for i in range(n)]
     print(__call("tool", {"n": n}))
@@ -60,7 +63,13 @@ def tool(n):
         return sorted(rows, key=lambda row: -row["n"])
     except ToolError as error:
         return error.message
-"""
+""",
+        FILENAME,
+        "exec",
+        dont_inherit=True,
+        optimize=0,
+    )
+)
 
 
 def prepare(modules: list[str]) -> Worker:
@@ -96,11 +105,10 @@ class Worker:
 
     def rehearse(self) -> None:
         """Run a small program through the same code and a socket, so that the first real program is fast."""
-        code = marshal.dumps(compile(_REHEARSAL, FILENAME, "exec", dont_inherit=True, optimize=0))
         settings = {
             "entry": "tool",
             "lowered": "",
-            "code": code,
+            "code": _REHEARSAL,
             "recursion": 100,
             "log_bytes": 4096,
             "result_bytes": 4096,

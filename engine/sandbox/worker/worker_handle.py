@@ -35,6 +35,13 @@ class WorkerHandle(Child):
         self._killed = False
         self._reaped = asyncio.Event()
 
+    def take_ready(self) -> bool:
+        """Whether the worker has already reported that it is confined. A report is taken from the inbox."""
+        if self.inbox and self.inbox[0] == ["ready"]:
+            self.inbox.popleft()
+            return True
+        return False
+
     async def ready(self) -> None:
         """Wait until the worker is confined. Only then can its limits be lowered, because the fence sets them.
 

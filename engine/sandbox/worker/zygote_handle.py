@@ -72,9 +72,13 @@ class ZygoteHandle:
         Raises:
             Failure: `sandbox_unavailable`.
         """
+        idle = self._take_idle()
+        if idle is not None and idle.take_ready():
+            # The usual case needs no timer.
+            return idle
         try:
             async with asyncio.timeout(START_SECONDS):
-                worker = await self._next()
+                worker = idle or await self._next()
                 try:
                     await worker.ready()
                 except BaseException:
@@ -84,13 +88,16 @@ class ZygoteHandle:
         except TimeoutError:
             raise Failure("sandbox_unavailable", "no worker came up", retryable=True) from None
 
-    async def _next(self) -> WorkerHandle:
+    def _take_idle(self) -> WorkerHandle | None:
         while self._idle:
             worker = self._idle.popleft()
             if not worker.ended:
                 if not self._idle:
                     self._request()
                 return worker
+        return None
+
+    async def _next(self) -> WorkerHandle:
         if self.dead:
             raise _ended()
         waiting: asyncio.Future[WorkerHandle] = self._loop.create_future()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+import yaml
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.policy.decision import Decision, strictest
@@ -122,9 +123,33 @@ def test_the_message_names_the_part_and_the_hint_says_what_to_do() -> None:
     assert decision.rationale == "unknown_command"
     assert decision.message == "`rm …` needs approval: its arguments are not known before it runs"
     assert decision.hint == "write the command and its arguments out plainly, one command at a time"
-    decision = judged("terraformer plan", {})
+    decision = judged("terraformer plan '*.tf'", {})
     assert decision is not None
     assert decision.hint == "the owner can list it under `tools.bash.ordinary_commands`"
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("frob test", '["frob test"]'),
+        ("terraformer plan 'a b' && frob test; frob test; ls", '["terraformer plan \'a b\'", "frob test"]'),
+        ("frob $x", None),
+        ("frob test && rm -rf x", None),
+        ("BASH_ENV=x frob test", None),
+        ("frob 'x*'", None),
+        ("frob t\u0435st", None),
+        ("frob " + "x" * 120, None),
+    ],
+)
+def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: str | None) -> None:
+    decision = judged(command, {})
+    assert decision is not None
+    hint = decision.hint or ""
+    if line is None:
+        assert "ordinary_commands: " not in hint
+        return
+    assert hint == f"to allow it in every call, the owner adds to `tools.bash` of the rules: ordinary_commands: {line}"
+    assert judged(command, yaml.safe_load(hint.partition(" of the rules: ")[2])) is None
 
 
 def test_the_rules_apply_to_the_arguments_of_a_program() -> None:

@@ -200,3 +200,32 @@ def test_tools_of_a_removed_shard_are_not_listed(full: TinyToolStore) -> None:
     shutil.rmtree(Place.of(full.folder, "shout").shard)
     assert _names(full, "shout") == []
     assert [s.name for s in full.list()] == ["countWords", "read_csv"]
+
+
+@pytest.mark.parametrize("ask", [TinyToolStore.list, lambda store: store.search("late")], ids=["list", "search"])
+def test_only_a_changed_entry_is_read_again(full: TinyToolStore, make, monkeypatch, ask) -> None:
+    import albert_tools.store.tools.search_index as index
+
+    monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING", 0)
+    monkeypatch.setattr(index, "SETTLING", 0)
+    full.list()
+    read: list[str] = []
+    describe = index.describe
+    monkeypatch.setattr(index, "describe", lambda shard, file: read.append(file) or describe(shard, file))
+    TinyToolStore(full.folder).save(make("late", "1", "Late."))
+    assert "late" in [s.name for s in ask(full)]
+    assert read == ["late.json"]
+    ask(TinyToolStore(full.folder, full._cache))
+    assert read == ["late.json"]
+
+
+def test_an_edit_by_hand_is_listed_even_if_the_clock_was_set_back(full: TinyToolStore) -> None:
+    full.list()
+    path = Place.of(full.folder, "shout").entry
+    text = path.read_text()
+    with path.open("r+") as file:
+        file.write(text.replace("loudly", "softly"))
+    os.utime(path, (1, 1))
+    for store in (full, TinyToolStore(full.folder, full._cache)):
+        [shout] = [s for s in store.list() if s.name == "shout"]
+        assert shout.problem == "the content does not match the hash it was saved under"
