@@ -24,7 +24,7 @@ from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
 from albert_tools.store.record.owner import Owners
 from albert_tools.store.record.repeats import RepeatTable
-from albert_tools.store.record.run_tables import run_of
+from albert_tools.store.record.run_tables import indexed_run, run_of
 from albert_tools.store.record.sessions import SessionTable
 from albert_tools.store.record.steps import Step
 from albert_tools.store.record.tables import APPLY, apply
@@ -100,7 +100,7 @@ class Record:
             before = database.tail
             n, at = before.n + 1, self._clock.now()
             digest = chained(before.hash, entry_text(n, at, kind, content))
-            database.execute(_INSERT, (n, at, kind, run, content, digest))
+            database.execute(_INSERT, (n, at, kind, indexed_run(data), content, digest))
             if journal is not None and rows:
                 journal.insert(rows, n)
             if kind in APPLY or "steps" in data:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.record.entry import CHECKPOINT, chained, decode, text_of
 from albert_tools.store.record.gate import START, Tail
-from albert_tools.store.record.run_tables import run_of
+from albert_tools.store.record.run_tables import indexed_run
 from albert_tools.store.record.schema import TABLES, VERSION
 from albert_tools.store.record.tables import apply
 
@@ -63,7 +63,7 @@ class Replay:
                 if n != expected or digest != chained(before, text_of(n, at, kind, data)):
                     raise Wrong(self._explanation(expected, before, row))
                 content = decode(data)
-                if run != run_of(content):
+                if run != indexed_run(content):
                     raise Wrong(f"entry {n}: the column run was changed")
                 apply(execute, Entry(at, n, kind, content))
                 before, expected = digest, n + 1

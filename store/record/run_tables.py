@@ -20,6 +20,15 @@ def run_of(data: Mapping[str, Any]) -> str:
     return run if isinstance(run, str) else ""
 
 
+def indexed_run(data: Mapping[str, Any]) -> str:
+    """The content of the column ``run``: `run_of`, or "" for a direct call of a primitive that is not a run.
+
+    Nobody looks for the entries of such a call by its run, so its entries need no place in the index.
+    """
+    is_in_run = "run" in data or "steps" in data or ":" in str(data.get("call"))
+    return run_of(data) if is_in_run else ""
+
+
 def named(execute: Execute, entry: Entry) -> None:
     """Set the last row of the run that the entry belongs to."""
     seq, digest = entry.data["steps"]
