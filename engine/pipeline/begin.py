@@ -35,9 +35,11 @@ async def begin(call: Call, run: Run) -> bool:
             begin_run(call, run)
             _write_journal(call, run, state)
             n = run.recorder.decided(call, run)
-    except BaseException:
+    except BaseException as error:
         # If nothing was committed, the run has no journal yet.
         run.journal = journal
+        if isinstance(error, Failure) and error.code in ("io_error", "damaged"):
+            raise not_recorded(error) from None
         raise
     if changes:
         await run.recorder.durable(n)
@@ -65,10 +67,7 @@ def _charge(call: Call, run: Run) -> None:
     use: dict[str, Json] = {"session": run.session.id, "used": {"calls": 1}}
     if call.windows and service.rate_limits is not None:
         use |= service.rate_limits.use(call.windows, run.session.lineage())
-    try:
-        service.ledger.append("use", use)
-    except Failure as failure:
-        raise not_recorded(failure) from None
+    service.ledger.append("use", use)
 
 
 def _write_journal(call: Call, run: Run, state: str | None) -> None:
