@@ -1,8 +1,4 @@
-"""The journal of one run: its steps, each chained to the step before.
-
-A row's hash is BLAKE3 over the hash of the row before (32 zero bytes for the first) and the row's JSON. Row 0 is the header. Steps
-contain values as they are, so that a run can be resumed from them. So they are not in the entries, whose values are redacted. An
-entry names the number and the hash of the last row that was written with it, so the chain of entries vouches for the steps.
+"""The open journal of a run.
 
 `append` only buffers, because a step that only reads can be made again after a crash. The next entry that belongs to the run
 writes the buffer in its own transaction. `flush` appends an entry for this purpose if there is a buffer.
@@ -11,18 +7,17 @@ writes the buffer in its own transaction. `flush` appends an entry for this purp
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_VALUE_DEPTH
+from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import chained, decode, encode
-
-if TYPE_CHECKING:
-    from albert_tools.store.record.database import Database
-    from albert_tools.store.record.record import Record
+from albert_tools.store.record.record import Record
+from albert_tools.store.record.steps import START, Step, first_wrong
 
 #: The most bytes of a step's JSON. Larger arguments and outputs are moved to the content store.
 MAX_BYTES = 16 * 1024 * 1024
@@ -30,8 +25,6 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = MAX_VALUE_DEPTH + 24
 #: The most bytes that are buffered.
 BUFFER = 64 * 1024
-#: The hash before the first row.
-START = bytes(32)
 
 _INSERT = "INSERT INTO steps(run, seq, data, hash) VALUES (?, ?, ?, ?)"
 #: One statement, so that it reads one state of both tables.
@@ -39,19 +32,6 @@ _READ = (
     "SELECT created, owner, cancelled, runs.seq, runs.hash, steps.seq, data, steps.hash FROM runs "
     "LEFT JOIN steps ON steps.run = runs.id WHERE runs.id = ? ORDER BY steps.seq"
 )
-
-
-class Step(NamedTuple):
-    """A row of a journal: its number, its JSON and its hash."""
-
-    seq: int
-    data: str
-    hash: bytes
-
-    @property
-    def name(self) -> list[Any]:
-        """How an entry names the row."""
-        return [self.seq, self.hash.hex()]
 
 
 class StepJournal:
@@ -116,12 +96,12 @@ class StepJournal:
             record.journals.pop(self.id, None)
 
     def new_rows(self) -> list[Step]:
-        """The rows that are not inserted yet. Only inside a transaction."""
+        """See `OpenJournal.new_rows`."""
         with self._lock:
             return self._rows[self._inserted :]
 
     def insert(self, rows: list[Step], n: int) -> None:
-        """Insert `new_rows` in the transaction that appends entry `n`, which names the last of them."""
+        """See `OpenJournal.insert`."""
         database = self._record.database
         if not self._inserted:
             database.at_end(self._ended)
@@ -183,23 +163,6 @@ def read(database: Database, run: str) -> StoredRun:
         except (msgspec.MsgspecError, RecursionError) as error:
             raise damaged(run, f"row {row.seq} can't be read: {error}", row.seq) from error
     return StoredRun(created, owner, cancelled, contents[0], contents[1:], rows)
-
-
-def first_wrong(rows: Iterable[Step], last: list[Any]) -> tuple[int, str] | None:
-    """The number of the first row that is not what was written, and what is wrong. `last` names the last row; see `Step.name`."""
-    before, expected = START, 0
-    for seq, data, digest in rows:
-        if seq != expected:
-            return expected, f"row {expected} is missing"
-        if not isinstance(data, str) or digest != chained(before, data):
-            return seq, f"row {seq} was changed"
-        before, expected = digest, seq + 1
-    if [expected - 1, before.hex()] != last:
-        return (
-            expected,
-            f"it ends with row {expected - 1}, and row {last[0]} was written with another content or is missing",
-        )
-    return None
 
 
 def not_found(run: str) -> Failure:

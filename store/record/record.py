@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import Entry
@@ -22,11 +22,11 @@ from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import CHECKPOINT, MAX_BYTES, MAX_CHECKPOINT_BYTES, chained, decode, encode
 from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
-from albert_tools.store.record.journal import StepJournal
 from albert_tools.store.record.owner import Owners
 from albert_tools.store.record.repeats import RepeatTable
 from albert_tools.store.record.run_tables import run_of
 from albert_tools.store.record.sessions import SessionTable
+from albert_tools.store.record.steps import Step
 from albert_tools.store.record.tables import APPLY, apply
 from albert_tools.store.record.uses import UseTable
 
@@ -37,6 +37,16 @@ _BATCH = 1000
 _ENTRIES_AFTER = f"SELECT n, data FROM entries WHERE n > ? ORDER BY n LIMIT {_BATCH}"
 #: A step can have megabytes.
 _STEPS_AFTER = "SELECT run, seq, data FROM steps WHERE (run, seq) > (?, ?) ORDER BY run, seq LIMIT 20"
+
+
+class OpenJournal(Protocol):
+    """The journal of a run that this process executes (`journal.StepJournal`)."""
+
+    def new_rows(self) -> list[Step]:
+        """The rows that are not inserted yet. Only inside a transaction."""
+
+    def insert(self, rows: list[Step], n: int) -> None:
+        """Insert `new_rows` in the transaction that appends entry `n`, which names the last of them."""
 
 
 class Record:
@@ -55,7 +65,7 @@ class Record:
         self._clock = Clock(nanoseconds)
         self._owners = Owners(self.folder / "processes")
         #: The journals that are open here, by run. `append` writes their new steps together with an entry of their run.
-        self.journals: dict[str, StepJournal] = {}
+        self.journals: dict[str, OpenJournal] = {}
 
     @property
     def owner(self) -> str:

@@ -19,8 +19,9 @@ from albert_tools.store.record.clock import text_of
 from albert_tools.store.record.entry import chained, decode
 from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import START
-from albert_tools.store.record.journal import Step, StepJournal, damaged, not_found, read
+from albert_tools.store.record.journal import StepJournal, damaged, not_found, read
 from albert_tools.store.record.record import Record
+from albert_tools.store.record.steps import Step
 
 RUN = re.compile(r"[0-9a-f]{16}\Z")
 _PREFIX = re.compile(r"[0-9a-f]{1,16}\Z")

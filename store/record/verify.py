@@ -20,10 +20,10 @@ from albert_tools.store.private_folder import check_private
 from albert_tools.store.record.clock import text_of
 from albert_tools.store.record.database import FILE, GATE
 from albert_tools.store.record.gate import START, Tail, read_last
-from albert_tools.store.record.journal import Step, first_wrong
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.replay import Missing, Replay, Wrong, replaying
 from albert_tools.store.record.schema import STATE_TABLES
+from albert_tools.store.record.steps import Step, first_wrong
 
 ANCHOR_FORMAT = 2
 #: The most wrong rows, and the most faults of the file, that are listed.
