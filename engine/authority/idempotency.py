@@ -40,7 +40,7 @@ class DedupeKeys:
                 known = None
             if known is None:
                 data = {"key": key, "digest": digest, "run": run, "owner": owner, "state": "begun"}
-                self._ledger.append("repeat", data)
+                self._ledger.append("repeat", {**data, "seq": self._ledger.repeats.last() + 1})
             return known
 
     def find(self, key: str) -> DedupeKey | None:

@@ -141,6 +141,9 @@ class RepeatTable(Protocol):
     def get(self, key: str) -> DedupeKey | None:
         """The state of a key, or None."""
 
+    def last(self) -> int:
+        """The number of the newest key; 0 if there is none."""
+
 
 class Ledger(Protocol):
     """The append-only ledger. Every method may be called by any thread. Any number of processes write to the ledger."""

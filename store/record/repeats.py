@@ -1,4 +1,7 @@
-"""The table `repeats`: the dedupe keys of calls. `n` is the number of the entry with which the call began."""
+"""The table `repeats`: the dedupe keys of calls, numbered in the order in which the calls began.
+
+The number is in the entry. If it were computed from the rows, `trim` could not delete a row without changing later numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,10 @@ from albert_tools.store.record.database import Database
 
 #: The most keys that are retained. The oldest keys are dropped first.
 MAX_KEYS = 100_000
-#: Keys are counted at entries whose number is a multiple of this, because counting is slow. No regular pattern of entries misses
-#: all multiples of a prime number.
-_COUNTED_EACH = 997
 
 _DROP = "DELETE FROM repeats WHERE key = ?"
-_BEGIN = "INSERT INTO repeats(key, n, digest, run, owner, state, at) VALUES (?, ?, ?, ?, ?, 'begun', ?)"
-_DROP_OLD = "DELETE FROM repeats WHERE n <= (SELECT n FROM repeats ORDER BY n DESC LIMIT 1 OFFSET ?)"
+_BEGIN = "INSERT INTO repeats(key, seq, digest, run, owner, state, at) VALUES (?, ?, ?, ?, ?, 'begun', ?)"
+_DROP_OLD = "DELETE FROM repeats WHERE seq <= ?"
 _KEEP = "UPDATE repeats SET state = 'kept' WHERE key = ? AND run = ?"
 _FREE = "DELETE FROM repeats WHERE key = ? AND run = ?"
 
@@ -26,12 +26,10 @@ def repeat(execute: Execute, entry: Entry) -> None:
     data = entry.data
     key, run = data["key"], data["run"]
     if data["state"] == "begun":
+        seq, at = data["seq"], datetime.fromisoformat(entry.at).timestamp()
         execute(_DROP, (key,))
-        execute(
-            _BEGIN, (key, entry.n, data["digest"], run, data["owner"], datetime.fromisoformat(entry.at).timestamp())
-        )
-        if not entry.n % _COUNTED_EACH:
-            execute(_DROP_OLD, (MAX_KEYS,))
+        execute(_BEGIN, (key, seq, data["digest"], run, data["owner"], at))
+        execute(_DROP_OLD, (seq - MAX_KEYS,))
     else:
         execute(_KEEP if data["state"] == "kept" else _FREE, (key, run))
 
@@ -51,3 +49,8 @@ class RepeatTable:
         """See the protocol."""
         found = self._database.row("SELECT digest, run, owner, state, at FROM repeats WHERE key = ?", (key,))
         return None if found is None else DedupeKey(*found)
+
+    def last(self) -> int:
+        """See the protocol."""
+        found = self._database.row("SELECT seq FROM repeats ORDER BY seq DESC LIMIT 1")
+        return 0 if found is None else int(found[0])

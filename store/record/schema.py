@@ -37,7 +37,7 @@ CREATE INDEX approvals_by_run ON approvals(run, step) WHERE run <> '';
 CREATE INDEX approvals_by_state ON approvals(state);
 
 CREATE TABLE repeats(
-  key TEXT PRIMARY KEY, n INTEGER NOT NULL UNIQUE, digest TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL,
+  key TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, digest TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL,
   state TEXT NOT NULL, at DOUBLE PRECISION NOT NULL);
 
 CREATE TABLE runs(

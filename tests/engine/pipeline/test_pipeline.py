@@ -604,7 +604,6 @@ def test_a_key_conflicts_if_the_arguments_differ(bench: Any) -> None:
 
 def test_old_keys_are_forgotten(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("albert_tools.store.record.repeats.MAX_KEYS", 3)
-    monkeypatch.setattr("albert_tools.store.record.repeats._COUNTED_EACH", 1)
     for key in "abcde":
         bench.service.invoke("look", dedupe_key=key)
     assert [bench.service.invoke("look", dedupe_key=key).repeated for key in "ea"] == [True, False]

@@ -121,7 +121,8 @@ def test_a_checkpoint_can_not_be_changed(
     monkeypatch.setattr(retention, "_PART_BYTES", 1)
     with Record(folder, nanoseconds=lambda: 1_700_000_000_000_000_000) as record:
         for i in range(3):
-            record.append("repeat", {"key": str(i), "digest": "d", "run": "r", "owner": "o", "state": "begun"})
+            key = {"key": str(i), "seq": i, "digest": "d", "run": "r", "owner": "o"}
+            record.append("repeat", {**key, "state": "begun"})
         for i in range(22):
             record.append(
                 "asked",

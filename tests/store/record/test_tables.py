@@ -114,7 +114,6 @@ class Life:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_entries_give_the_same_rows_again(folder: Path, seed: int, monkeypatch: Any) -> None:
     monkeypatch.setattr(repeats, "MAX_KEYS", 10)
-    monkeypatch.setattr(repeats, "_COUNTED_EACH", 1)
     monkeypatch.setattr(uses, "_PRUNED_EACH", 4)
     life = Life(folder, seed)
     for i in range(400):
