@@ -13,13 +13,16 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 
 from albert_tools.engine.authority.rate_limit import RateLimits
 from albert_tools.engine.authority.sessions import Budget, Session, Sessions
+from albert_tools.store.record.export import exported
 from albert_tools.store.record.record import Record
+from albert_tools.store.record.retention import trim
 from albert_tools.store.record.runs import Runs
 from albert_tools.store.record.verify import verify
 
@@ -80,7 +83,14 @@ def _appends(place: Path, rounds: int) -> list[str]:
     lines = ["| appending an entry, not yet durable | µs |", "|---|---:|"]
     lines += [f"| {name} | {value:.1f} |" for name, value in _medians(sides, rounds).items()]
     count = sum(1 for _ in log.entries())
-    for name, work in (("reading it back", lambda: list(log.entries())), ("verifying it", lambda: verify(log.folder))):
+    later = datetime.now(UTC) + timedelta(days=1)
+    last: dict[str, Callable[[], object]] = {
+        "reading it back": lambda: list(log.entries()),
+        "verifying it": lambda: verify(log.folder),
+        "exporting it": lambda: list(exported(log)),
+        "deleting it behind a checkpoint": lambda: trim(log, later),
+    }
+    for name, work in last.items():
         start = time.perf_counter()
         work()
         lines.append(f"| {name} | {(time.perf_counter() - start) / count * 1e6:.1f} |")
