@@ -9,6 +9,7 @@ from albert_tools.engine.check.checker import Checked, check
 from albert_tools.engine.check.facts import tool_name
 from albert_tools.engine.check.when_defined import with_existing_tools
 from albert_tools.engine.compile.program import compile_program
+from albert_tools.engine.judging.judging_limits import MAX_NAME
 from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.worker.function_worker import Ask
@@ -67,7 +68,8 @@ class _AskedCatalog:
 
     def _found(self, name: str) -> tuple[ToolDefinition, str | None] | None:
         if name not in self._known:
-            answer = self._ask({"tool": name}) if self._names is None or name in self._names else None
+            exists = len(name) <= MAX_NAME and (self._names is None or name in self._names)
+            answer = self._ask({"tool": name}) if exists else None
             self._known[name] = None if answer is None else (_definition(answer["definition"]), answer["outdated"])
             self._unknown += answer is None
             if self._unknown == MANY_UNKNOWN:

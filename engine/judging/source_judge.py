@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from albert_tools.engine.judging.answers import Answer, FormatAnswer, Outline, Unbelievable, diagnostics_of
-from albert_tools.engine.judging.judging_limits import ALL_TASKS, BOUNDS, JUDGING, MAX_ANSWER, MAX_SECONDS
+from albert_tools.engine.judging.judging_limits import (
+    ALL_TASKS,
+    BOUNDS,
+    JUDGING,
+    MAX_ANSWER,
+    MAX_NAME,
+    MAX_QUESTIONS,
+    MAX_SECONDS,
+)
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.sandbox.worker.child import broke_protocol
@@ -159,19 +167,24 @@ class _Answers:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self.known: dict[str, ToolDefinition | None] = {}
+        self._listed = False
 
     async def answer(self, question: Any) -> Json:
-        """The answer to ``{"tool": name}`` or ``{"names": true}``.
+        """The answer to ``{"tool": name}`` or ``{"names": true}``. Each question is asked once.
 
         Raises:
             Failure: `sandbox_violation` for any other question.
         """
         match question:
-            case {"names": True}:
+            case {"names": True} if not self._listed:
+                self._listed = True
                 return await asyncio.to_thread(self._tools.names)
-            case {"tool": str() as name} if name not in self.known:
+            case {"tool": str() as name} if self._is_new(name):
                 return await asyncio.to_thread(self._described, name)
         raise broke_protocol(_NAME, "a question that it doesn't have")
+
+    def _is_new(self, name: str) -> bool:
+        return name not in self.known and len(name) <= MAX_NAME and len(self.known) < MAX_QUESTIONS
 
     def _described(self, name: str) -> Json:
         definition = self.known[name] = self._tools.get(name)

@@ -84,6 +84,14 @@ class Index:
         """
         return self._answer(text, limit) if limit > 0 else []
 
+    def close(self) -> None:
+        """Close the database. The next question opens it again."""
+        if self._process == os.getpid():
+            with self._lock:
+                for database in filter(None, (self._database, self._memory)):
+                    database.close()
+                self._database = self._memory = None
+
     def _answer(self, text: str | None, limit: int) -> builtins.list[Summary]:
         if self._process != os.getpid():
             _inherited.extend(d for d in (self._database, self._memory) if d is not None)

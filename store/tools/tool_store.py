@@ -148,6 +148,11 @@ class TinyToolStore:
         """
         return self._opened_index().search(text, limit)
 
+    def close(self) -> None:
+        """Close the index. The next list or search opens it again."""
+        if self._index is not None:
+            self._index.close()
+
     def _opened_index(self) -> Index:
         if self._index is None:
             from albert_tools.store.tools.search_index import Index

@@ -163,6 +163,7 @@ HOSTILE = [
     ("defaults", f'def t(x: str = "{"d" * 60_000}", y: str = "{"e" * 60_000}") -> str:\n    """R."""\n    return x\n', "definition-size"),
     ("name", HEAD + "    return " + "n" * FULL + "\n", "unknown-name"),
     ("unknown names", HEAD + repeated(lambda n: f"    print(n{n})\n", 20_000) + "    return x\n", "more-findings"),
+    ("long tool name", HEAD + f"    return tools.{'n' * 100_000}(x)\n", "unknown-tool"),
     ("unknown tools", HEAD + repeated(lambda n: f"    print(tools.t{n}(x))\n", 20_000) + "    return x\n", "more-findings"),
     ("examples", '@example(arguments={"x": "a"}, result=[' + "[]," * 10_000 + "])\n" + GOOD, None),
     ("decorators", "@a\n" * 2_000 + GOOD, "more-findings"),
@@ -309,7 +310,17 @@ async def test_a_process_that_does_not_ask_about_its_name_is_not_believed(
 async def test_a_question_that_does_not_exist_is_a_violation(judge: SourceJudge) -> None:
     answers = source_judge._Answers(Known())
     assert await answers.answer({"tool": "read_file"})
-    for question in ({"tool": "read_file"}, {"tool": 1}, {"names": 1}, {"files": "/"}, "names", None):
+    assert await answers.answer({"names": True})
+    for question in (
+        {"tool": "read_file"},
+        {"names": True},
+        {"tool": "n" * 1_000},
+        {"tool": 1},
+        {"names": 1},
+        {"files": "/"},
+        "names",
+        None,
+    ):
         with pytest.raises(Failure) as caught:
             await answers.answer(question)
         assert caught.value.code == "sandbox_violation"
