@@ -6,7 +6,7 @@ A transient failure is retried once, after a short pause, if the call is idempot
 from __future__ import annotations
 
 import asyncio
-import random
+
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -35,7 +35,9 @@ async def run_primitive(primitive: Primitive, call: Call, run: Run) -> Any:
     except Failure as failure:
         if not _can_retry(primitive, call, failure):
             raise
-    await asyncio.sleep(random.uniform(0, MAX_BACKOFF))
+    from random import uniform  # A process that retries nothing need not load it.
+
+    await asyncio.sleep(uniform(0, MAX_BACKOFF))
     call.report.retried += 1
     return await _once(primitive, call, run)
 
