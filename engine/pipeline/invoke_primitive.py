@@ -6,7 +6,6 @@ A transient failure is retried once, after a short pause, if the call is idempot
 from __future__ import annotations
 
 import asyncio
-
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
