@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools import Budget, CallContext, Failure, ToolResult, ToolService, primitive
+from albert_tools.store.record.verify import verify
 from albert_tools.telemetry import Counters
 
 #: The owner's rules: publishing needs a person's approval, and private notes can't be read.
@@ -152,12 +153,12 @@ def account(service: ToolService, counters: Counters, press: Press) -> list[str]
     counted, ledger = counters.snapshot(), service.context.ledger
     entries = list(ledger.entries())
     calls = {e.data["call"]: e for e in entries if e.kind == "call"}
-    ends = {e.data["call"]: e for e in entries if e.kind == "result"}
+    results = {e.data["call"]: e for e in entries if e.kind == "result"}
     denied = [e for e in entries if e.kind == "denied"]
-    proof = ledger.verify()
+    proof = verify(ledger.folder)
     assert proof.ok, proof.problems
-    # Every call was decided before it ended, and a person approved every publication.
-    assert all(calls[call].n < end.n for call, end in ends.items())
+    # Every change was decided before it was made, and a person approved every publication.
+    assert all(calls[call].n < result.n for call, result in results.items())
     published = [e for e in calls.values() if e.data["tool"] == "publish"]
     assert [e.data["verdict"] for e in published] == ["ask"] * len(press.released)
     assert counted["retried"] == press.fetched - 1

@@ -40,7 +40,7 @@ ROOMS = {
     "workspace": {"model", "policy", "sandbox.command"},
     "authority": {"model", "policy", "workspace"},
     "call": {"model", "sandbox.worker", "policy", "workspace", "authority"},
-    "runs": {"model", "sandbox.worker", "authority", "call"},
+    "runs": {"model", "sandbox.worker", "policy", "authority", "call"},
     "pipeline": {"model", "sandbox.worker", "policy", "workspace", "authority", "call", "runs"},
 }
 

@@ -122,7 +122,7 @@ class Authority:
 
 
 class ExampleAuthority(Authority):
-    """The authority in the temporary workspace of an example, where no rules apply. The stage `example` decides there."""
+    """The authority in the temporary workspace of an example, where no rules apply. The stage `scratch` decides there."""
 
     def __init__(self) -> None:
         super().__init__(Policy((), "/", "/"), Modes(None))

@@ -46,7 +46,7 @@ class LeasedSession:
         return self._sessions.seconds(self._session)
 
     def spend(self, **used: float) -> None:
-        """Charge the session and its parents for what has been used."""
+        """Charge the session and its parents for what effects have used. The call still has the locks on these budgets."""
         if any(used.values()):
             # The effects have already happened. If the ledger can't be written, the next call is denied.
             with suppress(Failure):

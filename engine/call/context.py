@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from albert_tools.engine.authority.authorization import Asker, Authority, ExampleAuthority
 from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
 from albert_tools.engine.call.absent import NO_JOURNAL, NO_LEDGER, NO_SESSION, NoJournal, NoSession
-from albert_tools.engine.call.ledger import Recorder
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.resource_pool import ResourcePool
 from albert_tools.engine.call.target import UNKNOWN, Lookup, Target
@@ -184,7 +183,6 @@ class Run:
     service: ServiceContext
     stages: Stages
     lookup: Lookup
-    recorder: Recorder
     #: The folder in which the calls work: the workspace, or the session's folder in the workspace.
     workspace: Any
     #: Starts the sandbox. It is awaited when a composite runs.

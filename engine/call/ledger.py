@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
@@ -18,7 +19,6 @@ from albert_tools.engine.model.result import hash_of_output
 if TYPE_CHECKING:
     from albert_tools.engine.call.context import Call, Run
     from albert_tools.engine.model.definition import Json
-    from albert_tools.engine.model.protocols import Ledger
     from albert_tools.engine.model.result import ToolInvocation, ToolResult
 
 #: The most effects of one call that its entry lists.
@@ -38,132 +38,132 @@ def reason_of(invocation: ToolInvocation) -> str:
     return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
 
-class Recorder:
-    """Writes the entries of one request."""
+def decided(call: Call, run: Run, charge: Mapping[str, Json]) -> int:
+    """Append ``call`` with the charges, before the call is executed. Returns the entry's number.
 
-    def __init__(self, ledger: Ledger, invocation: ToolInvocation) -> None:
-        self._ledger = ledger
-        #: For calls from outside: the caller's own identifiers.
-        self._origin = {
-            name: redacted_text(str(value), 200)
-            for name in ("request_id", "trace")
-            if (value := getattr(invocation, name)) is not None
-        }
+    Raises:
+        Failure: `governance_unavailable`.
+    """
+    return _demand(run, {**_decision(call, run), **charge})
 
-    def decided(self, call: Call, run: Run) -> int:
-        """Append ``call`` before the call is executed. Returns the entry's number.
 
-        Raises:
-            Failure: `governance_unavailable`.
-        """
-        return self._demand("call", self._decision(call, run))
+def completed(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> int:
+    """Append ``call`` with the outcome of a call that has only read. Returns the entry's number.
 
-    def completed(self, call: Call, run: Run, outcome: Failure | Json, seconds: float) -> int:
-        """Append ``call`` with the outcome of a call that has only read. Returns the entry's number.
+    Raises:
+        Failure: `governance_unavailable`.
+    """
+    return _demand(run, {**_decision(call, run), **_outcome(call, outcome, seconds)})
 
-        Raises:
-            Failure: `governance_unavailable`.
-        """
-        return self._demand("call", {**self._decision(call, run), **_outcome(call, outcome, seconds)})
 
-    async def durable(self, n: int) -> None:
-        """Wait until an entry is on the disk.
+async def durable(run: Run, n: int) -> None:
+    """Wait until an entry is on the disk.
 
-        Raises:
-            Failure: `governance_unavailable`.
-        """
-        try:
-            await self._ledger.adurable(n)
-        except Failure as failure:
-            raise not_recorded(failure) from None
+    Raises:
+        Failure: `governance_unavailable`.
+    """
+    try:
+        await run.service.ledger.adurable(n)
+    except Failure as failure:
+        raise not_recorded(failure) from None
 
-    def denied(self, call: Call, failure: Failure) -> None:
-        """Append ``denied``. The call is not executed, because it is refused, invalid, or names an unknown tool."""
-        arguments = call.given
-        self._append(
-            "denied",
-            {
-                "call": call.id,
-                "tool": redacted_text(call.name, 200),
-                "arguments": recorded(arguments, call.target.definition.by_hash)
-                if isinstance(arguments, Mapping)
-                else None,
-                "code": failure.code,
-                "rule_id": failure.rule,
-                **({"rationale_code": failure.rationale} if failure.denied else {}),
-                "message": redacted_text(failure.message),
-                **self._caller(call),
-            },
-        )
 
-    def ended(self, call: Call, outcome: Failure | Json, seconds: float) -> int:
-        """Append ``result``: the output of an executed call, or its failure. Returns the entry's number."""
-        return self._append("result", {"call": call.id, **_outcome(call, outcome, seconds)})
+def denied(call: Call, run: Run, failure: Failure) -> None:
+    """Append ``denied``. The call is not executed, because it is refused, invalid, or names an unknown tool."""
+    arguments, by_hash = call.given, call.target.definition.by_hash
+    data: dict[str, Json] = {
+        "call": call.id,
+        "tool": redacted_text(call.name, 200),
+        "arguments": recorded(arguments, by_hash) if isinstance(arguments, Mapping) else None,
+        "code": failure.code,
+        "rule_id": failure.rule,
+        **({"rationale_code": failure.rationale} if failure.denied else {}),
+        "message": redacted_text(failure.message),
+        **_caller(call, run),
+        **_time_used(call, run),
+    }
+    _append(run, "denied", data)
 
-    def repeated(self, call: Call, result: ToolResult, session: str | None) -> None:
-        """Append ``repeated``: the request got the result of an earlier run, `of`. Nothing was executed or charged."""
-        data: dict[str, Any] = {
-            "call": call.id,
-            "tool": call.name,
-            "of": result.run_id,
-            "ok": result.error is None,
-            **self._origin,
-        }
-        if session is not None:
-            data["session"] = session
-        if result.error is not None:
-            data["code"] = result.error.code
-        else:
-            data["result_hash"] = hash_of_output(result.output)
-        self._append("repeated", data)
 
-    def settled(self, call: Call, outcome: str, problem: str | None) -> None:
-        """Append ``settled``: the outcome of an interrupted call, as its primitive determined it."""
-        more = {"problem": redacted_text(problem)} if problem else {}
-        self._append("settled", {"call": call.id, "tool": call.name, "outcome": outcome, **more})
+def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None:
+    """Append ``result``: the output of an executed call, or its failure."""
+    _append(run, "result", {"call": call.id, **_outcome(call, outcome, seconds), **_time_used(call, run)})
 
-    def handed(self, run: str, handle: str, size: int) -> None:
-        """Append ``handed``: a large output is stored under a handle. The entry prevents its garbage collection."""
-        self._append("handed", {"call": run, "handle": handle, "size_bytes": size})
 
-    def run(self, run: str, state: str, tool: str, **more: Json) -> None:
-        """Append ``run``: the new state of a run. Empty values of `more` are left out."""
-        self._append("run", {"run": run, "state": state, "tool": tool, **{k: v for k, v in more.items() if v}})
+def repeated(call: Call, run: Run, result: ToolResult) -> None:
+    """Append ``repeated``: the request got the result of an earlier run, `of`. Nothing was executed or charged."""
+    data: dict[str, Json] = {
+        "call": call.id,
+        "tool": call.name,
+        "of": result.run_id,
+        "ok": result.error is None,
+        **_caller(call, run),
+    }
+    if run.session.origin is not None:
+        data["session"] = run.session.origin
+    if result.error is not None:
+        data["code"] = result.error.code
+    else:
+        data["result_hash"] = hash_of_output(result.output)
+    _append(run, "repeated", data)
 
-    def _caller(self, call: Call) -> dict[str, str]:
-        return {"parent": call.parent} if call.parent else self._origin
 
-    def _decision(self, call: Call, run: Run) -> dict[str, Json]:
-        definition, decision = call.target.definition, call.decision
-        facts: dict[str, Json] = {
-            "call": call.id,
-            "tool": definition.name,
-            "version": definition.version,
-            "arguments": recorded(call.arguments, definition.by_hash),
-            "verdict": decision.verdict,
-            "rule_id": decision.rule,
-            "rationale_code": decision.rationale,
-            "mode": call.mode,
-            "rules": call.rules.governance.revision,
-            **self._caller(call),
-        }
-        more: dict[str, Json] = {"session": run.session.id, "approval": _approval_of(call)}
-        if not call.depth:
-            more |= {"run": run.journal.id, "reason": reason_of(run.invocation)}
-        return facts | {name: value for name, value in more.items() if value}
+def settled(call: Call, run: Run, outcome: str, problem: str | None) -> None:
+    """Append ``settled``: the outcome of an interrupted call, as its primitive determined it."""
+    more = {"problem": redacted_text(problem)} if problem else {}
+    _append(run, "settled", {"call": call.id, "tool": call.name, "outcome": outcome, **more})
 
-    def _demand(self, kind: str, data: Mapping[str, Any]) -> int:
-        try:
-            return self._ledger.append(kind, data)
-        except Failure as failure:
-            raise not_recorded(failure) from None
 
-    def _append(self, kind: str, data: Mapping[str, Any]) -> int:
-        try:
-            return self._ledger.append(kind, data)
-        except Failure:
-            # The call has ended and its result goes to the caller. The ledger accepts no more entries, so the next call is denied.
-            return 0
+def handed(run: Run, handle: str, size: int) -> None:
+    """Append ``handed``: a large output is stored under a handle. The entry prevents its garbage collection."""
+    _append(run, "handed", {"call": run.id, "handle": handle, "size_bytes": size})
+
+
+def changed(run: Run, state: str, **more: Json) -> None:
+    """Append ``run``: the new state of a run. Empty values of `more` are left out."""
+    tool = run.target.definition.name or str(run.invocation.tool)
+    _append(run, "run", {"run": run.id, "state": state, "tool": tool, **{k: v for k, v in more.items() if v}})
+
+
+def _decision(call: Call, run: Run) -> dict[str, Json]:
+    definition, decision = call.target.definition, call.decision
+    facts: dict[str, Json] = {
+        "call": call.id,
+        "tool": definition.name,
+        "version": definition.version,
+        "arguments": recorded(call.arguments, definition.by_hash),
+        "verdict": decision.verdict,
+        "rule_id": decision.rule,
+        "rationale_code": decision.rationale,
+        "mode": call.mode,
+        "rules": call.rules.governance.revision,
+        **_caller(call, run),
+    }
+    more: dict[str, Json] = {"session": run.session.id, "approval": _approval_of(call)}
+    if not call.depth:
+        more |= {"run": run.journal.id, "reason": reason_of(run.invocation)}
+    return facts | {name: value for name, value in more.items() if value}
+
+
+def _caller(call: Call, run: Run) -> dict[str, Json]:
+    """The id of the caller's call; or for a call from outside, the caller's own identifiers."""
+    if call.parent:
+        return {"parent": call.parent}
+    given = {"request_id": run.invocation.request_id, "trace": run.invocation.trace}
+    return {name: redacted_text(str(value), 200) for name, value in given.items() if value is not None}
+
+
+def _demand(run: Run, data: Mapping[str, Any]) -> int:
+    try:
+        return run.service.ledger.append("call", data)
+    except Failure as failure:
+        raise not_recorded(failure) from None
+
+
+def _append(run: Run, kind: str, data: Mapping[str, Any]) -> None:
+    # If this fails, the call has ended and its result goes to the caller. The next call is denied.
+    with suppress(Failure):
+        run.service.ledger.append(kind, data)
 
 
 def _outcome(call: Call, outcome: Failure | Json, seconds: float) -> dict[str, Json]:
@@ -178,6 +178,13 @@ def _outcome(call: Call, outcome: Failure | Json, seconds: float) -> dict[str, J
     if len(effects) > MAX_EFFECTS:
         data["more_effects"] = len(effects) - MAX_EFFECTS
     return data
+
+
+def _time_used(call: Call, run: Run) -> dict[str, Json]:
+    """The charge for the time of a request, at its end."""
+    if call.depth or run.session.id is None:
+        return {}
+    return {"session": run.session.id, "used": {"wall_seconds": run.clock() - run.began - run.waited}}
 
 
 def _approval_of(call: Call) -> str | None:

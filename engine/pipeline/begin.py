@@ -5,8 +5,8 @@ If the call may change something, all of this is on the disk before the call is 
 
 from __future__ import annotations
 
+from albert_tools.engine.call import ledger
 from albert_tools.engine.call.context import Call, Run
-from albert_tools.engine.call.ledger import not_recorded
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.pipeline.allowance import demand_allowance
@@ -30,19 +30,18 @@ async def begin(call: Call, run: Run) -> bool:
     journal = run.journal
     try:
         with run.service.ledger.transaction():
-            if is_charged:
-                _charge(call, run)
+            charge = _charge(call, run) if is_charged else {}
             begin_run(call, run)
             _write_journal(call, run, state)
-            n = run.recorder.decided(call, run)
+            n = ledger.decided(call, run, charge)
     except BaseException as error:
         # If nothing was committed, the run has no journal yet.
         run.journal = journal
         if isinstance(error, Failure) and error.code in ("io_error", "damaged"):
-            raise not_recorded(error) from None
+            raise ledger.not_recorded(error) from None
         raise
     if changes:
-        await run.recorder.durable(n)
+        await ledger.durable(run, n)
         if call.approval is not None and not rules_unchanged(call, run):
             raise Failure(
                 "permission_denied",
@@ -54,20 +53,20 @@ async def begin(call: Call, run: Run) -> bool:
     return True
 
 
-def _charge(call: Call, run: Run) -> None:
-    """Check session, rate limits and budget once more, and charge them. Use up the approval."""
+def _charge(call: Call, run: Run) -> dict[str, Json]:
+    """Check session, rate limits and budget once more, and use up the approval. Returns the charges, which the entry contains."""
     # The lease may have expired while a person decided, because a question only stops the clock of the call.
     run.session.demand(call.name)
     demand_allowance(call, run)
     service, approval = run.service, call.approval
-    if approval is not None and approval.id and service.approvals is not None:
+    if approval is not None and service.approvals is not None:
         service.approvals.use(approval, call.id)
-    if call.begun_before is not None or not (call.windows or run.session.id):
-        return
-    use: dict[str, Json] = {"session": run.session.id, "used": {"calls": 1}}
+    if call.begun_before is not None:
+        return {}
+    charge: dict[str, Json] = {"used": {"calls": 1}} if run.session.id else {}
     if call.windows and service.rate_limits is not None:
-        use |= service.rate_limits.use(call.windows, run.session.lineage())
-    service.ledger.append("use", use)
+        charge |= service.rate_limits.use(call.windows, run.session.lineage())
+    return charge
 
 
 def _write_journal(call: Call, run: Run, state: str | None) -> None:

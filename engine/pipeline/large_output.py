@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from albert_tools.engine.call import ledger
 from albert_tools.engine.call.context import Run
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
@@ -39,7 +40,7 @@ def output_or_handle(output: Json, run: Run) -> Json:
         return output
     try:
         handle = service.contents.put(data)
-        run.recorder.handed(run.id, handle, len(data))
+        ledger.handed(run, handle, len(data))
     except Failure:
         # The output can't be stored, so the caller gets all of it.
         return output

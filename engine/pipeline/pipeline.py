@@ -32,7 +32,7 @@ from albert_tools.engine.call.context import (
     Stages,
 )
 from albert_tools.engine.call.errors import cannot_authorize
-from albert_tools.engine.call.ledger import Recorder, new_id
+from albert_tools.engine.call.ledger import new_id
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import Json, ToolVersion
@@ -46,7 +46,6 @@ from albert_tools.engine.pipeline import observers
 from albert_tools.engine.pipeline.allowance import allowance
 from albert_tools.engine.pipeline.approval import approval
 from albert_tools.engine.pipeline.begin import begin
-from albert_tools.engine.pipeline.example import example
 from albert_tools.engine.pipeline.execute import execute
 from albert_tools.engine.pipeline.large_output import output_or_handle
 from albert_tools.engine.pipeline.lookup import lookup
@@ -54,6 +53,7 @@ from albert_tools.engine.pipeline.mode import mode
 from albert_tools.engine.pipeline.policy import policy
 from albert_tools.engine.pipeline.record import record, refuse, repeated
 from albert_tools.engine.pipeline.repeat import repeat
+from albert_tools.engine.pipeline.scratch import scratch
 from albert_tools.engine.pipeline.session import session
 from albert_tools.engine.pipeline.validate import validate
 from albert_tools.engine.runs.lifecycle import cancellation, end_run
@@ -66,7 +66,7 @@ STAGES: Stages = (validate, session, repeat, mode, policy, recover, allowance, a
 #: A replay has no effect: its calls are answered from the journal, and only its program runs.
 REPLAY_STAGES: Stages = (validate, mode, policy)
 #: An example runs in a temporary workspace, which nothing outside depends on.
-EXAMPLE_STAGES: Stages = (validate, example)
+EXAMPLE_STAGES: Stages = (validate, scratch)
 
 #: The most requests from outside that run at the same time. Further requests wait. Calls by a program never wait.
 MAX_RUNS = 32
@@ -136,7 +136,6 @@ class Pipeline:
             service=service,
             stages=stages,
             lookup=self.lookup,
-            recorder=Recorder(service.ledger, invocation),
             workspace=service.workspace,
             sandbox=self._sandbox,
             clock=self._clock,
@@ -250,11 +249,10 @@ class Pipeline:
         return output
 
     async def _close(self, run: Run, output: Json, error: Failure | None) -> None:
-        """Charge the time, and record the end of the run and of the call with the dedupe key."""
+        """Record the end of the run and of the call with the dedupe key."""
         caller_is_gone = error is None and run.task is not None and run.task.cancelling() > 0
         if caller_is_gone:
             error = cancellation(run.journal, run.stop.message if run.stop is not None else "the run was cancelled")
-        run.session.spend(wall_seconds=self._clock() - run.began - run.waited)
         await end_run(run, output, error)
         if run.repeat is not None:
             from albert_tools.engine.pipeline.repeat import ended_once
@@ -315,5 +313,5 @@ def _changed_each_time(call: Call) -> Failure:
 
 def _needs_close(run: Run, error: Failure | None) -> bool:
     """Whether the end of a request must be recorded. Most requests for a primitive only have their ledger entries."""
-    recorded = run.journal.id is not None or run.session.id is not None or run.repeat is not None
+    recorded = run.journal.id is not None or run.repeat is not None
     return recorded or (error is not None and error.code == "suspended")

@@ -6,6 +6,7 @@ before the program gets it.
 
 from __future__ import annotations
 
+from albert_tools.engine.call import ledger
 from albert_tools.engine.call.context import UNJUDGED, Call, Repeated, Run
 from albert_tools.engine.call.target import UNKNOWN
 from albert_tools.engine.model.definition import Json
@@ -30,9 +31,9 @@ async def record(
         answer = suspended_by(outcome, run.id)
     is_end = _end_step(call, run, answer)
     if decided:
-        run.recorder.ended(call, outcome, seconds)
+        ledger.ended(call, run, outcome, seconds)
     else:
-        run.recorder.completed(call, run, outcome, seconds)
+        ledger.completed(call, run, outcome, seconds)
     observers.ended(call, run, notice, outcome, seconds)
     if is_end and call.target.changes:
         await run.journal.sync()
@@ -49,7 +50,7 @@ def refuse(call: Call, run: Run, failure: Failure, seconds: float) -> Failure:
         _end_step(call, run, answer)
     if failure.code != "suspended":
         # If a call waits for an answer, the question is already its entry in the ledger.
-        run.recorder.denied(call, failure)
+        ledger.denied(call, run, failure)
     observers.ended(call, run, notice, failure, seconds, blocked=True)
     return answer
 
@@ -58,7 +59,7 @@ def repeated(call: Call, run: Run, earlier: Repeated, seconds: float) -> None:
     """Record that the request got the result of an earlier run."""
     result = earlier.result
     notice = observers.started(call, run)
-    run.recorder.repeated(call, result, run.session.origin)
+    ledger.repeated(call, run, result)
     observers.ended(call, run, notice, result.error or result.output, seconds)
 
 

@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from albert_tools.engine.call import ledger
 from albert_tools.engine.call.absent import NoJournal
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.journal import RunJournal, bounded_failure
@@ -85,7 +86,6 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
     journal = run.journal
     if isinstance(journal, NoJournal):
         return
-    tool = run.target.definition.name or str(run.invocation.tool)
     approval = error.details.get("approval") if error is not None and suspended else None
     state = "done" if error is None else _STATES.get(error.code, "failed")
     facts: dict[str, Json] = {"error": bounded_failure(error)} if error is not None else {"value": output}
@@ -96,7 +96,7 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
             else:
                 journal.set_state(state, **facts, **_totals(run))
         # This entry also writes the state to the journal. From then on another process can resume the run.
-        run.recorder.run(run.id, state, tool, approval=approval, code=error.code if error is not None else None)
+        ledger.changed(run, state, approval=approval, code=error.code if error is not None else None)
         if suspended or run.repeat is not None:
             with suppress(Failure):
                 await journal.sync()

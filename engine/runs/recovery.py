@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.authority.approval_digest import objects_hash
+from albert_tools.engine.call import ledger
 from albert_tools.engine.call.arguments import checked_output
 from albert_tools.engine.call.budget import spent_by
 from albert_tools.engine.call.context import Call, Known, PrimitiveContext, Run
@@ -91,7 +92,7 @@ async def _settled(primitive: Primitive, step: Step, call: Call, run: Run) -> Se
             run.effects.remove(effect)
         effects.clear()
     run.session.spend(**spent_by(effects))
-    run.recorder.settled(call, found.outcome, problem)
+    ledger.settled(call, run, found.outcome, problem)
     return found
 
 

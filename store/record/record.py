@@ -27,7 +27,7 @@ from albert_tools.store.record.repeats import RepeatTable
 from albert_tools.store.record.run_tables import indexed_run, run_of
 from albert_tools.store.record.sessions import SessionTable
 from albert_tools.store.record.steps import Step
-from albert_tools.store.record.tables import APPLY, apply
+from albert_tools.store.record.tables import apply, changes_tables
 from albert_tools.store.record.uses import UseTable
 
 _KIND = re.compile(r"[a-z][a-z_]{0,40}\Z")
@@ -103,7 +103,7 @@ class Record:
             database.execute(_INSERT, (n, at, kind, indexed_run(data), content, digest))
             if journal is not None and rows:
                 journal.insert(rows, n)
-            if kind in APPLY or "steps" in data:
+            if changes_tables(kind, data):
                 # The data as a reader gets it, so that applying it again gives the same rows.
                 apply(database.execute, Entry(at, n, kind, decode(content)))
             database.tail = Tail(n, digest)

@@ -40,7 +40,7 @@ def ended(execute: Execute, entry: Entry) -> None:
 
 
 def charged(execute: Execute, entry: Entry) -> None:
-    """Apply an entry of kind ``use``: charge its amounts to a session and to its parents."""
+    """Apply the ``used`` of an entry: charge its amounts to a session and to its parents."""
     session = entry.data.get("session")
     for _ in range(_MAX_LEVELS):
         found = execute(_PARENT, (session,)).fetchone() if session else None

@@ -7,16 +7,12 @@ entries always give the same rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.record import approvals, repeats, run_tables, sessions, uses
 from albert_tools.store.record.apply import Apply, Execute
 from albert_tools.store.record.entry import CHECKPOINT
-
-
-def _use(execute: Execute, entry: Entry) -> None:
-    sessions.charged(execute, entry)
-    uses.counted(execute, entry)
 
 
 def prune(execute: Execute, entry: Entry) -> None:
@@ -29,11 +25,10 @@ def prune(execute: Execute, entry: Entry) -> None:
     repeats.prune(execute, entry.data["until"])
 
 
-#: What an entry of a kind changes. An entry of another kind changes nothing.
+#: What an entry of a kind changes.
 APPLY: Mapping[str, Apply] = {
     "session": sessions.opened,
     "session_ended": sessions.ended,
-    "use": _use,
     "clock_set_back": uses.set_back,
     "asked": approvals.asked,
     "answered": approvals.answered,
@@ -49,10 +44,23 @@ APPLY: Mapping[str, Apply] = {
 }
 
 
+#: The data by which an entry of any kind changes a table.
+_FIELDS = {"used", "windows", "steps"}
+
+
+def changes_tables(kind: str, data: Mapping[str, Any]) -> bool:
+    """Whether an entry changes a table."""
+    return kind in APPLY or not _FIELDS.isdisjoint(data)
+
+
 def apply(execute: Execute, entry: Entry) -> None:
-    """Change the tables as this entry says."""
-    change = APPLY.get(entry.kind)
+    """Change the tables as this entry says: by its kind, and by the charges and steps that an entry of any kind may contain."""
+    change, data = APPLY.get(entry.kind), entry.data
     if change is not None:
         change(execute, entry)
-    if "steps" in entry.data:
+    if "used" in data:
+        sessions.charged(execute, entry)
+    if "windows" in data:
+        uses.counted(execute, entry)
+    if "steps" in data:
         run_tables.named(execute, entry)

@@ -24,10 +24,8 @@ _PRUNED_EACH = 64
 
 
 def counted(execute: Execute, entry: Entry) -> None:
-    """Apply an entry of kind ``use``: count it in its buckets."""
-    buckets = entry.data.get("windows")
-    if not buckets:
-        return
+    """Apply the ``windows`` of an entry: count the call in its buckets."""
+    buckets = entry.data["windows"]
     # The time of an entry never decreases in a process. After the clock was set back, it is wrong for a while.
     at = entry.data["clock"]
     for bucket in buckets:

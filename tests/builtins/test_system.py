@@ -121,7 +121,7 @@ async def test_sleep(context: Any) -> None:
 async def test_sleep_is_cancelled(home: Governed) -> None:
     async with ToolService.open(home=home.home, workspace=home.work) as service:
         task = asyncio.create_task(service.invoke("sleep", {"seconds": 60}))
-        while not home.entries("call"):
+        while not service.runs.under_way():
             await asyncio.sleep(0.02)
         began = time.monotonic()
         task.cancel()
@@ -493,7 +493,7 @@ def test_a_checkup_agrees_with_doctor(tmp_path: Path) -> None:
     found = albert("run", "--json", "self_check", "trials=false").document()["output"]
     assert set(found) == set(doctor)
     assert [t["name"] for t in doctor["trials"]] == [t.name for t in (*self_test.LIMITS, *self_test.FENCE)]
-    same = set(doctor["facts"]) - {"private", "runs"}
+    same = set(doctor["facts"]) - {"private", "record", "runs"}
     assert {n: found["facts"][n] for n in same} == {n: doctor["facts"][n] for n in same}
 
 

@@ -164,7 +164,7 @@ def test_an_argument_can_not_forge_an_entry(albert: Albert) -> None:
             assert not service.invoke(name, arguments).ok
     lines = albert("ledger", "tail").out.splitlines()
     assert not [line for line in lines if line.startswith("2026-01-01")]
-    assert len(lines) == 5
+    assert len(lines) == 4
 
 
 def test_trim_deletes_old_entries(albert: Albert) -> None:

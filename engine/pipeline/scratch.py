@@ -1,4 +1,4 @@
-"""The stage of examples: a call has no effect outside its temporary workspace. Stubs answer for other tools."""
+"""The stage of examples: a call has no effect outside the temporary workspace. Stubs answer for other tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.settings import Governance
 
 
-async def example(call: Call, run: Run) -> Call:
+async def scratch(call: Call, run: Run) -> Call:
     """Add the rules of the example, which have its limits.
 
     Raises:
