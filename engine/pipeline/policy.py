@@ -27,11 +27,13 @@ async def policy(call: Call, run: Run) -> Call:
         if decision.rule == "outside_workspace":
             run.service.modes.violation()
         raise decision.failure(call.name)
+    deadline = call.deadline
     if not call.depth:
         _check_callees(call, run)
         # The rules can only shorten the deadline.
-        call = call._replace(deadline=min(call.deadline, run.began + limits.run_seconds))
-    return call._replace(rules=rules, decision=decision, asks=_asks(found, call) if decision.verdict == "ask" else ())
+        deadline = min(deadline, run.began + limits.run_seconds)
+    asks = _asks(found, call) if decision.verdict == "ask" else ()
+    return call._replace(rules=rules, decision=decision, asks=asks, deadline=deadline)
 
 
 async def _judge(call: Call, run: Run, authority: Authority) -> list[Decision]:

@@ -12,7 +12,7 @@ async def session(call: Call, run: Run) -> Call:
     Raises:
         Failure: `permission_denied`, `governance_unavailable`.
     """
-    if not call.depth:
+    if not call.depth and (run.invocation.session is not None or run.resumed.session is not None):
         _open(call, run)
         call = call._replace(deadline=min(call.deadline, run.clock() + run.session.seconds()))
     run.session.demand(call.name)
@@ -22,8 +22,6 @@ async def session(call: Call, run: Run) -> Call:
 def _open(call: Call, run: Run) -> None:
     """Find the session by the token of the request, or by the id that a resumed run has recorded."""
     token, service = run.invocation.session, run.service
-    if token is None and run.resumed.session is None:
-        return
     root, sessions = service.root, service.sessions
     if sessions is None:
         raise Failure("permission_denied", "this service has no sessions", rule="session.unknown", tool=call.name)

@@ -29,7 +29,7 @@ async def from_journal(call: Call, run: Run, govern: Invoke) -> Any:
         return _replayed(step, call, run)
     if run.resumed.dry:
         raise _not_in_journal(call)
-    return await govern(call._replace(interrupted=step), run)
+    return await govern(call if step is None else call._replace(interrupted=step), run)
 
 
 def _replayed(step: Step, call: Call, run: Run) -> Json:
