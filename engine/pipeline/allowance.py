@@ -1,4 +1,4 @@
-"""Stage 7: rate limits and budgets. They are checked again, and charged, when the call begins."""
+"""Stage 7: rate limits and budgets. They are checked and charged when the call begins, and checked before a person is asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ async def allowance(call: Call, run: Run) -> Call:
         begun_before=before,
         windows=call.rules.authority.policy.rate_limits(call.target.definition) if before is None else (),
     )
-    demand_allowance(call, run)
+    if call.decision.verdict == "ask":
+        # Nobody is asked about a call that can't be made.
+        demand_allowance(call, run)
     return call
 
 
