@@ -1,22 +1,45 @@
-"""Convert Lark's parse tree to the tree of `grammar.tree`.
+"""Build the tree of `grammar.tree` while Lark parses.
 
-There is one method for each rule of the grammar. `parse` limits the depth first, so recursion is safe here. Some texts match the
-grammar but are not programs, such as an assignment to a call. The grammar would need many more rules to exclude them, so this
-module refuses them.
+There is one method for each alternative of the grammar. Its arguments are the tokens and the results of the inner rules, in order.
+Some texts match the grammar but are not programs, such as an assignment to a call. The grammar would need many more rules to
+exclude them, so this module refuses them. Nothing here recurses over the tree, so a tree of any depth can be built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from lark import Token, Tree
-from lark.exceptions import UnexpectedInput
+from lark import Transformer, v_args
 
 from albert_tools.grammar import fstrings, tree
 from albert_tools.grammar.diagnostic import Diagnostic, Span
+from albert_tools.grammar.layout import Token
 
-Child = Tree[Any] | Token | None
+_Spanned: TypeAlias = "Token | tree.Node | _Group"
+_Block: TypeAlias = list[tree.Stmt]
+
+#: The most branches of an ``if``. CPython's parser and compiler recurse over them; their limit is below 3,000.
+MAX_BRANCHES = 1000
+
+_CONSTANTS: dict[str, Any] = {"None": None, "True": True, "False": False, "...": ...}
+
+# The precedence of each operator, lowest first.
+_OR, _AND, _NOT, _COMPARE, _PRODUCT, _SIGN = 1, 2, 3, 4, 10, 11
+_STRENGTH = {
+    "or": _OR,
+    "and": _AND,
+    **dict.fromkeys(("in", "not in", "is", "is not", "<", ">", "==", ">=", "<=", "!="), _COMPARE),
+    "|": 5,
+    "^": 6,
+    "&": 7,
+    "<<": 8,
+    ">>": 8,
+    "+": 9,
+    "-": 9,
+    **dict.fromkeys(("*", "/", "//", "%", "@"), _PRODUCT),
+    "**": 12,
+}
 
 
 class BuildError(Exception):
@@ -27,302 +50,379 @@ class BuildError(Exception):
         self.diagnostic = diagnostic
 
 
-class Builder:
-    """Converts parse trees to nodes. `subparse` parses the expression inside the braces of an f-string."""
+class _Group(NamedTuple):
+    """A node in brackets that it does not need, with their span."""
 
-    def __init__(self, subparse: Callable[[str], Tree[Any]], line: int = 0, column: int = 0) -> None:
-        self.subparse = subparse
-        # The source position of line 1, column 1 of the text. A field of an f-string is parsed as a separate text.
-        self.line = line
-        self.column = column
+    node: tree.Node
+    span: Span
 
-    # Positions
 
-    def span(self, item: Tree[Any] | Token) -> Span:
-        m = item.meta if isinstance(item, Tree) else item
-        line, column, end_line, end_column = m.line, m.column, m.end_line, m.end_column
-        assert line is not None and column is not None and end_line is not None and end_column is not None  # noqa: PT018
-        return Span(
-            line + self.line,
-            column + self.column if line == 1 else column,
-            end_line + self.line,
-            end_column + self.column if end_line == 1 else end_column,
-        )
+def _refuse(at: _Spanned | Span, message: str, hint: str | None = None) -> NoReturn:
+    raise BuildError(Diagnostic("syntax", message, at if isinstance(at, Span) else at.span, hint=hint))
 
-    def refuse(self, item: Tree[Any] | Token | Span, message: str, hint: str | None = None) -> BuildError:
-        span = item if isinstance(item, Span) else self.span(item)
-        return BuildError(Diagnostic("syntax", message, span, hint=hint))
+
+@v_args(inline=True)
+class Builder(Transformer[Token, Any]):
+    """Lark's callbacks. `parse_field` parses the expression inside the braces of an f-string, given its first line and column."""
+
+    def __init__(self, parse_field: Callable[[str, int, int], tree.Expr | None]) -> None:
+        super().__init__()
+        self._parse_field = parse_field
+        #: By the id of its node. A node's span is without such brackets, but the span of its parent includes them.
+        self._groups: dict[int, _Group] = {}
+
+    def _span(self, first: _Spanned, last: _Spanned) -> Span:
+        """The span from the start of one token or node to the end of another."""
+        groups = self._groups
+        return groups.get(id(first), first).span.to(groups.get(id(last), last).span)
+
+    # Lists
+
+    def one(self, item: Any) -> list[Any]:
+        return [item]
+
+    def two(self, first: Any, _mark: Token, second: Any) -> list[Any]:
+        return [first, second]
+
+    def more(self, items: list[Any], *added: Any) -> list[Any]:
+        items.append(added[-1])
+        return items
+
+    def extended(self, items: list[Any], added: list[Any]) -> list[Any]:
+        items += added
+        return items
+
+    def without_comma(self, items: list[Any], _comma: Token | None = None) -> list[Any]:
+        return items
 
     # Statements
 
-    def module(self, t: Tree[Any], comments: tuple[tree.Comment, ...], source: str) -> tree.Module:
-        lines = source.count("\n")
-        return tree.Module(Span(1, 1, lines + 1, 1), self.statements(t.children), comments, source)
+    def module(self, body: _Block | None = None) -> tuple[tree.Stmt, ...]:
+        self._groups.clear()
+        return tuple(body or ())
 
-    def statements(self, items: list[Any]) -> tuple[tree.Stmt, ...]:
-        return tuple(self.statement(c) for c in items if isinstance(c, Tree))
+    def field(self, value: tree.Expr, _newline: Token) -> tree.Expr:
+        return value
 
-    def statement(self, t: Tree[Any]) -> tree.Stmt:
-        method: Callable[[Tree[Any]], tree.Stmt] = getattr(self, "s_" + t.data)
-        return method(t)
+    def line(self, statements: _Block, *_end: Token) -> _Block:
+        return statements
 
-    def body(self, t: Tree[Any]) -> tuple[tree.Stmt, ...]:
-        return self.statements(t.children)
+    def suite(self, *parts: Any) -> tuple[tree.Stmt, ...]:
+        return tuple(parts[0] if len(parts) == 1 else parts[2])
 
-    def upto(self, t: Tree[Any], stmts: tuple[tree.Stmt, ...]) -> Span:
-        """The span from the start of `t` to the end of the last statement. The parser's own end is after the dedent."""
-        return self.span(t).to(stmts[-1].span) if stmts else self.span(t)
+    def assignment(self, parts: list[tree.Expr]) -> tree.Stmt:
+        value = parts.pop()
+        if not parts:
+            return tree.ExprStmt(self._span(value, value), value)
+        return tree.Assign(self._span(parts[0], value), tuple(map(self._target, parts)), value)
 
-    def s_expression(self, t: Tree[Any]) -> tree.Stmt:
-        return tree.ExprStmt(self.span(t), self.expr(t.children[0]))
+    def annotated(self, name: Token, _colon: Token, annotation: tree.Expr, *rest: Any) -> tree.Stmt:
+        value = rest[1] if rest else None
+        return tree.AnnAssign(self._span(name, value or annotation), self.name(name), annotation, value)
 
-    def s_assign(self, t: Tree[Any]) -> tree.Stmt:
-        *targets, value = t.children
-        return tree.Assign(self.span(t), tuple(self.target(x) for x in targets), self.expr(value))
-
-    def s_annotated(self, t: Tree[Any]) -> tree.Stmt:
-        name, annotation, value = t.children
-        return tree.AnnAssign(self.span(t), self.e_name_token(name), self.expr(annotation), self.optional(value))
-
-    def s_augmented(self, t: Tree[Any]) -> tree.Stmt:
-        left, op, value = t.children
-        target = self.target(left)
-        if not isinstance(target, tree.Name | tree.Subscript | tree.Attribute):
-            raise self.refuse(
-                target.span,
+    def augmented(self, left: tree.Expr, operator: Token, value: tree.Expr) -> tree.Stmt:
+        if not isinstance(self._target(left), tree.Name | tree.Subscript | tree.Attribute):
+            _refuse(
+                left,
                 "the left side of an augmented assignment must be one name or item",
                 "write one assignment for each",
             )
-        return tree.AugAssign(self.span(t), target, str(op)[:-1], self.expr(value))
+        return tree.AugAssign(self._span(left, value), left, operator.value[:-1], value)
 
-    def s_delete(self, t: Tree[Any]) -> tree.Stmt:
-        target = self.target(t.children[0])
-        plain = isinstance(target, tree.Tuple) and t.children[0].data == "items"
-        targets = target.elts if plain and isinstance(target, tree.Tuple) else (target,)
-        return tree.Delete(self.span(t), targets)
+    def delete(self, start: Token, targets: list[tree.Expr], *comma: Token) -> tree.Stmt:
+        last = comma[0] if comma else targets[-1]
+        return tree.Delete(self._span(start, last), tuple(map(self._target, targets)))
 
-    def s_pass_(self, t: Tree[Any]) -> tree.Stmt:
-        return tree.Pass(self.span(t))
+    def pass_(self, word: Token) -> tree.Stmt:
+        return tree.Pass(word.span)
 
-    def s_break_(self, t: Tree[Any]) -> tree.Stmt:
-        return tree.Break(self.span(t))
+    def break_(self, word: Token) -> tree.Stmt:
+        return tree.Break(word.span)
 
-    def s_continue_(self, t: Tree[Any]) -> tree.Stmt:
-        return tree.Continue(self.span(t))
+    def continue_(self, word: Token) -> tree.Stmt:
+        return tree.Continue(word.span)
 
-    def s_return_(self, t: Tree[Any]) -> tree.Stmt:
-        return tree.Return(self.span(t), self.optional(t.children[0]))
+    def return_(self, start: Token, value: tree.Expr | None = None) -> tree.Stmt:
+        return tree.Return(self._span(start, value or start), value)
 
-    def s_raise_(self, t: Tree[Any]) -> tree.Stmt:
-        exc, cause = t.children
-        return tree.Raise(self.span(t), self.optional(exc), self.optional(cause))
+    def raise_(
+        self, start: Token, exc: tree.Expr | None = None, _from: Token | None = None, cause: tree.Expr | None = None
+    ) -> tree.Stmt:
+        return tree.Raise(self._span(start, cause or exc or start), exc, cause)
 
-    def s_assert_(self, t: Tree[Any]) -> tree.Stmt:
-        test, msg = t.children
-        return tree.Assert(self.span(t), self.expr(test), self.optional(msg))
+    def assert_(
+        self, start: Token, test: tree.Expr, _comma: Token | None = None, msg: tree.Expr | None = None
+    ) -> tree.Stmt:
+        return tree.Assert(self._span(start, msg or test), test, msg)
 
-    def s_import_(self, t: Tree[Any]) -> tree.Stmt:
-        return tree.Import(self.span(t), tuple(self.alias(c) for c in t.children))
+    def import_(self, start: Token, names: list[tree.Alias]) -> tree.Stmt:
+        return tree.Import(self._span(start, names[-1]), tuple(names))
 
-    def s_import_from(self, t: Tree[Any]) -> tree.Stmt:
-        module, *names = t.children
-        return tree.ImportFrom(self.span(t), self.dotted(module), tuple(self.alias(c) for c in names))
+    def import_from(self, start: Token, module: list[Token], _import: Token, *rest: Any) -> tree.Stmt:
+        names, last = (rest[1], rest[-1]) if len(rest) > 1 else (rest[0], rest[0][-1])
+        return tree.ImportFrom(self._span(start, last), ".".join(t.value for t in module), tuple(names))
 
-    def alias(self, t: Tree[Any]) -> tree.Alias:
-        name, asname = t.children
-        return tree.Alias(
-            self.span(t),
-            self.dotted(name) if isinstance(name, Tree) else str(name),
-            None if asname is None else str(asname),
-        )
+    def alias(self, name: Token | list[Token], _as: Token | None = None, asname: Token | None = None) -> tree.Alias:
+        parts = [name] if isinstance(name, Token) else name
+        span = self._span(parts[0], asname or parts[-1])
+        return tree.Alias(span, ".".join(t.value for t in parts), asname and asname.value)
 
-    def dotted(self, t: Tree[Any]) -> str:
-        return ".".join(str(c) for c in t.children)
+    # Compound statements
 
-    def s_if_(self, t: Tree[Any]) -> tree.Stmt:
-        test, suite, *rest = t.children
-        return self.if_chain(t, test, suite, rest)
-
-    def if_chain(self, t: Tree[Any], test: Any, suite: Any, rest: list[Any]) -> tree.If:
-        body = self.body(suite)
+    def if_(self, start: Token, test: tree.Expr, _colon: Token, body: tuple[tree.Stmt, ...], *rest: Any) -> tree.Stmt:
+        branches = [(start, test, body)]
         orelse: tuple[tree.Stmt, ...] = ()
-        if rest and rest[0].data == "elif_":
-            inner_test, inner_suite = rest[0].children
-            orelse = (self.if_chain(rest[0], inner_test, inner_suite, rest[1:]),)
-        elif rest:
-            orelse = self.body(rest[0].children[0])
-        return tree.If(self.upto(t, orelse or body), self.expr(test), body, orelse)
-
-    def s_for_(self, t: Tree[Any]) -> tree.Stmt:
-        target, iterable, suite, *rest = t.children
-        body = self.body(suite)
-        orelse = self.body(rest[0].children[0]) if rest else ()
-        return tree.For(self.upto(t, orelse or body), self.target(target), self.expr(iterable), body, orelse)
-
-    def s_try_(self, t: Tree[Any]) -> tree.Stmt:
-        suite, *rest = t.children
-        body = self.body(suite)
-        handlers = tuple(self.handler(c) for c in rest if c.data == "handler")
-        orelse: tuple[tree.Stmt, ...] = ()
-        finalbody: tuple[tree.Stmt, ...] = ()
-        for c in rest:
-            if c.data == "else_":
-                orelse = self.body(c.children[0])
-            elif c.data == "finally_":
-                finalbody = self.body(c.children[0])
-        last = finalbody or orelse or handlers[-1].body
-        return tree.Try(self.upto(t, last), body, handlers, orelse, finalbody)
-
-    def handler(self, t: Tree[Any]) -> tree.ExceptHandler:
-        type_, name, suite = t.children
-        body = self.body(suite)
-        return tree.ExceptHandler(self.upto(t, body), self.optional(type_), None if name is None else str(name), body)
-
-    def s_match_(self, t: Tree[Any]) -> tree.Stmt:
-        subject, *cases = t.children
-        built = tuple(self.case(c) for c in cases)
-        return tree.Match(self.upto(t, built[-1].body), self.expr(subject), built)
-
-    def case(self, t: Tree[Any]) -> tree.MatchCase:
-        pattern, guard, suite = t.children
-        body = self.body(suite)
-        return tree.MatchCase(self.upto(t, body), self.pattern(pattern), self.optional(guard), body)
-
-    def s_function(self, t: Tree[Any]) -> tree.Stmt:
-        *decorators, name, params, returns, suite = t.children
-        body = self.body(suite)
-        return tree.FunctionDef(
-            self.upto(t, body),
-            str(name),
-            () if params is None else self.params(params),
-            self.optional(returns),
-            body,
-            tuple(self.expr(d.children[0]) for d in decorators),
-            self.span(name),
-        )
-
-    def params(self, t: Tree[Any]) -> tuple[tree.Param, ...]:
-        built = []
-        star: Tree[Any] | None = None
-        defaults = False
-        for c in t.children:
-            if c.data == "bare_star":
-                if star is not None:
-                    raise self.refuse(c, "a parameter list takes only one bare *", "leave one out")
-                star = c
-                continue
-            name, annotation, default = c.children
-            if default is None and defaults and star is None:
-                raise self.refuse(
-                    c, "a parameter without a default follows one with a default", "put it first, or give it a default"
-                )
-            defaults = defaults or default is not None
-            built.append(
-                tree.Param(
-                    self.span(c),
-                    str(name),
-                    self.optional(annotation),
-                    self.optional(default),
-                    star is not None,
+        for part in rest:
+            if isinstance(part, list):
+                branches += part
+            else:
+                orelse = part
+        if len(branches) > MAX_BRANCHES:
+            raise BuildError(
+                Diagnostic(
+                    "nesting-too-deep",
+                    f"an if has more than {MAX_BRANCHES:,} branches",
+                    branches[MAX_BRANCHES][0].span,
+                    hint="look the value up in a dict",
                 )
             )
-        if star is not None and not (built and built[-1].keyword_only):
-            raise self.refuse(star, "named parameters must follow a bare *", "leave the * out")
-        return tuple(built)
+        for word, condition, block in reversed(branches):
+            orelse = (tree.If(self._span(word, (orelse or block)[-1]), condition, block, orelse),)
+        return orelse[0]
 
-    def s_class_(self, t: Tree[Any]) -> tree.Stmt:
-        *decorators, name, arguments, suite = t.children
-        args, keywords = self.arguments(arguments)
-        body = self.body(suite)
+    def elif_(self, start: Token, test: tree.Expr, _colon: Token, body: tuple[tree.Stmt, ...]) -> Any:
+        return start, test, body
+
+    def else_(self, _start: Token, _colon: Token, body: tuple[tree.Stmt, ...]) -> Any:
+        return body
+
+    finally_ = else_
+
+    def for_(
+        self,
+        start: Token,
+        target: tree.Expr,
+        _in: Token,
+        iterable: tree.Expr,
+        _colon: Token,
+        body: tuple[tree.Stmt, ...],
+        orelse: tuple[tree.Stmt, ...] = (),
+    ) -> tree.Stmt:
+        span = self._span(start, (orelse or body)[-1])
+        return tree.For(span, self._target(target), iterable, body, orelse)
+
+    def try_(self, start: Token, _colon: Token, body: tuple[tree.Stmt, ...], *rest: Any) -> tree.Stmt:
+        handlers, orelse, finalbody = ((), (), *rest)[-3:]  # without handlers there is only a `finally`
+        last = (finalbody or orelse or handlers[-1].body)[-1]
+        return tree.Try(self._span(start, last), body, tuple(handlers), orelse or (), finalbody or ())
+
+    def handler(
+        self,
+        start: Token,
+        type_: tree.Expr | None,
+        name: Token | None,
+        _colon: Token,
+        body: tuple[tree.Stmt, ...],
+    ) -> tree.ExceptHandler:
+        return tree.ExceptHandler(self._span(start, body[-1]), type_, name and name.value, body)
+
+    def as_name(self, _as: Token, name: Token) -> Token:
+        return name
+
+    def match_(self, start: Token, subject: tree.Expr, *rest: Any) -> tree.Stmt:
+        cases: list[tree.MatchCase] = rest[3]
+        return tree.Match(self._span(start, cases[-1]), subject, tuple(cases))
+
+    def case(
+        self,
+        start: Token,
+        pattern: tree.Pattern,
+        guard: tree.Expr | None,
+        _colon: Token,
+        body: tuple[tree.Stmt, ...],
+    ) -> tree.MatchCase:
+        return tree.MatchCase(self._span(start, body[-1]), pattern, guard, body)
+
+    def guard(self, _if: Token, test: tree.Expr) -> tree.Expr:
+        return test
+
+    def function(
+        self,
+        decorators: list[tuple[Token, tree.Expr]] | None,
+        start: Token,
+        name: Token,
+        _open: Token,
+        params: list[tree.Param | Token] | None,
+        _close: Token,
+        returns: tree.Expr | None,
+        _colon: Token,
+        body: tuple[tree.Stmt, ...],
+    ) -> tree.Stmt:
+        return tree.FunctionDef(
+            self._span(decorators[0][0] if decorators else start, body[-1]),
+            name.value,
+            self._parameters(params or []),
+            returns,
+            body,
+            tuple(expr for _, expr in decorators or ()),
+            name.span,
+        )
+
+    def class_(
+        self,
+        decorators: list[tuple[Token, tree.Expr]] | None,
+        start: Token,
+        name: Token,
+        bases: list[tree.Expr | tree.Keyword] | None,
+        _colon: Token,
+        body: tuple[tree.Stmt, ...],
+    ) -> tree.Stmt:
+        args, keywords = self._arguments(bases or [])
         return tree.ClassDef(
-            self.upto(t, body),
-            str(name),
+            self._span(decorators[0][0] if decorators else start, body[-1]),
+            name.value,
             args,
             keywords,
             body,
-            tuple(self.expr(d.children[0]) for d in decorators),
-            self.span(name),
+            tuple(expr for _, expr in decorators or ()),
+            name.span,
         )
+
+    def decorator(self, at: Token, expr: tree.Expr, _newline: Token) -> tuple[Token, tree.Expr]:
+        return at, expr
+
+    def returns(self, _arrow: Token, annotation: tree.Expr) -> tree.Expr:
+        return annotation
+
+    def bases(self, _open: Token, *rest: Any) -> list[Any]:
+        return rest[0] if len(rest) > 1 else []
+
+    def param(self, name: Token, *rest: Any) -> tree.Param:
+        parts = {mark.value: part for mark, part in zip(rest[::2], rest[1::2], strict=True)}
+        last = rest[-1] if rest else name
+        return tree.Param(self._span(name, last), name.value, parts.get(":"), parts.get("="), False)
+
+    lambda_param = param
+
+    def bare_star(self, star: Token) -> Token:
+        return star
+
+    def _parameters(self, items: list[tree.Param | Token]) -> tuple[tree.Param, ...]:
+        params: list[tree.Param] = []
+        star: Token | None = None
+        defaults = False
+        for item in items:
+            if isinstance(item, Token):
+                if star is not None:
+                    _refuse(item, "a parameter list takes only one bare *", "leave one out")
+                star = item
+                continue
+            if item.default is None and defaults and star is None:
+                _refuse(
+                    item,
+                    "a parameter without a default follows one with a default",
+                    "put it first, or give it a default",
+                )
+            defaults = defaults or item.default is not None
+            params.append(tree.Param(item.span, item.name, item.annotation, item.default, star is not None))
+        if star is not None and not (params and params[-1].keyword_only):
+            _refuse(star, "named parameters must follow a bare *", "leave the * out")
+        return tuple(params)
 
     # Patterns
 
-    def pattern(self, t: Tree[Any]) -> tree.Pattern:
-        span = self.span(t)
-        kids: list[Any] = [c for c in t.children if c is not None]
-        match t.data:
-            case "literal_pattern":
-                return self.literal_pattern(kids[0])
-            case "capture_pattern":
-                name = str(kids[0])
-                return tree.MatchAs(span, None, None if name == "_" else name)
-            case "value_pattern":
-                return tree.MatchValue(span, self.dotted_expr(kids))
-            case "class_pattern":
-                return tree.MatchClass(span, self.dotted_expr(kids))
-            case "as_pattern":
-                if str(kids[1]) == "_":
-                    raise self.refuse(kids[1], "'_' can't be captured", "choose a name, or leave `as _` out")
-                return tree.MatchAs(span, self.pattern(kids[0]), str(kids[1]))
-            case "alternatives":
-                return tree.MatchOr(span, tuple(self.pattern(c) for c in kids))
-            case "star_pattern":
-                name = str(kids[0])
-                return tree.MatchStar(span, None if name == "_" else name)
-            case "sequence_pattern":
-                return tree.MatchSequence(span, tuple(self.pattern(c) for c in kids))
-        assert t.data == "mapping_pattern", t.data
-        keys, patterns, rest = [], [], None
-        for c in kids:
-            if rest is not None:
-                raise self.refuse(c, "nothing may follow **rest in a mapping pattern", "put **rest last")
-            if c.data == "rest_pattern":
-                rest = str(c.children[0])
+    def sequence(self, items: Any, *comma: Token) -> tree.Pattern:
+        patterns = items if isinstance(items, list) else [items]
+        return tree.MatchSequence(self._span(patterns[0], comma[0] if comma else patterns[-1]), tuple(patterns))
+
+    def bracketed_sequence(self, start: Token, *rest: Any) -> tree.Pattern:
+        return tree.MatchSequence(self._span(start, rest[-1]), self._items(rest))
+
+    def as_pattern(self, pattern: tree.Pattern, _as: Token, name: Token) -> tree.Pattern:
+        if name.value == "_":
+            _refuse(name, "'_' can't be captured", "choose a name, or leave `as _` out")
+        return tree.MatchAs(self._span(pattern, name), pattern, name.value)
+
+    def alternatives(self, patterns: list[tree.Pattern]) -> tree.Pattern:
+        return tree.MatchOr(self._span(patterns[0], patterns[-1]), tuple(patterns))
+
+    def capture(self, name: Token) -> tree.Pattern:
+        return tree.MatchAs(name.span, None, None if name.value == "_" else name.value)
+
+    def value_pattern(self, names: list[Token]) -> tree.Pattern:
+        return tree.MatchValue(self._span(names[0], names[-1]), self._dotted(names))
+
+    def class_pattern(self, name: Token | list[Token], _open: Token, close: Token) -> tree.Pattern:
+        names = [name] if isinstance(name, Token) else name
+        return tree.MatchClass(self._span(names[0], close), self._dotted(names))
+
+    def _dotted(self, names: list[Token]) -> tree.Expr:
+        built: tree.Expr = self.name(names[0])
+        for token in names[1:]:
+            built = tree.Attribute(built.span.to(token.span), built, token.value, token.span)
+        return built
+
+    def star_pattern(self, star: Token, name: Token) -> tree.Pattern:
+        return tree.MatchStar(self._span(star, name), None if name.value == "_" else name.value)
+
+    def mapping_pattern(self, start: Token, *rest: Any) -> tree.Pattern:
+        keys: list[tree.Expr] = []
+        patterns: list[tree.Pattern] = []
+        last: Token | None = None
+        for key, value in self._items(rest):
+            if last is not None:
+                at = value.span if key is None else self._span(key, value)
+                _refuse(at, "nothing may follow **rest in a mapping pattern", "put **rest last")
+            if key is None:
+                last = value
                 continue
-            key = self.literal_pattern(c.children[0])
             keys.append(
                 key.value if isinstance(key, tree.MatchValue) else tree.Constant(key.span, key.value, str(key.value))
             )
-            patterns.append(self.pattern(c.children[1]))
-        return tree.MatchMapping(span, tuple(keys), tuple(patterns), rest)
+            patterns.append(value)
+        return tree.MatchMapping(self._span(start, rest[-1]), tuple(keys), tuple(patterns), last and last.value)
 
-    def literal_pattern(self, t: Tree[Any]) -> tree.MatchValue | tree.MatchSingleton:
-        span = self.span(t)
-        first: Any = t.children[0]
-        if first.type == "STRING":
-            strings = self.strings(t)
-            if strings.constant is None:
-                raise self.refuse(span, "a pattern can't be an f-string", "match a name and compare in a guard")
-            return tree.MatchValue(span, strings)
-        if first.type == "MINUS":
-            return tree.MatchValue(span, tree.UnaryOp(span, "-", self.number(t.children[1])))
-        if first.type == "NUMBER":
-            return tree.MatchValue(span, self.number(first))
-        return tree.MatchSingleton(span, {"None": None, "True": True, "False": False}[str(first)])
+    def key_pattern(self, key: tree.Pattern, _colon: Token, pattern: tree.Pattern) -> Any:
+        return key, pattern
 
-    def dotted_expr(self, tokens: list[Token]) -> tree.Expr:
-        built: tree.Expr = self.e_name_token(tokens[0])
-        for token in tokens[1:]:
-            built = tree.Attribute(built.span.to(self.span(token)), built, str(token), self.span(token))
-        return built
+    def rest_pattern(self, _stars: Token, name: Token) -> Any:
+        return None, name
+
+    def number_pattern(self, *parts: Token) -> tree.Pattern:
+        number = self.number(parts[-1])
+        span = self._span(parts[0], parts[-1])
+        return tree.MatchValue(span, tree.UnaryOp(span, "-", number) if len(parts) > 1 else number)
+
+    def string_pattern(self, tokens: list[Token]) -> tree.Pattern:
+        strings = self.strings(tokens)
+        if strings.constant is None:
+            _refuse(strings, "a pattern can't be an f-string", "match a name and compare in a guard")
+        return tree.MatchValue(strings.span, strings)
+
+    def singleton(self, word: Token) -> tree.Pattern:
+        return tree.MatchSingleton(word.span, _CONSTANTS[word.value])
 
     # Targets
 
-    def target(self, t: Tree[Any]) -> tree.Expr:
-        return self.check_target(self.expr(t))
+    def _target(self, node: tree.Expr) -> tree.Expr:
+        """Check that a value can be assigned to an expression."""
+        pending = [(node, False)]
+        while pending:
+            target, starred = pending.pop()
+            match target:
+                case tree.Name() | tree.Subscript() | tree.Attribute():
+                    pass
+                case tree.Tuple(elts=elts) | tree.List(elts=elts):
+                    if sum(isinstance(e, tree.Starred) for e in elts) > 1:
+                        _refuse(target, "two starred names in one assignment", "keep one: first, *rest = xs")
+                    pending += [(e, True) for e in reversed(elts)]
+                case tree.Starred(value=value) if starred:
+                    pending.append((value, False))
+                case _:
+                    self._refuse_target(target)
+        return node
 
-    def check_target(self, node: tree.Expr, starred: bool = False) -> tree.Expr:
-        match node:
-            case tree.Name() | tree.Subscript() | tree.Attribute():
-                return node
-            case tree.Tuple(elts=elts) | tree.List(elts=elts):
-                for e in elts:
-                    self.check_target(e, starred=True)
-                if sum(isinstance(e, tree.Starred) for e in elts) > 1:
-                    raise self.refuse(node.span, "two starred names in one assignment", "keep one: first, *rest = xs")
-                return node
-            case tree.Starred(value=value) if starred:
-                self.check_target(value)
-                return node
+    def _refuse_target(self, node: tree.Expr) -> NoReturn:
         what = {
             "Constant": "a constant",
             "Strings": "a string",
@@ -330,241 +430,276 @@ class Builder:
             "Compare": "a comparison",
             "Starred": "a starred name outside a list or tuple",
         }.get(type(node).__name__, "this expression")
-        raise self.refuse(
-            node.span,
+        _refuse(
+            node,
             f"{what} can't be assigned to",
             "write a = list(xs), or first, *rest = xs"
             if isinstance(node, tree.Starred)
             else "assign to a name or an item: d[key] = value; to compare write ==",
         )
 
-    # Expressions
+    # Operators
 
-    def optional(self, t: Child) -> tree.Expr | None:
-        return None if t is None else self.expr(t)
+    def prefixed(self, prefixes: list[Token], operand: tree.Expr) -> list[Token | tree.Expr]:
+        return [*prefixes, operand]
 
-    def expr(self, t: Any) -> tree.Expr:
-        method: Callable[[Tree[Any]], tree.Expr] = getattr(self, "e_" + t.data)
-        return method(t)
+    def operands(self, left: Any, operator: list[Token], right: tree.Expr) -> list[Token | tree.Expr]:
+        parts: list[Token | tree.Expr] = left if isinstance(left, list) else [left]
+        parts += operator
+        parts.append(right)
+        return parts
 
-    def exprs(self, items: list[Any]) -> tuple[tree.Expr, ...]:
-        return tuple(self.expr(c) for c in items if c is not None)
+    def not_in(self, first: Token, second: Token) -> list[Token]:
+        return [first._replace(value="not in", end_line=second.end_line, end_column=second.end_column)]
 
-    def e_name(self, t: Tree[Any]) -> tree.Expr:
-        return self.e_name_token(t.children[0])
+    def fold(self, parts: list[Token | tree.Expr]) -> tree.Expr:
+        """Apply operators to operands by precedence: the shunting-yard algorithm."""
+        operands: list[tree.Expr] = []
+        waiting: list[tuple[int, str, Token]] = []
+        after_operand = False
+        for part in parts:
+            if not isinstance(part, Token):
+                operands.append(part)
+                after_operand = True
+                continue
+            word = part.value
+            if after_operand:
+                strength = _STRENGTH[word]
+                # Comparisons are chained, `and` and `or` take many operands, `**` binds to the right.
+                left = 5 <= strength <= _PRODUCT
+                while waiting and (waiting[-1][0] > strength or (left and waiting[-1][0] == strength)):
+                    self._apply(operands, waiting)
+                after_operand = False
+            elif word != "not":
+                strength = _SIGN
+            elif waiting and waiting[-1][1] == "is":
+                waiting[-1] = (_COMPARE, "is not", part)
+                continue
+            else:
+                strength = _NOT
+                if waiting and waiting[-1][0] > _NOT:
+                    _refuse(part, "'not' is not allowed here", "expected an expression")
+            waiting.append((strength, word, part))
+        while waiting:
+            self._apply(operands, waiting)
+        return operands[0]
 
-    def e_name_token(self, token: Any) -> tree.Name:
-        return tree.Name(self.span(token), str(token))
+    def _apply(self, operands: list[tree.Expr], waiting: list[tuple[int, str, Token]]) -> None:
+        """Apply the last operator to the last operands."""
+        strength, word, token = waiting.pop()
+        right = operands.pop()
+        if strength in (_NOT, _SIGN):
+            operands.append(tree.UnaryOp(self._span(token, right), word, right))
+        elif strength > _COMPARE:
+            left = operands.pop()
+            operands.append(tree.BinOp(self._span(left, right), left, word, right))
+        else:
+            words, values = [word], [right]
+            while waiting and waiting[-1][0] == strength:
+                words.append(waiting.pop()[1])
+                values.append(operands.pop())
+            left = operands.pop()
+            words.reverse()
+            values.reverse()
+            span = self._span(left, right)
+            operands.append(
+                tree.Compare(span, left, tuple(words), tuple(values))
+                if strength == _COMPARE
+                else tree.BoolOp(span, word, (left, *values))
+            )
 
-    def number(self, token: Any) -> tree.Constant:
-        text = str(token).replace("_", "").lower()
+    def star(self, star: Token, value: tree.Expr) -> tree.Expr:
+        loose = isinstance(value, tree.BoolOp | tree.Compare) or (isinstance(value, tree.UnaryOp) and value.op == "not")
+        if loose and id(value) not in self._groups:
+            _refuse(value, "a starred expression needs brackets here", "write *(…)")
+        return self.argument_star(star, value)
+
+    def argument_star(self, star: Token, value: tree.Expr) -> tree.Expr:
+        return tree.Starred(self._span(star, value), value)
+
+    def walrus(self, name: Token, _walrus: Token, value: tree.Expr) -> tree.Expr:
+        return tree.NamedExpr(self._span(name, value), self.name(name), value)
+
+    def conditional(self, body: tree.Expr, _if: Token, test: tree.Expr, _else: Token, orelse: tree.Expr) -> tree.Expr:
+        return tree.IfExp(self._span(body, orelse), test, body, orelse)
+
+    def lambda_(
+        self, start: Token, params: list[tree.Param | Token] | None, _colon: Token, body: tree.Expr
+    ) -> tree.Expr:
+        return tree.Lambda(self._span(start, body), self._parameters(params or []), body)
+
+    # Atoms
+
+    def name(self, token: Token) -> tree.Name:
+        return tree.Name(token.span, token.value)
+
+    def number(self, token: Token) -> tree.Constant:
+        text = token.value.replace("_", "").lower()
         value: int | float
         if text.startswith(("0x", "0b", "0o")):
             value = int(text, 0)
-        elif any(c in text for c in ".e"):
-            value = float(text)
         else:
-            value = int(text)
-        return tree.Constant(self.span(token), value, str(token))
+            value = int(text) if text.isdigit() else float(text)
+        return tree.Constant(token.span, value, token.value)
 
-    def e_number(self, t: Tree[Any]) -> tree.Expr:
-        return self.number(t.children[0])
+    def constant(self, token: Token) -> tree.Expr:
+        return tree.Constant(token.span, _CONSTANTS[token.value], token.value)
 
-    def e_constant(self, t: Tree[Any]) -> tree.Expr:
-        text = str(t.children[0])
-        value = {"None": None, "True": True, "False": False, "...": ...}[text]
-        return tree.Constant(self.span(t), value, text)
+    def strings(self, tokens: list[Token]) -> tree.Strings:
+        pieces = tuple(self._piece(token) for token in tokens)
+        span = self._span(tokens[0], tokens[-1])
+        if len({isinstance(p, tree.Text) and isinstance(p.value, bytes) for p in pieces}) > 1:
+            _refuse(span, "bytes and text can't be written side by side", 'write both as text, or both as b"…"')
+        return tree.Strings(span, pieces)
 
-    def e_strings(self, t: Tree[Any]) -> tree.Expr:
-        return self.strings(t)
-
-    def strings(self, t: Tree[Any]) -> tree.Strings:
-        pieces = tuple(self.piece(token) for token in t.children)
-        kinds = {isinstance(p, tree.Text) and isinstance(p.value, bytes) for p in pieces}
-        if len(kinds) > 1:
-            raise self.refuse(t, "bytes and text can't be written side by side", 'write both as text, or both as b"…"')
-        return tree.Strings(self.span(t), pieces)
-
-    def piece(self, token: Any) -> tree.Text | tree.FText:
-        raw, span = str(token), self.span(token)
-        prefix = raw[: min(raw.find(q) for q in "\"'" if q in raw)].lower()
-        if "f" not in prefix:
+    def _piece(self, token: Token) -> tree.Text | tree.FText:
+        raw, span = token.value, token.span
+        if "f" not in raw[:2].lower().partition(raw[-1])[0]:
             try:
                 return tree.Text(span, fstrings.literal_value(raw), raw)
             except (SyntaxError, ValueError) as error:
                 text = getattr(error, "msg", None) or str(error)
                 hint = '"é".encode() makes bytes of text' if "ASCII" in text else r"double the backslash: \\"
-                raise self.refuse(span, f"a malformed string: {text}", hint) from error
+                _refuse(span, f"a malformed string: {text}", hint)
         try:
-            return tree.FText(span, tuple(self.parts(fstrings.split(raw), raw, span)), raw)
+            return tree.FText(span, tuple(self._fields(fstrings.split(raw), raw, span)), raw)
         except fstrings.FStringError as error:
-            at = self.offset(raw, span, error.offset)
-            raise self.refuse(Span(*at, at[0], at[1] + 1), error.message, error.hint) from error
+            at = _place(raw, span, error.offset)
+            _refuse(Span(*at, at[0], at[1] + 1), error.message, error.hint)
 
-    @staticmethod
-    def offset(raw: str, span: Span, offset: int) -> tuple[int, int]:
-        """Line and column of a character in a literal that starts at `span`."""
-        before = raw[:offset]
-        lines = before.count("\n")
-        if not lines:
-            return span.line, span.column + offset
-        return span.line + lines, offset - before.rindex("\n")
-
-    def parts(self, raw_parts: list[str | fstrings.RawField], raw: str, span: Span) -> Iterator[str | tree.Field]:
-        for part in raw_parts:
+    def _fields(self, parts: list[str | fstrings.RawField], raw: str, span: Span) -> Iterator[str | tree.Field]:
+        for part in parts:
             if isinstance(part, str):
                 yield part
                 continue
-            line, column = self.offset(raw, span, part.offset)
-            # The field is parsed in parentheses, so its text begins one character earlier.
-            inner = Builder(self.subparse, line - 1, column - 2)
-            try:
-                statements = self.subparse(f"({part.expression})\n").children
-            except UnexpectedInput:
-                statements = []
-            ok = len(statements) == 1 and isinstance(statements[0], Tree) and statements[0].data == "expression"
-            value = inner.expr(statements[0].children[0]) if ok else None
+            line, column = _place(raw, span, part.offset)
+            # The field is parsed in brackets, so its text begins one character earlier.
+            value = self._parse_field(f"({part.expression})\n", line, column - 1)
             if value is None or isinstance(value, tree.Starred):
-                raise self.refuse(
+                _refuse(
                     Span(line, column, line, column + 1),
                     "the braces of this f-string do not hold an expression",
                     "write an expression, as in {name} or {total:.2f}; a brace itself is written {{",
                 )
-            spec = None if part.spec is None else tuple(self.parts(part.spec, raw, span))
+            spec = None if part.spec is None else tuple(self._fields(part.spec, raw, span))
             yield tree.Field(value.span, value, part.conversion, spec)
 
-    def e_items(self, t: Tree[Any]) -> tree.Expr:
-        return tree.Tuple(self.span(t), self.exprs(t.children))
+    # Brackets
 
-    def e_star(self, t: Tree[Any]) -> tree.Expr:
-        return tree.Starred(self.span(t), self.expr(t.children[0]))
+    def group(self, start: Token, node: tree.Node, end: Token) -> tree.Node:
+        self._groups[id(node)] = _Group(node, self._span(start, end))
+        return node
 
-    def e_list(self, t: Tree[Any]) -> tree.Expr:
-        return tree.List(self.span(t), self.exprs(t.children))
+    def tuple_(self, items: Any, *comma: Token) -> tree.Expr:
+        elts = items if isinstance(items, list) else [items]
+        return tree.Tuple(self._span(elts[0], comma[0] if comma else elts[-1]), tuple(elts))
 
-    def e_set(self, t: Tree[Any]) -> tree.Expr:
-        return tree.Set(self.span(t), self.exprs(t.children))
+    def _items(self, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The items before a closing bracket, and perhaps before a comma."""
+        if len(rest) == 1:
+            return ()
+        return tuple(rest[0]) if isinstance(rest[0], list) else (rest[0],)
 
-    def e_dict(self, t: Tree[Any]) -> tree.Expr:
-        keys: list[tree.Expr | None] = []
-        values = []
-        for c in t.children:
-            if c is None:
-                continue
-            if c.data == "double_star":
-                keys.append(None)
-                values.append(self.expr(c.children[0]))
-            else:
-                keys.append(self.expr(c.children[0]))
-                values.append(self.expr(c.children[1]))
-        return tree.Dict(self.span(t), tuple(keys), tuple(values))
+    def bracketed_tuple(self, start: Token, *rest: Any) -> tree.Expr:
+        return tree.Tuple(self._span(start, rest[-1]), self._items(rest))
 
-    def generators(self, items: list[Any]) -> tuple[tree.Comprehension, ...]:
-        return tuple(
-            tree.Comprehension(
-                self.span(c),
-                self.target(c.children[0]),
-                self.expr(c.children[1]),
-                self.exprs(c.children[2:]),
-            )
-            for c in items
-        )
+    def list_(self, start: Token, *rest: Any) -> tree.Expr:
+        return tree.List(self._span(start, rest[-1]), self._items(rest))
 
-    def e_list_comp(self, t: Tree[Any]) -> tree.Expr:
-        return tree.ListComp(self.span(t), self.expr(t.children[0]), self.generators(t.children[1:]))
+    def set_(self, start: Token, *rest: Any) -> tree.Expr:
+        return tree.Set(self._span(start, rest[-1]), self._items(rest))
 
-    def e_set_comp(self, t: Tree[Any]) -> tree.Expr:
-        return tree.SetComp(self.span(t), self.expr(t.children[0]), self.generators(t.children[1:]))
+    def dict_(self, start: Token, *rest: Any) -> tree.Expr:
+        pairs = self._items(rest)
+        return tree.Dict(self._span(start, rest[-1]), tuple(k for k, _ in pairs), tuple(v for _, v in pairs))
 
-    def e_generator(self, t: Tree[Any]) -> tree.Expr:
-        return tree.GeneratorExp(self.span(t), self.expr(t.children[0]), self.generators(t.children[1:]))
+    def pair(self, key: tree.Expr, _colon: Token, value: tree.Expr) -> Any:
+        return key, value
 
-    def e_dict_comp(self, t: Tree[Any]) -> tree.Expr:
-        key, value = t.children[0].children
-        return tree.DictComp(self.span(t), self.expr(key), self.expr(value), self.generators(t.children[1:]))
+    def double_star_pair(self, stars: Token, value: tree.Expr) -> Any:
+        self.star(stars, value)
+        return None, value
 
-    def e_walrus(self, t: Tree[Any]) -> tree.Expr:
-        return tree.NamedExpr(self.span(t), self.e_name_token(t.children[0]), self.expr(t.children[1]))
+    def list_comp(self, start: Token, elt: tree.Expr, generators: list[tree.Comprehension], end: Token) -> tree.Expr:
+        return tree.ListComp(self._span(start, end), elt, tuple(generators))
 
-    def e_conditional(self, t: Tree[Any]) -> tree.Expr:
-        body, test, orelse = self.exprs(t.children)
-        return tree.IfExp(self.span(t), test, body, orelse)
+    def set_comp(self, start: Token, elt: tree.Expr, generators: list[tree.Comprehension], end: Token) -> tree.Expr:
+        return tree.SetComp(self._span(start, end), elt, tuple(generators))
 
-    def e_lambda_(self, t: Tree[Any]) -> tree.Expr:
-        params, body = t.children
-        built = []
-        defaults = False
-        for c in () if params is None else params.children:
-            name, default = c.children
-            if default is None and defaults:
-                raise self.refuse(
-                    c, "a parameter without a default follows one with a default", "put it first, or give it a default"
-                )
-            defaults = defaults or default is not None
-            built.append(tree.Param(self.span(c), str(name), None, self.optional(default), False))
-        return tree.Lambda(self.span(t), tuple(built), self.expr(body))
+    def generator(self, start: Token, elt: tree.Expr, generators: list[tree.Comprehension], end: Token) -> tree.Expr:
+        return tree.GeneratorExp(self._span(start, end), elt, tuple(generators))
 
-    def e_any_of(self, t: Tree[Any]) -> tree.Expr:
-        return tree.BoolOp(self.span(t), "or", self.exprs(t.children))
+    def dict_comp(self, start: Token, pair: Any, generators: list[tree.Comprehension], end: Token) -> tree.Expr:
+        key, value = pair
+        return tree.DictComp(self._span(start, end), key, value, tuple(generators))
 
-    def e_all_of(self, t: Tree[Any]) -> tree.Expr:
-        return tree.BoolOp(self.span(t), "and", self.exprs(t.children))
+    def comp_for(
+        self,
+        start: Token,
+        target: tree.Expr,
+        _in: Token,
+        iterable: tree.Expr,
+        conditions: list[tree.Expr] | None = None,
+    ) -> tree.Comprehension:
+        tests = tuple(conditions or ())
+        span = self._span(start, tests[-1] if tests else iterable)
+        return tree.Comprehension(span, self._target(target), iterable, tests)
 
-    def e_unary(self, t: Tree[Any]) -> tree.Expr:
-        return tree.UnaryOp(self.span(t), str(t.children[0]), self.expr(t.children[1]))
+    def condition(self, _if: Token, test: tree.Expr) -> tree.Expr:
+        return test
 
-    def e_binary(self, t: Tree[Any]) -> tree.Expr:
-        left, op, right = t.children
-        return tree.BinOp(self.span(t), self.expr(left), str(op), self.expr(right))
+    # Operands with something after them
 
-    def e_compare(self, t: Tree[Any]) -> tree.Expr:
-        left, *rest = t.children
-        ops = tuple(" ".join(str(x) for x in op.children) for op in rest[::2])
-        return tree.Compare(self.span(t), self.expr(left), ops, self.exprs(rest[1::2]))
+    def attribute(self, value: tree.Expr, _dot: Token, name: Token) -> tree.Expr:
+        return tree.Attribute(self._span(value, name), value, name.value, name.span)
 
-    def e_attribute(self, t: Tree[Any]) -> tree.Expr:
-        value, name = t.children
-        return tree.Attribute(self.span(t), self.expr(value), str(name), self.span(name))
+    def call(self, func: tree.Expr, _open: Token, *rest: Any) -> tree.Expr:
+        args, keywords = self._arguments(rest[0] if len(rest) > 1 else [])
+        return tree.Call(self._span(func, rest[-1]), func, args, keywords)
 
-    def e_call(self, t: Tree[Any]) -> tree.Expr:
-        func, arguments = t.children
-        if isinstance(arguments, Tree) and arguments.data == "generator":
-            # In this case, Python's span of the generator includes the parentheses of the call.
-            return tree.Call(self.span(t), self.expr(func), (self.expr(arguments),), ())
-        args, keywords = self.arguments(arguments)
-        return tree.Call(self.span(t), self.expr(func), args, keywords)
+    def call_with_generator(
+        self, func: tree.Expr, start: Token, elt: tree.Expr, generators: list[tree.Comprehension], end: Token
+    ) -> tree.Expr:
+        # The brackets belong to both nodes, but the span of the generator is without them.
+        argument = tree.GeneratorExp(self._span(elt, generators[-1]), elt, tuple(generators))
+        return tree.Call(self._span(func, end), func, (argument,), ())
 
-    def arguments(self, t: Tree[Any] | None) -> tuple[tuple[tree.Expr, ...], tuple[tree.Keyword, ...]]:
+    def keyword(self, name: Token, _equals: Token, value: tree.Expr) -> tree.Keyword:
+        return tree.Keyword(self._span(name, value), name.value, value)
+
+    def double_star(self, stars: Token, value: tree.Expr) -> tree.Keyword:
+        return tree.Keyword(self._span(stars, value), None, value)
+
+    def _arguments(self, items: list[Any]) -> tuple[tuple[tree.Expr, ...], tuple[tree.Keyword, ...]]:
         args: list[tree.Expr] = []
         keywords: list[tree.Keyword] = []
-        unpacked = False
-        for c in () if t is None else t.children:
-            if c.data == "keyword":
-                name, value = c.children
-                if any(k.arg == str(name) for k in keywords):
-                    raise self.refuse(c, f"the argument {str(name)!r} is given twice", "leave one out")
-                keywords.append(tree.Keyword(self.span(c), str(name), self.expr(value)))
-            elif c.data == "double_star":
-                keywords.append(tree.Keyword(self.span(c), None, self.expr(c.children[0])))
-                unpacked = True
+        named: set[str | None] = set()
+        for item in items:
+            if isinstance(item, tree.Keyword):
+                if item.arg is not None and item.arg in named:
+                    _refuse(item, f"the argument {item.arg!r} is given twice", "leave one out")
+                named.add(item.arg)
+                keywords.append(item)
             else:
-                if keywords and c.data != "star":
-                    raise self.refuse(c, "a positional argument follows a named one", "put it first, or name it")
-                if unpacked:
-                    raise self.refuse(c, "a positional argument follows a ** argument", "put it first")
-                args.append(self.expr(c))
+                if keywords and not isinstance(item, tree.Starred):
+                    _refuse(item, "a positional argument follows a named one", "put it first, or name it")
+                if None in named:
+                    _refuse(item, "a positional argument follows a ** argument", "put it first")
+                args.append(item)
         return tuple(args), tuple(keywords)
 
-    def e_subscript(self, t: Tree[Any]) -> tree.Expr:
-        value, index = t.children
-        return tree.Subscript(self.span(t), self.expr(value), self.expr(index))
+    def subscript(self, value: tree.Expr, _open: Token, index: tree.Expr, end: Token) -> tree.Expr:
+        return tree.Subscript(self._span(value, end), value, index)
 
-    def e_slice(self, t: Tree[Any]) -> tree.Expr:
-        parts: list[tree.Expr | None] = [None]
-        for c in t.children:
-            if isinstance(c, Token):
-                parts.append(None)
-            elif c is not None:
-                parts[-1] = self.expr(c)
-        lower, upper, step = (*parts, None)[:3]
-        return tree.Slice(self.span(t), lower, upper, step)
+    def slice(self, *parts: Any) -> tree.Expr:
+        lower, _, upper, _, step = parts
+        present = [p for p in parts if p is not None]
+        return tree.Slice(self._span(present[0], present[-1]), lower, upper, step)
+
+
+def _place(raw: str, span: Span, offset: int) -> tuple[int, int]:
+    """Line and column of a character in a literal that starts at `span`."""
+    lines = raw.count("\n", 0, offset)
+    if not lines:
+        return span.line, span.column + offset
+    return span.line + lines, offset - raw.rindex("\n", 0, offset)

@@ -39,6 +39,8 @@ def literal_value(raw: str) -> str | bytes:
     Raises:
         SyntaxError: The literal contains a malformed escape.
     """
+    if raw[0] in "\"'" and "\\" not in raw:
+        return raw[3:-3] if raw[:3] in ('"""', "'''") else raw[1:-1]
     value = ast.literal_eval(parse_expression(raw))
     assert isinstance(value, str | bytes)
     return value
@@ -79,7 +81,7 @@ class _Splitter:
             c = raw[at]
             if c == "\\" and not raw_mode:
                 if raw.startswith("\\N{", at):
-                    at = raw.index("}", at) + 1 if "}" in raw[at : self.end] else self.end
+                    at = raw.find("}", at, self.end) + 1 or self.end
                     continue
                 if raw[at + 1] in "{}":
                     raise FStringError("a backslash right before a brace", at, hint="double it: \\\\")

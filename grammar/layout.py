@@ -1,23 +1,26 @@
-"""The layout pass: a first pass over a text, before the grammar parses it.
+"""The layout pass: one scan that turns a text into tokens, before the grammar parses them.
 
-One regular expression finds strings, comments, names and brackets. The pass has four tasks. It enforces the limits that protect
-both parsers (bytes, nesting, literals). It refuses characters that make the displayed text differ from the real text. It collects
-the comments. And it finds the places where `match` and `case` are keywords. Python finds them by backtracking. This pass uses two
-rules instead. A line is a `match` statement if it begins with `match` and ends with a colon, which is impossible for other
-statements. `case` is a keyword only directly inside a `match` block.
+The scanner's regular expression is made of the grammar's terminals. The pass has five tasks. It adds indentation to the tokens. It
+enforces the limits that protect both parsers (nesting, literals). It refuses characters that make the displayed text differ from
+the real text. It collects the comments. And it finds the places where `match` and `case` are keywords. Python finds them by
+backtracking. This pass uses two rules instead. A line is a `match` statement if it begins with `match` and ends with a colon, which
+is impossible for other statements. `case` is a keyword only directly inside a `match` block.
 
-`Layout` then adds indentation to Lark's stream of tokens.
+A text that the scanner can't read becomes a token that no rule of the grammar accepts, so the parser refuses it at its place.
 """
 
 from __future__ import annotations
 
+import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from lark import Token
+from lark.lexer import PatternStr, TerminalDef
 
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.tree import Comment
 
 #: Nesting of brackets. CPython's own limit is 200.
 MAX_NESTING = 50
@@ -28,233 +31,237 @@ MAX_STRING_LITERAL = 64 * 1024
 #: The length of one number literal, in characters. CPython converts at most 4300 digits.
 MAX_NUMBER_LITERAL = 128
 
-_TOKEN = re.compile(
-    r"""
-    (?P<string>(?:[rR][bBfF]?|[bBfF][rR]?|[uU])?
-        (?:\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\.)*?(?:'''|\Z)
-          |"(?:[^"\\\n]|\\.)*(?:"|(?=\n)|\Z)|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)))
-  | (?P<comment>\#[^\n]*)
-  | (?P<newline>\n)
-  | (?P<name>[^\W\d]\w*)
-  | (?P<number>[0-9][0-9A-Za-z_.]*)
-  | (?P<open>[(\[{])
-  | (?P<close>[)\]}])
-  | (?P<space>[ ]+|\\\n)
-  | (?P<other>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+#: A string that is not closed ends with its line, or with the text after three quotes.
+_UNCLOSED = r"""
+    (?:[rR][bBfF]?|[bBfF][rR]?|[uU])?
+    (?P<mark>\"\"\"|'''|"|')
+    (?:(?<=\"\"\"|''')(?s:.*)|(?:(?!(?P=mark))[^\\\n]|\\(?s:.))*)
+"""
+#: The parts of a text that are not terminals.
+_OTHER = r"""
+    (?P<newline>(?:[ ]*(?:\#[^\n]*)?\n)+[ ]*)
+  | (?P<continuation>\\\n)
+  | (?P<bad>\w+|.)
+"""
 
 #: Characters that change how a text is displayed. Because of them, a reviewer could see a different program.
-_DECEPTIVE = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b\u2060\ufeff]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_DECEPTIVE = "[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b\u2060\ufeff]"
+_HIDDEN = re.compile(rf"(?P<control>[\x00-\x08\x0b-\x1f\x7f])|{_DECEPTIVE}")
+
+
+class Token(NamedTuple):
+    """A token with the attributes that Lark reads."""
+
+    type: str
+    value: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    # Lark copies them, and nothing here reads them.
+    start_pos: int = 0
+    end_pos: int = 0
+
+    @property
+    def span(self) -> Span:
+        """The place of the token."""
+        return Span(self.line, self.column, self.end_line, self.end_column)
 
 
 @dataclass(slots=True)
 class Scan:
-    """The result of the pass. `soft` maps the offset of each soft keyword to its terminal."""
+    """The result of the pass. If there are diagnostics, the tokens must not be parsed."""
 
-    soft: dict[int, str] = field(default_factory=dict)
-    comments: list[tuple[int, str, bool]] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)
+    comments: list[Comment] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    line_starts: list[int] = field(default_factory=list)
-
-    def span(self, start: int, end: int) -> Span:
-        """The span between two offsets of the text."""
-        from bisect import bisect_right
-
-        first = bisect_right(self.line_starts, start)
-        last = bisect_right(self.line_starts, end)
-        return Span(first, start - self.line_starts[first - 1] + 1, last, end - self.line_starts[last - 1] + 1)
 
 
-def scan(text: str) -> Scan:
-    """Read the layout of a text. All its lines end with ``\\n``, including the last one."""
-    found = Scan()
-    starts = found.line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
-    report = found.diagnostics.append
+class Scanner:
+    """Scans texts. `terminals` are those of the grammar: fixed texts, such as keywords, and regular expressions."""
 
-    for pattern, what in ((_CONTROL, "control"), (_DECEPTIVE, "invisible or direction-changing")):
-        for m in pattern.finditer(text):
-            report(
-                Diagnostic(
-                    "bad-character",
-                    f"the {what} character U+{ord(m[0]):04X} is not allowed in a source",
-                    found.span(m.start(), m.end()),
-                    hint=f'write it as an escape: "\\u{ord(m[0]):04x}"',
-                )
-            )
+    def __init__(self, terminals: Iterable[TerminalDef]) -> None:
+        texts = {t.pattern.value: t.name for t in terminals if isinstance(t.pattern, PatternStr)}
+        patterns = {t.name: t.pattern.to_regexp() for t in terminals if not isinstance(t.pattern, PatternStr)}
+        #: A keyword of Python that is not in the grammar has a type that the grammar does not know.
+        self._words = {
+            **dict.fromkeys(keyword.kwlist, "KEYWORD"),
+            **{t: n for t, n in texts.items() if t.isidentifier()},
+        }
+        self._signs = {t: n for t, n in texts.items() if not t.isidentifier()}
+        signs = "|".join(re.escape(s) for s in sorted(self._signs, key=len, reverse=True))
+        # The order matters: the prefix of a string is also a name, and a sign can begin with another.
+        strings, *others = (f"(?P<{n}>{patterns[n]})" for n in ("STRING", "NAME", "NUMBER", "AUGMENTED", "OPERATOR"))
+        parts = [strings, f"(?P<unclosed>(?x:{_UNCLOSED}))", *others, f"(?P<sign>{signs})", f"(?x:{_OTHER})"]
+        self._pattern = re.compile(f"[ ]*(?:{'|'.join(parts)})")
 
-    depth = 0
-    indents = [0]
-    match_levels: list[int] = []
-    expects_cases = False
-    first: re.Match[str] | None = None
-    last = ""
-    count = 0
-    begin = 0
-    reported_nesting = False
-    for m in _TOKEN.finditer(text):
-        kind = m.lastgroup
-        token = m[0]
-        if kind == "space":
-            continue
-        if kind == "comment":
-            line_start = starts[found.span(m.start(), m.start()).line - 1]
-            found.comments.append((m.start(), token, not text[line_start : m.start()].strip()))
-            continue
-        if kind == "newline":
-            if depth == 0 and first is not None:
-                if first[0] == "match" and last == ":" and count > 2:
-                    found.soft[first.start()] = "_MATCH"
-                    expects_cases = True
-                first, count, last = None, 0, ""
-            continue
-        if first is None and depth == 0:
-            first = m
-            begin = m.start() - starts[found.span(m.start(), m.start()).line - 1]
-            while indents[-1] > begin:
-                indents.pop()
-            if begin > indents[-1]:
-                indents.append(begin)
-                if len(indents) == MAX_INDENTS + 2:
-                    report(
-                        Diagnostic(
-                            "nesting-too-deep",
-                            f"blocks are nested more than {MAX_INDENTS} deep",
-                            found.span(m.start(), m.end()),
-                            hint="move the inner blocks into helpers",
-                        )
-                    )
-            while match_levels and match_levels[-1] > begin:
-                match_levels.pop()
-            if expects_cases:
-                match_levels.append(begin)
-                expects_cases = False
-            if token == "case" and match_levels and match_levels[-1] == begin:
-                found.soft[m.start()] = "_CASE"
-        count += 1
-        last = token
-        if kind == "open":
-            depth += 1
-            if depth > MAX_NESTING and not reported_nesting:
-                reported_nesting = True
-                report(
-                    Diagnostic(
-                        "nesting-too-deep",
-                        f"brackets are nested more than {MAX_NESTING} deep",
-                        found.span(m.start(), m.end()),
-                        hint="name the inner parts: assign them to variables first",
-                    )
-                )
-        elif kind == "close":
-            depth = max(0, depth - 1)
-        elif kind == "name" and not token.isascii():
-            report(
-                Diagnostic(
-                    "non-ascii-name",
-                    f"the name {token!r} has letters outside ASCII",
-                    found.span(m.start(), m.end()),
-                    hint="spell names with a-z, A-Z, 0-9 and _; Python would fold look-alikes into one name",
-                )
-            )
-        elif kind == "number" and len(token) > MAX_NUMBER_LITERAL:
-            report(
-                Diagnostic(
-                    "literal-too-long",
-                    f"a number of {len(token)} characters; at most {MAX_NUMBER_LITERAL} are allowed",
-                    found.span(m.start(), m.end()),
-                    hint="compute it, for example with 10 ** n",
-                )
-            )
-        elif kind == "string":
-            _check_string(token, m, found)
-        elif token == "\t":
-            report(
-                Diagnostic(
-                    "tab",
-                    "a tab is used outside a string",
-                    found.span(m.start(), m.end()),
-                    hint="indent with four spaces",
-                    fix=Fix("replace the tab by four spaces", (Edit(found.span(m.start(), m.end()), "    "),)),
-                )
-            )
-    return found
-
-
-def _check_string(token: str, m: re.Match[str], found: Scan) -> None:
-    quote = re.sub(r"\A[A-Za-z]*", "", token)
-    mark = quote[:3] if quote[:3] in ('"""', "'''") else quote[:1]
-    if len(quote) < 2 * len(mark) or not quote.endswith(mark):
-        found.diagnostics.append(
-            Diagnostic(
-                "unterminated-string",
-                f"this string is not closed; its closing {mark} is missing",
-                found.span(m.start(), min(m.start() + 20, m.start() + len(token.split("\n")[0]))),
-                hint=f"add {mark} where it ends"
-                + ("" if len(mark) == 3 else '; a string over several lines begins and ends with """'),
-            )
-        )
-    elif len(token) > MAX_STRING_LITERAL:
-        found.diagnostics.append(
-            Diagnostic(
-                "literal-too-long",
-                f"a string of {len(token)} characters; at most {MAX_STRING_LITERAL} are allowed",
-                found.span(m.start(), m.end()),
-                hint="keep long data in a file and read it with tools.read_file",
-            )
-        )
-
-
-class DedentError(Exception):
-    """The indentation of a line matches no enclosing block."""
-
-    def __init__(self, token: Token) -> None:
-        super().__init__("unindent does not match any outer indentation level")
-        self.token = token
-
-
-class Layout:
-    """Lark's `postlex`. It drops line ends inside brackets, adds indents and dedents, and marks soft keywords."""
-
-    # The lexer accepts names in every state. Otherwise it would not find `case` where only a keyword is allowed.
-    always_accept = ("_NEWLINE", "NAME")
-
-    def __init__(self) -> None:
-        self.soft: dict[int, str] = {}
-
-    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """The stream with added indents and dedents."""
+    def scan(self, text: str, line: int = 1, column: int = 1) -> Scan:
+        """Scan a text that begins at `line` and `column`. All its lines end with ``\\n``, including the last one."""
+        found = Scan()
+        tokens = found.tokens
+        words, signs = self._words, self._signs
+        line_start = 1 - column
         depth = 0
+        too_deep = False
         indents = [0]
-        token = None
-        for token in stream:
-            kind = token.type
-            if kind == "_NEWLINE":
+        first = 0  # the index of the first token of the logical line
+        soft = _SoftKeywords(tokens)
+        for m in self._pattern.finditer(text):
+            kind = m.lastgroup or ""
+            start, end = m.span(kind)
+            value = m[kind]
+            begin, first_line = start - line_start + 1, line
+            if kind == "NAME":
+                kind = words.get(value, "NAME")
+            elif kind == "sign":
+                kind = signs[value]
+                if value in "([{":
+                    depth += 1
+                    if depth > MAX_NESTING and not too_deep:
+                        too_deep = True
+                        place = Span(line, begin, line, begin + 1)
+                        found.diagnostics.append(_too_deep("brackets", MAX_NESTING, place))
+                elif value in ")]}":
+                    depth = max(0, depth - 1)
+            elif kind == "newline":
+                if "#" in value:
+                    found.comments += _comments(value, line, begin, bool(tokens) and tokens[-1].end_line == line)
+                newline = Token("_NEWLINE", "", line, begin, line, begin)
+                line += value.count("\n")
+                line_start = start + value.rindex("\n") + 1
                 if depth:
                     continue
-                yield token
-                width = len(token.rpartition("\n")[2])
+                if len(tokens) > first:
+                    soft.mark(first, indents[-1])
+                    newline = newline._replace(column=tokens[-1].end_column)
+                    tokens.append(newline)
+                width = end - line_start
                 if width > indents[-1]:
                     indents.append(width)
-                    yield Token.new_borrow_pos("_INDENT", "", token)
-                else:
-                    while width < indents[-1]:
-                        indents.pop()
-                        yield Token.new_borrow_pos("_DEDENT", "", token)
-                    if width != indents[-1]:
-                        raise DedentError(token)
+                    tokens.append(newline._replace(type="_INDENT"))
+                    if len(indents) == MAX_INDENTS + 2:
+                        found.diagnostics.append(
+                            _too_deep("blocks", MAX_INDENTS, Span(line, width + 1, line, width + 2))
+                        )
+                while width < indents[-1]:
+                    indents.pop()
+                    tokens.append(newline._replace(type="_DEDENT"))
+                if width != indents[-1]:
+                    tokens.append(Token("MISALIGNED", "", line, 1, line, 2))
+                first = len(tokens)
                 continue
-            if kind == "NAME":
-                soft = self.soft.get(token.start_pos or 0) if self.soft else None
-                if soft:
-                    yield Token.new_borrow_pos(soft, token.value, token)
+            elif "\n" in value:  # a continuation, or a string of several lines
+                line += value.count("\n")
+                line_start = start + value.rindex("\n") + 1
+                if kind == "continuation":
                     continue
-            elif kind in ("LPAR", "LSQB", "LBRACE"):
-                depth += 1
-            elif kind in ("RPAR", "RSQB", "RBRACE"):
-                depth -= 1
-            yield token
-        while len(indents) > 1:
-            indents.pop()
-            yield Token.new_borrow_pos("_DEDENT", "", token) if token else Token("_DEDENT", "")
+            token = Token(kind, value, first_line, begin, line, end - line_start + 1)
+            tokens.append(token)
+            if kind in _LIMITED or not value.isascii():
+                found.diagnostics += _problems(token)
+        if _HIDDEN.search(text):
+            found.diagnostics += _hidden(text)
+        return found
+
+
+class _SoftKeywords:
+    """Marks `match` and `case` where they are keywords. It is called for each logical line."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._levels: list[int] = []
+        self._expects_cases = False
+
+    def mark(self, first: int, indent: int) -> None:
+        """Mark the first token of a logical line with this indentation, if it is a soft keyword."""
+        levels, tokens = self._levels, self._tokens
+        while levels and levels[-1] > indent:
+            levels.pop()
+        if self._expects_cases:
+            levels.append(indent)
+            self._expects_cases = False
+        word = tokens[first].value
+        if word == "case" and levels and levels[-1] == indent:
+            tokens[first] = tokens[first]._replace(type="_CASE")
+        elif word == "match" and tokens[-1].value == ":" and len(tokens) > first + 2:
+            tokens[first] = tokens[first]._replace(type="_MATCH")
+            self._expects_cases = True
+
+
+def _comments(text: str, line: int, column: int, after_code: bool) -> Iterable[Comment]:
+    """The comments between two tokens."""
+    for i, part in enumerate(text.split("\n")):
+        at = part.find("#")
+        if at >= 0:
+            begin = at + (1 if i else column)
+            comment = part[at:]
+            yield Comment(Span(line + i, begin, line + i, begin + len(comment)), comment, bool(i) or not after_code)
+
+
+_LIMITED = frozenset({"NUMBER", "STRING", "unclosed", "bad"})
+
+
+def _problems(token: Token) -> Iterable[Diagnostic]:
+    """The reason why a token is refused, if there is one: it is too long, outside ASCII, not closed, or a tab."""
+    kind, value = token.type, token.value
+    if kind == "NAME" and not value.isascii():
+        yield Diagnostic(
+            "non-ascii-name",
+            f"the name {value!r} has letters outside ASCII",
+            token.span,
+            hint="spell names with a-z, A-Z, 0-9 and _; Python would fold look-alikes into one name",
+        )
+    elif kind == "NUMBER" and len(value) > MAX_NUMBER_LITERAL:
+        yield Diagnostic(
+            "literal-too-long",
+            f"a number of {len(value)} characters; at most {MAX_NUMBER_LITERAL} are allowed",
+            token.span,
+            hint="compute it, for example with 10 ** n",
+        )
+    elif kind == "STRING" and len(value) > MAX_STRING_LITERAL:
+        yield Diagnostic(
+            "literal-too-long",
+            f"a string of {len(value)} characters; at most {MAX_STRING_LITERAL} are allowed",
+            token.span,
+            hint="keep long data in a file and read it with tools.read_file",
+        )
+    elif kind == "unclosed":
+        mark = value.lstrip("rRbBfFuU")
+        mark = mark[:3] if mark[:3] in ('"""', "'''") else mark[0]
+        width = min(20, len(value.partition("\n")[0]))
+        yield Diagnostic(
+            "unterminated-string",
+            f"this string is not closed; its closing {mark} is missing",
+            Span(token.line, token.column, token.line, token.column + width),
+            hint=f"add {mark} where it ends"
+            + ("" if len(mark) == 3 else '; a string over several lines begins and ends with """'),
+        )
+    elif value == "\t":
+        yield Diagnostic(
+            "tab",
+            "a tab is used outside a string",
+            token.span,
+            hint="indent with four spaces",
+            fix=Fix("replace the tab by four spaces", (Edit(token.span, "    "),)),
+        )
+
+
+def _too_deep(what: str, limit: int, span: Span) -> Diagnostic:
+    hint = (
+        "move the inner blocks into helpers"
+        if what == "blocks"
+        else "name the inner parts: assign them to variables first"
+    )
+    return Diagnostic("nesting-too-deep", f"{what} are nested more than {limit} deep", span, hint=hint)
+
+
+def _hidden(text: str) -> Iterable[Diagnostic]:
+    for number, line in enumerate(text.split("\n"), 1):
+        for m in _HIDDEN.finditer(line):
+            what = "control" if m["control"] else "invisible or direction-changing"
+            yield Diagnostic(
+                "bad-character",
+                f"the {what} character U+{ord(m[0]):04X} is not allowed in a source",
+                Span(number, m.start() + 1, number, m.end() + 1),
+                hint=f'write it as an escape: "\\u{ord(m[0]):04x}"',
+            )

@@ -3,9 +3,9 @@
 Untrusted text passes four stages. The cost of each stage is limited for any input that the previous stage accepts:
 
 1. Check size and encoding.
-2. Check the layout: one scan for nesting, literals and deceptive characters.
-3. Parse with Lark's LALR parser and the grammar in `tool.lark`. The depth of its tree is measured before any function recurses
-   into the tree.
+2. Make tokens: one scan, which also checks nesting, literals and deceptive characters.
+3. Parse with Lark's LALR parser and the grammar in `tool.lark`, which builds the tree. Its depth is measured before any function
+   recurses into the tree.
 4. Parse again with CPython and compare the trees.
 
 `parse` never raises, whatever the input is. It returns problems as diagnostics.
@@ -19,14 +19,16 @@ import re
 import stat
 import sys
 import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark import Lark
+from lark.exceptions import UnexpectedToken
+from lark.lexer import Lexer
 
 from albert_tools.grammar import layout, tree
 from albert_tools.grammar.build import Builder, BuildError
@@ -55,18 +57,18 @@ def parse(source: str | bytes, *, max_bytes: int = MAX_SOURCE_BYTES) -> Parsed:
     text = source_text(source, min(max_bytes, MAX_SOURCE_BYTES))
     if isinstance(text, Diagnostic):
         return Parsed(None, (text,))
-    found = layout.scan(text)
+    lark, scanner = _lark()
+    found = scanner.scan(text)
     if found.diagnostics:
         return Parsed(None, in_order(found.diagnostics))
-    comments = tuple(
-        tree.Comment(found.span(at, at + len(comment)), comment, alone) for at, comment, alone in found.comments
-    )
     try:
-        parsed = _lark_tree(text, found.soft)
-        module = Builder(_field_tree).module(parsed, comments, text)
+        with _PARSER_LOCK:
+            body: Any = lark.parse(found.tokens, start="module")
+        module = tree.Module(Span(1, 1, text.count("\n") + 1, 1), body, tuple(found.comments), text)
+        _measure(module)
     except BuildError as error:
         return Parsed(None, (error.diagnostic,))
-    except (UnexpectedInput, layout.DedentError) as error:
+    except UnexpectedToken as error:
         return Parsed(None, in_order(_explain(text, error)))
     difference = disagreement(module)
     if difference is not None:
@@ -86,25 +88,47 @@ def parse_or_raise(source: str | bytes) -> tree.Module:
     return parsed.module
 
 
-#: `Layout` has state, so only one thread at a time may use the parser.
+#: The builder has state, so only one thread at a time may use the parser.
 _PARSER_LOCK = threading.Lock()
 
 
+class _MadeTokens(Lexer):
+    """Passes on the tokens of the layout pass."""
+
+    def __init__(self, _configuration: Any) -> None:
+        pass
+
+    def lex(self, tokens: Iterable[layout.Token]) -> Iterator[layout.Token]:  # type: ignore[override]
+        return iter(tokens)
+
+
 @cache
-def _lark() -> tuple[Lark, layout.Layout]:
-    post = layout.Layout()
+def _lark() -> tuple[Lark, layout.Scanner]:
     grammar = (files("albert_tools.grammar") / "tool.lark").read_text(encoding="utf-8")
     lark = Lark(
         grammar,
         parser="lalr",
-        lexer="contextual",
-        start="module",
-        propagate_positions=True,
-        maybe_placeholders=True,
-        postlex=post,
+        lexer=_MadeTokens,
+        start=["module", "field"],
+        keep_all_tokens=True,
+        propagate_positions=False,
+        transformer=Builder(_field),
         cache=_cache_file() or False,
     )
-    return lark, post
+    return lark, layout.Scanner(lark.terminals)
+
+
+def _field(text: str, line: int, column: int) -> tree.Expr | None:
+    """The expression inside the braces of an f-string. None if there is none. The parser calls it while it has the lock."""
+    lark, scanner = _lark()
+    found = scanner.scan(text, line, column)
+    if found.diagnostics:
+        return None
+    try:
+        expr: Any = lark.parse(found.tokens, start="field")
+    except UnexpectedToken:
+        expr = None
+    return expr  # type: ignore[no-any-return]
 
 
 def _cache_file() -> str | None:
@@ -129,36 +153,26 @@ def _cache_file() -> str | None:
         return None
 
 
-def _lark_tree(text: str, soft: dict[int, str]) -> Tree[Any]:
-    lark, post = _lark()
-    with _PARSER_LOCK:
-        post.soft = soft
-        try:
-            parsed: Tree[Any] = lark.parse(text)
-        finally:
-            post.soft = {}
-    _measure(parsed)
-    return parsed
-
-
-def _field_tree(text: str) -> Tree[Any]:
-    return _lark_tree(text, {})
-
-
-def _measure(root: Tree[Any]) -> None:
+def _measure(module: tree.Module) -> None:
     """Refuse a tree that is too deep for recursion. This function is iterative, so it works for any depth."""
-    level: list[Tree[Any]] = [root]
-    # A block adds three levels. They are added to the limit, so that expressions in nested blocks may have their full depth.
-    for _ in range(MAX_PARSE_DEPTH + 3 * layout.MAX_INDENTS):
-        level = [c for t in level for c in t.children if isinstance(c, Tree)]
+    level: list[tree.Node] = [module]
+    # Blocks add levels. They are added to the limit, so that expressions in nested blocks may have their full depth.
+    for _ in range(1, MAX_PARSE_DEPTH + 3 * layout.MAX_INDENTS):
+        below: list[tree.Node] = []
+        for node in level:
+            if isinstance(node, tree.If) and (chained := tree.elif_of(node)):
+                level.append(chained)
+                below += [node.test, *node.body]
+            else:
+                below += tree.children(node)
+        level = below
         if not level:
             return
-    m = level[0].meta
     raise BuildError(
         Diagnostic(
             "nesting-too-deep",
             f"an expression is nested more than {MAX_PARSE_DEPTH} levels deep",
-            Span(m.line, m.column, m.end_line, m.end_column),
+            level[0].span,
             hint="name the inner parts: assign them to variables first",
         )
     )
@@ -173,21 +187,21 @@ _SPELLINGS = {
     "_DEDENT": "the end of the block",
     "$END": "the end of the source",
     "AUGMENTED": "+=",
-    "ELLIPSIS": "...",
     "_MATCH": "match",
     "_CASE": "case",
 }
 _EXPRESSION_STARTS = {"NAME", "NUMBER", "STRING", "LPAR", "LSQB", "LBRACE", "NONE"}
+_EXPRESSION_CONTINUES = {"DOT", "LPAR", "LSQB"}
 
 
-def _explain(text: str, error: UnexpectedInput | layout.DedentError) -> list[Diagnostic]:
+def _explain(text: str, error: UnexpectedToken) -> list[Diagnostic]:
     """Explain why the grammar refuses a text: constructs outside the language, CPython's own message, or the expected tokens."""
     theirs = python_tree(text)
     if not isinstance(theirs, SyntaxError):
         outside = refusals(theirs)
         if outside:
             return outside
-    span = _place(text, error)
+    span = _place(error.token)
     expected = _expected(error)
     lines = text.split("\n")
     cut = _cut_fstring(text, span)
@@ -215,7 +229,7 @@ def _line(lines: list[str], number: int) -> str:
 def _cut_fstring(text: str, span: Span) -> Diagnostic | None:
     """Find an f-string that its own quotes end inside a field: ``f"{d["a"]}"``. Python 3.12 accepts it, but 3.11 does not."""
     line = _line(text.split("\n"), span.line)
-    for m in re.finditer(r"""(?i)\b(?:f|rf|fr)(["'])((?:[^\\\n]|\\.)*?)\1(?=\w)""", line):
+    for m in re.finditer(r"""(?i)\b(?:f|rf|fr)(["'])((?:(?!\1)[^\\\n]|\\.)*)\1(?=\w)""", line):
         inside = re.sub(r"\{\{|\}\}", "", m[2])
         if inside.count("{") > inside.count("}"):
             other = "'" if m[1] == '"' else '"'
@@ -228,56 +242,26 @@ def _cut_fstring(text: str, span: Span) -> Diagnostic | None:
     return None
 
 
-def _place(text: str, error: UnexpectedInput | layout.DedentError) -> Span:
-    last = text.count("\n")
-    if isinstance(error, layout.DedentError):
-        line = (error.token.end_line or 1) if error.token is not None else 1
-        return Span(line, 1, line, 2)
-    if isinstance(error, UnexpectedEOF):
-        return Span(last, 1, last, 2)
-    line, column = max(1, error.line), max(1, error.column)
-    width = 1
-    if isinstance(error, UnexpectedToken) and isinstance(error.token, Token):
-        if error.token.type in ("_NEWLINE", "$END", "_DEDENT", "_INDENT"):
-            width = 1
-        else:
-            width = max(1, len(str(error.token).split("\n")[0]))
-    elif isinstance(error, UnexpectedCharacters):
-        word = re.compile(r"\w+").match(text, error.pos_in_stream or 0)
-        width = len(word[0]) if word else 1
-    return Span(line, column, line, column + width)
+def _place(token: layout.Token) -> Span:
+    """The place of the token that the grammar refuses. Tokens without a text have a width of one column."""
+    width = len(token.value.partition("\n")[0]) or 1
+    return Span(token.line, token.column, token.line, token.column + width)
 
 
-def _expected(error: UnexpectedInput | layout.DedentError) -> str | None:
-    names: set[str] = set()
-    if isinstance(error, UnexpectedToken):
-        names = set(error.accepts or error.expected or ())
-    elif isinstance(error, UnexpectedCharacters):
-        names = set(error.allowed or ())
+def _expected(error: UnexpectedToken) -> str | None:
+    names: set[str] = set(error.accepts or error.expected or ())
     if not names:
         return None
     words = set()
     if names >= _EXPRESSION_STARTS:
         words.add("an expression")
-        names -= _EXPRESSION_STARTS | {
-            "TRUE",
-            "FALSE",
-            "ELLIPSIS",
-            "MINUS",
-            "PLUS",
-            "TILDE",
-            "NOT",
-            "_LAMBDA",
-        }
+        names -= _EXPRESSION_STARTS | {"TRUE", "FALSE", "ELLIPSIS", "MINUS", "PLUS", "TILDE", "NOT", "LAMBDA"}
+    if names >= _EXPRESSION_CONTINUES:
+        names -= _EXPRESSION_CONTINUES
     lark, _ = _lark()
-    patterns = {t.name: t.pattern for t in lark.terminals}
-    for name in names:
-        if name in _SPELLINGS:
-            words.add(_SPELLINGS[name])
-        elif name in patterns:
-            value = patterns[name].value
-            words.add("'" + re.sub(r"\\b\Z|\\", "", value) + "'" if len(value) < 12 else name.lower())
-    if not words or len(words) > 8:
+    patterns = {t.name: t.pattern.value for t in lark.terminals}
+    words |= {_SPELLINGS.get(name) or f"'{patterns[name]}'" for name in names}
+    if len(words) > 8:
         return None
     ordered = sorted(words)
     return "expected " + (ordered[0] if len(ordered) == 1 else ", ".join(ordered[:-1]) + " or " + ordered[-1])

@@ -14,9 +14,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from albert_tools.grammar.recursion import with_room
+
 _LOCK = threading.Lock()
 
 
+@with_room
 def parse_python(text: str) -> ast.Module:
     """CPython's tree of a text.
 
@@ -39,6 +42,7 @@ def parse_expression(text: str) -> ast.Expression:
         return ast.parse(text, mode="eval")
 
 
+@with_room
 def compile_python(text: str) -> None:
     """Compile a text to check whether CPython accepts it.
 

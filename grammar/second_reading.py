@@ -3,16 +3,22 @@
 After the project's grammar has accepted a text, CPython parses the same text, and the two trees must be equal. A defect of the
 grammar can therefore cause a good program to be refused. But it can't give a program a meaning that differs from Python, which
 reviewers know. A difference is reported as a defect of Albert Tools.
+
+Nodes and fields of both trees have the same names, so for most classes a table of the fields is enough. `_SPECIAL` has a function
+for each other class: Python joins the pieces of strings, and it has parallel lists for parameters. The comparison is iterative, and
+it copies no tree.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, TypeAlias
 
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Span
 from albert_tools.grammar.python_parser import compile_python, parse_python
-from albert_tools.grammar.to_python import to_python
 
 
 def python_tree(text: str) -> ast.Module | SyntaxError:
@@ -30,14 +36,13 @@ def disagreement(module: tree.Module) -> Diagnostic | None:
     theirs = python_tree(module.source)
     if isinstance(theirs, SyntaxError):
         return _refusal(theirs)
-    ours = to_python(module)
-    if same(ours, theirs):
+    line = different_line(module, theirs)
+    if line is None:
         return None
-    place = _first_difference(ours, theirs, module.span.line)
     return Diagnostic(
         "readings-differ",
         "Albert Tools and Python read this text differently, so it is refused",
-        Span(place, 1, place, 2),
+        Span(line, 1, line, 2),
         hint="write it in a simpler way; this is a defect of Albert Tools, please report it",
     )
 
@@ -69,30 +74,181 @@ _HINTS = {
 }
 
 
-def same(ours: object, theirs: object) -> bool:
-    """Whether two `ast` trees are equal, except for positions and the `u` prefix of strings."""
-    if isinstance(ours, ast.AST):
-        if type(ours) is not type(theirs):
-            return False
-        if isinstance(ours, ast.Constant):
-            value = theirs.value  # type: ignore[attr-defined]
-            return type(ours.value) is type(value) and repr(ours.value) == repr(value)
-        return all(
-            same(getattr(ours, name, None), getattr(theirs, name, None))
-            for name in ours._fields
-            if name not in ("type_comment", "type_ignores")
-        )
-    if isinstance(ours, list):
-        return (
-            isinstance(theirs, list)
-            and len(ours) == len(theirs)
-            and all(same(a, b) for a, b in zip(ours, theirs, strict=True))
-        )
-    return type(ours) is type(theirs) and ours == theirs
+_Pairs: TypeAlias = "list[tuple[Any, Any]] | None"
+
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.And: "and",
+    ast.Or: "or",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.MatMult: "@",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.BitAnd: "&",
+    ast.USub: "-",
+    ast.UAdd: "+",
+    ast.Invert: "~",
+    ast.Not: "not",
+    ast.Lt: "<",
+    ast.Gt: ">",
+    ast.Eq: "==",
+    ast.GtE: ">=",
+    ast.LtE: "<=",
+    ast.NotEq: "!=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+}
+_CONVERSIONS = {None: -1, "s": 115, "r": 114, "a": 97}
 
 
-def _first_difference(ours: ast.Module, theirs: ast.Module, default: int) -> int:
-    for a, b in zip(ours.body, theirs.body, strict=False):
-        if not same(a, b):
-            return b.lineno
-    return default
+def different_line(module: tree.Module, theirs: ast.Module) -> int | None:
+    """The line of the first difference that is found, or None if the trees are equal, except for positions."""
+    line = 1
+    pending: list[tuple[Any, Any]] = [(module, theirs)]
+    while pending:
+        a, b = pending.pop()
+        if isinstance(a, tree.Node):
+            line = a.span.line
+            special = _SPECIAL.get(type(a))
+            pairs = _fields(a, b) if special is None else special(a, b)
+            if pairs is None:
+                return line
+            pending += pairs
+        elif type(a) is tuple:
+            if type(b) is not list or len(a) != len(b):
+                return line
+            pending += zip(a, b, strict=True)
+        elif type(a) is str and isinstance(b, ast.AST):
+            if _OPERATORS.get(type(b)) != a:
+                return line
+        elif type(a) is not type(b) or a != b:
+            return line
+    return None
+
+
+def _fields(a: tree.Node, b: ast.AST) -> _Pairs:
+    """The pairs of values that must be equal. None if the nodes differ."""
+    cls, names, others = _TABLE[type(a)]
+    if type(b) is not cls or any(getattr(b, name) for name in others):
+        return None
+    return [(getattr(a, name), getattr(b, name)) for name in names]
+
+
+#: The classes whose names differ.
+_NAMES = {
+    "ExprStmt": "Expr",
+    "Comprehension": "comprehension",
+    "Keyword": "keyword",
+    "Alias": "alias",
+    "MatchCase": "match_case",
+}
+
+
+class _Table(dict[type[tree.Node], tuple[type[ast.AST], tuple[str, ...], tuple[str, ...]]]):
+    """For each class: Python's class, the common fields, and Python's other fields, which must be empty."""
+
+    def __missing__(self, cls: type[tree.Node]) -> tuple[type[ast.AST], tuple[str, ...], tuple[str, ...]]:
+        theirs: type[ast.AST] = getattr(ast, _NAMES.get(cls.__name__, cls.__name__))
+        ours = {f.name for f in fields(cls)}
+        # `ctx` and `simple` follow from the place and the form of a target, `kind` is the `u` of a string.
+        ignored = {"ctx", "simple", "kind"}
+        common = tuple(name for name in theirs._fields if name in ours)
+        others = tuple(name for name in theirs._fields if name not in ours | ignored)
+        self[cls] = theirs, common, others
+        return self[cls]
+
+
+_TABLE = _Table()
+
+
+def _constant(a: tree.Constant, b: ast.AST) -> _Pairs:
+    # Python considers 1, 1.0 and True equal, and nan different from itself.
+    same = type(b) is ast.Constant and type(a.value) is type(b.value) and repr(a.value) == repr(b.value)
+    return [] if same else None
+
+
+def _strings(a: tree.Strings, b: ast.AST) -> _Pairs:
+    constant = a.constant
+    if constant is not None:
+        return [(constant, b.value)] if type(b) is ast.Constant else None
+    parts = [part for p in a.pieces for part in ([p.value] if isinstance(p, tree.Text) else p.parts)]
+    return _joined(parts, b)
+
+
+def _joined(parts: Sequence[Any], b: ast.AST | None) -> _Pairs:
+    """Texts and fields. As in CPython, adjacent texts are joined and empty texts are dropped."""
+    joined: list[Any] = []
+    for part in parts:
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += part
+        elif part != "":
+            joined.append(part)
+    if type(b) is not ast.JoinedStr:
+        return None
+    return [(tuple(joined), [v.value if type(v) is ast.Constant else v for v in b.values])]
+
+
+def _field(a: tree.Field, b: ast.AST) -> _Pairs:
+    if type(b) is not ast.FormattedValue:
+        return None
+    spec = [(None, b.format_spec)] if a.spec is None else _joined(a.spec, b.format_spec)
+    return spec and [(a.value, b.value), (_CONVERSIONS[a.conversion], b.conversion), *spec]
+
+
+def _function(a: tree.FunctionDef, b: ast.AST) -> _Pairs:
+    if type(b) is not ast.FunctionDef or getattr(b, "type_params", None):
+        return None
+    parameters = _parameters(a.params, b.args)
+    return parameters and [
+        (a.name, b.name),
+        (a.returns, b.returns),
+        (a.body, b.body),
+        (a.decorators, b.decorator_list),
+        *parameters,
+    ]
+
+
+def _lambda(a: tree.Lambda, b: ast.AST) -> _Pairs:
+    parameters = _parameters(a.params, b.args) if type(b) is ast.Lambda else None
+    return parameters and [(a.body, b.body), *parameters]  # type: ignore[attr-defined]
+
+
+def _parameters(params: tuple[tree.Param, ...], b: ast.arguments) -> _Pairs:
+    if b.posonlyargs or b.vararg or b.kwarg:
+        return None
+    plain = [p for p in params if not p.keyword_only]
+    named = [p for p in params if p.keyword_only]
+    pairs: list[tuple[Any, Any]] = [
+        (tuple(p.default for p in plain if p.default is not None), b.defaults),
+        (tuple(p.default for p in named), b.kw_defaults),
+    ]
+    for ours, theirs in ((plain, b.args), (named, b.kwonlyargs)):
+        pairs.append((tuple(p.name for p in ours), [p.arg for p in theirs]))
+        pairs.append((tuple(p.annotation for p in ours), [p.annotation for p in theirs]))
+    return pairs
+
+
+def _class(a: tree.ClassDef, b: ast.AST) -> _Pairs:
+    if type(b) is not ast.ClassDef or getattr(b, "type_params", None):
+        return None
+    same = ("name", "bases", "keywords", "body")
+    return [(a.decorators, b.decorator_list), *((getattr(a, name), getattr(b, name)) for name in same)]
+
+
+_SPECIAL: dict[type[tree.Node], Callable[[Any, ast.AST], _Pairs]] = {
+    tree.Constant: _constant,
+    tree.Strings: _strings,
+    tree.Field: _field,
+    tree.FunctionDef: _function,
+    tree.Lambda: _lambda,
+    tree.ClassDef: _class,
+}

@@ -6,8 +6,9 @@ text of literals (`raw`) are not compared for equality.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from albert_tools.grammar.diagnostic import Span
@@ -592,16 +593,22 @@ class Module(Node):
     source: str = field(compare=False, repr=False, default="")
 
 
-def children(node: Node) -> Iterator[Node]:
+def elif_of(node: If) -> If | None:
+    """The ``elif`` of an ``if``, or None. A chain of them can be long, so functions loop over it and do not recurse."""
+    last = node.orelse[0] if len(node.orelse) == 1 else None
+    return last if isinstance(last, If) else None
+
+
+def children(node: Node) -> list[Node]:
     """The children of a node, in the order of the fields."""
-    for name in _FIELDS[type(node)]:
-        value = getattr(node, name)
-        if isinstance(value, Node):
-            yield value
-        elif type(value) is tuple:
-            for item in value:
-                if isinstance(item, Node):
-                    yield item
+    found: list[Node] = []
+    for get in _GETTERS[type(node)]:
+        value = get(node)
+        if type(value) is tuple:
+            found += [item for item in value if isinstance(item, Node)]
+        elif isinstance(value, Node):
+            found.append(value)
+    return found
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -610,17 +617,19 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(tuple(children(current))))
+        stack += reversed(children(current))
 
 
-class _FieldTable(dict[type, tuple[str, ...]]):
-    """The names of the fields that may contain nodes, for each class. They are computed at the first use."""
+class _Getters(dict[type, tuple[Callable[[Node], object], ...]]):
+    """For each class, functions that read the fields that may contain nodes. They are made at the first use."""
 
-    def __missing__(self, cls: type) -> tuple[str, ...]:
-        skip = {"span", "raw", "attr_span", "name_span", "comments", "source"}
-        names = tuple(f.name for f in fields(cls) if f.name not in skip)
-        self[cls] = names
-        return names
+    def __missing__(self, cls: type) -> tuple[Callable[[Node], object], ...]:
+        # Annotations are texts here. A field with one of these types never contains a node.
+        plain = {"Span", "str", "bool", "str | None", "bool | None", "str | bytes", "tuple[str, ...]"}
+        skip = {"value"} if cls is Constant else {"comments"}
+        getters = tuple(attrgetter(f.name) for f in fields(cls) if f.type not in plain and f.name not in skip)
+        self[cls] = getters
+        return getters
 
 
-_FIELDS = _FieldTable()
+_GETTERS = _Getters()

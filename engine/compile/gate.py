@@ -11,7 +11,8 @@ and inserts no guards. If the visitor would change the tree, the gate refuses th
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
@@ -107,35 +108,68 @@ def judge(text: str) -> None:
     Raises:
         Refused: The text contains something that is not in the lists.
     """
-    tree = parse_python(text)
-    before = ast.dump(tree)
     errors: list[str] = []
-    names: dict[str, bool] = {}
-    judged = _Policy(errors, [], names).visit(tree)
-    if not errors and (judged is not tree or ast.dump(tree) != before):
-        errors.append("the gate would change the program")
-    bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    bound |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-    bound |= {n.name or "" for n in ast.walk(tree) if isinstance(n, ast.ExceptHandler | ast.MatchAs | ast.MatchStar)}
-    bound |= {n.rest or "" for n in ast.walk(tree) if isinstance(n, ast.MatchMapping)}
-    bound |= {(n.asname or n.name).split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.alias)}
-    for name in sorted(bound & GLOBALS):
+    policy = _Policy(errors, [], {})
+    policy.visit(parse_python(text))
+    for name in sorted(policy.bound & GLOBALS):
         errors.append(f"{name!r} is redefined")
-    for free in sorted(set(names) - bound - GLOBALS - HIDDEN_CALLS - HIDDEN_NAMES):
+    for free in sorted(set(policy.used_names) - policy.bound - GLOBALS - HIDDEN_CALLS - HIDDEN_NAMES):
         errors.append(f"{free!r} is not a name that programs have")
     if errors:
         raise Refused(errors)
 
 
+_Node = TypeVar("_Node", bound=ast.AST)
+
+#: The field of each kind of node that binds a name.
+_BINDS = {
+    "arg": "arg",
+    "FunctionDef": "name",
+    "ExceptHandler": "name",
+    "MatchAs": "name",
+    "MatchStar": "name",
+    "MatchMapping": "rest",
+}
+
+
 class _Policy(RestrictingNodeTransformer):
-    """Visits every node. `used_names` collects each name that is read."""
+    """Visits every node once. `used_names` collects each name that is read, and `bound` each name that is bound."""
+
+    def __init__(self, errors: list[str], warnings: list[str], used_names: dict[str, bool]) -> None:
+        super().__init__(errors, warnings, used_names)
+        self.bound: set[str] = set()
 
     def visit(self, node: ast.AST) -> Any:
-        if type(node).__name__ not in NODES:
+        kind = type(node).__name__
+        if kind not in NODES:
             self.not_allowed(node)
             return node
+        if kind in _BINDS:
+            self.bound.add(getattr(node, _BINDS[kind]) or "")
+        elif isinstance(node, ast.alias):
+            self.bound.add((node.asname or node.name).split(".")[0])
         return super().visit(node)
+
+    def node_contents_visit(self, node: _Node) -> _Node:
+        """Visit the children of a node. None may be replaced, because the text and not this tree is run."""
+        self._visit_all(ast.iter_child_nodes(node))
+        return node
+
+    def _visit_all(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            if self.visit(node) is not node:
+                self.error(node, "the gate would change the program")
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        branch = node
+        # A chain of `elif` can be too long for recursion.
+        while True:
+            self._visit_all([branch.test, *branch.body])
+            if len(branch.orelse) != 1 or not isinstance(following := branch.orelse[0], ast.If):
+                break
+            branch = following
+        self._visit_all(branch.orelse)
+        return node
 
     # RestrictedPython would insert guards at these nodes. Here they are only checked.
 
@@ -165,13 +199,16 @@ class _Policy(RestrictingNodeTransformer):
             self.used_names[node.id] = True
             if node.id in HIDDEN_NAMES:
                 return node
+        elif isinstance(node.ctx, ast.Store):
+            self.bound.add(node.id)
         self.check_name(node, node.id)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        # The only flag. It says whether a `finally` may run.
-        if ast.unparse(node) in ("__fine = True", "__fine = False"):
-            return node
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__fine")], value=ast.Constant(value=bool())):
+                # The only flag. It says whether a `finally` may run.
+                return node
         return self.node_contents_visit(node)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
@@ -194,8 +231,7 @@ class _Policy(RestrictingNodeTransformer):
             self.used_names[node.func.id] = True
             if node.func.id == "__call" and not _is_message(node):
                 self.error(node, "a tool call must name its tool and its arguments")
-            for part in node.args:
-                self.visit(part)
+            self._visit_all(node.args)
             return node
         return self.node_contents_visit(node)
 

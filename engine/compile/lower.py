@@ -8,31 +8,28 @@ TypedDict classes) and rewrites the constructs that the language adds:
   ``__parallel(reads, lambda: a(), lambda: b())``. `reads` is true if all tools that can be called only read. Their calls may then
   overlap.
 - Every ``try`` gets a first handler for `MemoryError` and `RecursionError` that ends the process. So a program never sees a limit
-as
-  an exception, and no ``finally`` runs after it.
+  as an exception, and no ``finally`` runs after it.
 
-Nothing else changes. No guards are added, so the code runs at CPython's speed. The result is a text and a map from its lines to the
-lines of the source. The text is stored with the version.
+Nothing else changes. No guards are added, so the code runs at CPython's speed. Lowering starts from CPython's tree of the source,
+which equals the checked tree (`grammar.second_reading`). The result is a text and a map from its lines to the lines of the source.
+The text is stored with the version.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import pairwise
+from typing import Any
 
 from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.grammar import tree
 from albert_tools.grammar.python_parser import parse_python
-from albert_tools.grammar.second_reading import same
-from albert_tools.grammar.to_python import to_python
 
 _CHANGED_BY_READING = frozenset({("io", "StringIO"), ("collections", "defaultdict")})
 _READERS = frozenset({("csv", "reader"), ("csv", "DictReader")})
-
-_Node = TypeVar("_Node", bound=ast.AST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +48,13 @@ def lower(checked: Checked) -> Lowered:
         AssertionError: The text does not parse to the lowered tree. This is a defect of Albert Tools, and nothing is saved.
     """
     for plain_strings in (False, True):
-        module = _Lowering(checked.facts, plain_strings).module(to_python(checked.module))
+        module = _Lowering(checked.facts, plain_strings).module(parse_python(checked.source))
         try:
             text = ast.unparse(module) + "\n"
             again = parse_python(text)
         except (ValueError, SyntaxError):
             continue
-        if same(module, again):
+        if _same(module, again):
             return Lowered(text, again, _line_map(text, module, again))
     raise AssertionError("the lowered text does not parse to the lowered tree")
 
@@ -74,12 +71,8 @@ class _Lowering(ast.NodeTransformer):
                 self.tools_of[function.name].add(name)
 
     def module(self, module: ast.Module) -> ast.Module:
-        body: list[ast.stmt] = []
-        for stmt in module.body:
-            new = self.visit(stmt)
-            if isinstance(new, ast.stmt):
-                body.append(new)
-        return ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))
+        lowered = [new for stmt in module.body if isinstance(new := self.visit(stmt), ast.stmt)]
+        return ast.Module(body=lowered, type_ignores=[])
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -110,6 +103,19 @@ class _Lowering(ast.NodeTransformer):
 
     # Made explicit.
 
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        chain = [node]
+        while len(chain[-1].orelse) == 1 and isinstance(following := chain[-1].orelse[0], ast.If):
+            chain.append(following)
+        # A chain of `elif` can be too long for recursion, so each branch is visited alone.
+        for branch in chain[:-1]:
+            branch.orelse = []
+        for branch in chain:
+            self.generic_visit(branch)
+        for branch, following in pairwise(chain):
+            branch.orelse = [following]
+        return node
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         node.decorator_list = []
         node.returns = None
@@ -125,10 +131,10 @@ class _Lowering(ast.NodeTransformer):
         # meantime no `finally` may run, even if the error comes from a handler or an `else`.
         if node.handlers:
             inner = ast.Try(node.body, [_fatal(node), *node.handlers], node.orelse, [])
-            node.body, node.orelse = [_placed(inner, node)], []
-        node.handlers = [_fatal(node, _fine(False))]
-        node.finalbody = [_placed(ast.If(_name("__fine"), node.finalbody, []), node)]
-        return [_placed(_fine(True), node), node]
+            node.body, node.orelse = [ast.copy_location(inner, node)], []
+        node.handlers = [_fatal(node, _fine(False, node))]
+        node.finalbody = [ast.copy_location(ast.If(_name("__fine"), node.finalbody, []), node)]
+        return [_fine(True, node), node]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = _tool_name(node.func)
@@ -146,7 +152,7 @@ class _Lowering(ast.NodeTransformer):
         if not self.plain_strings:
             self.generic_visit(node)
             return node
-        return _placed(self._join(node), node)
+        return ast.copy_location(self._join(node), node)
 
     def _join(self, node: ast.JoinedStr) -> ast.expr:
         parts: list[ast.expr] = []
@@ -167,7 +173,7 @@ class _Lowering(ast.NodeTransformer):
         keys = [p.name for p in definition.parameters[: len(node.args)]] + [str(k.arg) for k in node.keywords]
         values = [self.visit(v) for v in [*node.args, *(k.value for k in node.keywords)]]
         arguments = ast.Dict([ast.Constant(k) for k in keys], values)
-        return _placed(_call("__call", ast.Constant(name), arguments), node)
+        return ast.copy_location(_call("__call", ast.Constant(name), arguments), node)
 
     def _parallel(self, node: ast.Call) -> ast.expr:
         reads = ast.Constant(all(self._only_reads(a) for a in node.args))
@@ -179,9 +185,11 @@ class _Lowering(ast.NodeTransformer):
             items = ast.GeneratorExp(
                 ast.Tuple([_name(n) for n in names], ast.Load()), [self.visit(g) for g in first.generators]
             )
-            return _placed(_call("__gather", reads, body, items), node)
+            return ast.copy_location(_call("__gather", reads, body, items), node)
         none = ast.arguments([], [], None, [], [], None, [])
-        return _placed(_call("__parallel", reads, *(ast.Lambda(none, self.visit(a)) for a in node.args)), node)
+        return ast.copy_location(
+            _call("__parallel", reads, *(ast.Lambda(none, self.visit(a)) for a in node.args)), node
+        )
 
     def _only_reads(self, body: ast.expr) -> bool:
         called: list[str] = []
@@ -226,15 +234,11 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
 
 
 def _fatal(node: ast.AST, *before: ast.stmt) -> ast.ExceptHandler:
-    return _placed(ast.ExceptHandler(_name("__Fatal"), None, [*before, ast.Expr(_call("__fatal"))]), node)
+    return ast.copy_location(ast.ExceptHandler(_name("__Fatal"), None, [*before, ast.Expr(_call("__fatal"))]), node)
 
 
-def _fine(value: bool) -> ast.stmt:
-    return ast.Assign([ast.Name("__fine", ast.Store())], ast.Constant(value))
-
-
-def _placed(new: _Node, node: ast.AST) -> _Node:
-    return ast.fix_missing_locations(ast.copy_location(new, node))
+def _fine(value: bool, node: ast.AST) -> ast.stmt:
+    return ast.copy_location(ast.Assign([ast.Name("__fine", ast.Store())], ast.Constant(value)), node)
 
 
 def _tool_name(func: ast.expr) -> str | None:
@@ -249,6 +253,31 @@ def _tool_name(func: ast.expr) -> str | None:
 
 def _targets(target: ast.expr) -> list[str]:
     return [n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def _same(ours: ast.AST, theirs: ast.AST) -> bool:
+    """Whether two trees are equal, except for positions and the `u` prefix of strings."""
+    pending: list[tuple[Any, Any]] = [(ours, theirs)]
+    while pending:
+        a, b = pending.pop()
+        if type(a) is not type(b):
+            return False
+        if isinstance(a, ast.Constant):
+            # Python considers 1, 1.0 and True equal, and nan different from itself.
+            if type(a.value) is not type(b.value) or repr(a.value) != repr(b.value):
+                return False
+        elif isinstance(a, ast.AST):
+            pending += [(getattr(a, n, None), getattr(b, n, None)) for n in a._fields if n not in _IGNORED]
+        elif isinstance(a, list):
+            if len(a) != len(b):
+                return False
+            pending += zip(a, b, strict=True)
+        elif a != b:
+            return False
+    return True
+
+
+_IGNORED = frozenset({"type_comment", "type_ignores"})
 
 
 def _line_map(text: str, ours: ast.Module, again: ast.Module) -> tuple[int, ...]:

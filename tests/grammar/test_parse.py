@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albert_tools.grammar.parse import parse, parse_or_raise
-from albert_tools.grammar.second_reading import disagreement, same
+from albert_tools.grammar.python_parser import parse_python
+from albert_tools.grammar.second_reading import different_line, disagreement
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
-from albert_tools.grammar.to_python import to_python
 from albert_tools.grammar.unsupported import CONSTRUCTS
 
 EVERY_FORM = (Path(__file__).parent / "every_form.tool").read_text(encoding="utf-8")
@@ -23,7 +23,52 @@ def codes(source: str | bytes) -> list[str]:
 
 def test_every_form_has_the_same_tree_as_in_python() -> None:
     module = parse_or_raise(EVERY_FORM)
-    assert same(to_python(module), ast.parse(EVERY_FORM))
+    assert different_line(module, parse_python(EVERY_FORM)) is None
+
+
+def test_the_second_reading_finds_every_change() -> None:
+    module, theirs = parse_or_raise(EVERY_FORM), parse_python(EVERY_FORM)
+    for node in ast.walk(theirs):
+        for name in node._fields:
+            value = getattr(node, name)
+            if isinstance(value, ast.arguments):
+                continue  # its own fields are changed
+            changes: list[object] = [[*value, ast.arg("z")], value[:-1]] if isinstance(value, list) else [ast.arg("z")]
+            for change in changes:
+                if change != value and name not in ("ctx", "kind", "simple", "type_comment", "type_ignores"):
+                    setattr(node, name, change)
+                    assert different_line(module, theirs) is not None, (ast.dump(node), name)
+            setattr(node, name, value)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("x = 1", "x = True"),
+        ("x = 1", "x = 1.0"),
+        ("x = 0.0", "x = -0.0"),
+        ("x = 'a'", "x = b'a'"),
+        ("f(a)", "f(*a)"),
+        ("f(**a)", "f(a=a)"),
+        ("{**a}", "{None: a}"),
+        ("a < b <= c", "a <= b < c"),
+        ("-a", "+a"),
+        ("a and b or c", "a and (b or c)"),
+        ("a ** b ** c", "(a ** b) ** c"),
+        ("f'{a}'", "f'{a!r}'"),
+        ("f'{a}'", "f'{a:}'"),
+        ("f'{a:x}'", "f'{a:{x}}'"),
+        ("f'a{b}'", "f'{b}a'"),
+        ("lambda a, b=1: a", "lambda a=1, b=1: a"),
+        ("def f(a, *, b): pass", "def f(a, b): pass"),
+        ("def f(*, a, b=1): pass", "def f(*, a=1, b): pass"),
+        ("def f(a: b, c): pass", "def f(a, c: b): pass"),
+        ("import a", "import a as a"),
+        ("x[a:]", "x[:a]"),
+    ],
+)
+def test_programs_with_different_meanings_have_different_trees(ours: str, theirs: str) -> None:
+    assert different_line(parse_or_raise(ours), parse_python(theirs)) == 1
 
 
 def test_a_span_covers_the_text_of_its_node() -> None:

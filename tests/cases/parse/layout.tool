@@ -168,7 +168,7 @@ def t(x: int) -> int:
 # walrus at the top of a statement
 def t(x: int) -> int:
     """Choose."""
-    y := x  # error: 8 [syntax] "'=' is not allowed here"
+    y := x  # error: 7 [syntax] "':=' is not allowed here"
     return y
 ---
 # an else if of other languages

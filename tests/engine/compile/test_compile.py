@@ -91,11 +91,11 @@ def test_a_limit_passes_every_handler_and_finally() -> None:
 
 def test_f_strings_written_as_calls_give_the_same_text() -> None:
     from albert_tools.engine.compile.lower import _Lowering
-    from albert_tools.grammar.to_python import to_python
+    from albert_tools.grammar.python_parser import parse_python
 
     source = 'def t(x: Any) -> Any:\n    """T."""\n    return f"a{x!r:>{len(x)}}{x!s}{x!a}{x}"\n'
     checked = check_or_raise(source, CATALOG)
-    module = _Lowering(checked.facts, True).module(to_python(checked.module))
+    module = _Lowering(checked.facts, True).module(parse_python(checked.source))
     names = {"__join": "".join, "__format": format, "__repr": repr, "__str": str, "__ascii": ascii}
     exec(compile(ast.unparse(module), "<tool>", "exec"), names)  # noqa: S102 (ours)
     assert names["t"]("é") == "a'é'é'\\xe9'é"  # type: ignore[operator]
