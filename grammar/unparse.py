@@ -14,7 +14,9 @@ from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, SourceError, Span
 from albert_tools.grammar.parse import parse, parse_or_raise
 from albert_tools.grammar.pretty import LINE, SOFT, STEP, Doc, Group, IfBroken, Indent, render
+from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.recursion import with_room
+from albert_tools.grammar.second_reading import different_line
 from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Speller, begin, end
 
 #: The maximum length of a line, in columns. A docstring or a long literal may be longer.
@@ -33,7 +35,7 @@ def format_source(source: str) -> str:
     again = parse(text).module
     if (
         again is None
-        or again != module
+        or different_line(module, parse_python(text)) is not None
         or Counter(c.text for c in again.comments) != Counter(c.text for c in module.comments)
     ):
         raise SourceError(
@@ -121,7 +123,7 @@ class _Writer:
     def _statement(self, stmt: tree.Stmt, indent: int, following: tuple[int, int]) -> None:
         match stmt:
             case tree.If():
-                self._if(stmt, indent, following, "if")
+                self._if(stmt, indent, following)
             case tree.For():
                 head: Doc = ["for ", self._speller.target(stmt.target), " in ", self._speller.whole(stmt.iter, TERNARY)]
                 self._compound(head, stmt, stmt.body, indent, self._else_at(stmt, stmt.body, stmt.orelse, following))
@@ -241,17 +243,20 @@ class _Writer:
         self._head(head, start, self._first(body[0]), indent)
         self._block(body, indent + STEP, stmt.span.column, until)
 
-    def _if(self, stmt: tree.If, indent: int, following: tuple[int, int], word: str, column: int = 0) -> None:
-        head: Doc = [f"{word} ", self._speller.wrapped(stmt.test, WALRUS)]
-        until = self._else_at(stmt, stmt.body, stmt.orelse, following)
-        self._head(head, begin(stmt), self._first(stmt.body[0]), indent)
-        self._block(stmt.body, indent + STEP, column or stmt.span.column, until)
-        if len(stmt.orelse) == 1 and isinstance(stmt.orelse[0], tree.If):
-            inner = stmt.orelse[0]
-            self._write(self._comments.take(begin(inner)), indent)
-            self._if(inner, indent, following, "elif", column or stmt.span.column)
-        else:
-            self._else("else", stmt.body, stmt.orelse, indent, following, column or stmt.span.column)
+    def _if(self, stmt: tree.If, indent: int, following: tuple[int, int]) -> None:
+        column = stmt.span.column
+        word = "if"
+        while True:
+            head: Doc = [f"{word} ", self._speller.wrapped(stmt.test, WALRUS)]
+            until = self._else_at(stmt, stmt.body, stmt.orelse, following)
+            self._head(head, begin(stmt), self._first(stmt.body[0]), indent)
+            self._block(stmt.body, indent + STEP, column, until)
+            branch = tree.elif_of(stmt)
+            if branch is None:
+                break
+            self._write(self._comments.take(begin(branch)), indent)
+            stmt, word = branch, "elif"
+        self._else("else", stmt.body, stmt.orelse, indent, following, column)
 
     def _else(
         self,
@@ -280,7 +285,7 @@ class _Writer:
         """A place after the end of the block `before`."""
         if not after:
             return following
-        if word == "else" and isinstance(stmt, tree.If) and len(after) == 1 and isinstance(after[0], tree.If):
+        if word == "else" and isinstance(stmt, tree.If) and tree.elif_of(stmt) is not None:
             line = self._word_line("elif|else", end(before[-1])[0], self._first(after[0])[0])
         else:
             line = self._word_line(word, end(before[-1])[0], self._first(after[0])[0])

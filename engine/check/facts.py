@@ -128,22 +128,24 @@ class Facts:
     def _unbound(
         self, root: tree.Node, names: frozenset[str], found: dict[int, tuple[tree.Name, frozenset[str]]]
     ) -> None:
-        if isinstance(root, tree.MatchClass | tree.ClassDef):
-            return  # the rules for patterns and classes check them
-        if isinstance(root, tree.Name):
-            if root.id not in names and not self.known(root.id):
-                found[id(root)] = (root, names)
-            return
-        if isinstance(root, COMPREHENSIONS):
-            names = names | {b.name for g in root.generators for b in bindings(g)}
-        elif isinstance(root, tree.Lambda):
-            names = names | {p.name for p in root.params}
-        elif isinstance(root, tree.FunctionDef):
-            names = names | locals_of(root)
-        for child in tree.children(root):
+        pending = [(root, names)]
+        while pending:
+            node, names = pending.pop()
+            if isinstance(node, tree.MatchClass | tree.ClassDef):
+                continue  # the rules for patterns and classes check them
+            if isinstance(node, tree.Name):
+                if node.id not in names and not self.known(node.id):
+                    found[id(node)] = (node, names)
+                continue
+            if isinstance(node, COMPREHENSIONS):
+                names = names | {b.name for g in node.generators for b in bindings(g)}
+            elif isinstance(node, tree.Lambda):
+                names = names | {p.name for p in node.params}
+            elif isinstance(node, tree.FunctionDef):
+                names = names | locals_of(node)
             # Another rule checks annotations.
-            if not (isinstance(root, tree.AnnAssign | tree.Param) and child is root.annotation):
-                self._unbound(child, names, found)
+            skipped = node.annotation if isinstance(node, tree.AnnAssign | tree.Param) else None
+            pending += [(child, names) for child in reversed(tree.children(node)) if child is not skipped]
 
     def known(self, name: str) -> bool:
         """Whether a name has a meaning in the whole source."""

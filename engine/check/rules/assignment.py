@@ -133,8 +133,7 @@ class _Flow:
             case tree.Continue():
                 return None
             case tree.If():
-                true, false = self.condition(stmt.test, s)
-                return meet(self.block(stmt.body, true), self.block(stmt.orelse, false))
+                return self.branches(stmt, s)
             case tree.For():
                 return self.loop(stmt, s)
             case tree.Try():
@@ -142,6 +141,16 @@ class _Flow:
             case tree.Match():
                 return self.cases(stmt, s)
         return s
+
+    def branches(self, stmt: tree.If, s: frozenset[str]) -> State:
+        out: State = None
+        branch: tree.If | None = stmt
+        while branch is not None:
+            stmt = branch
+            true, s = self.condition(stmt.test, s)
+            out = meet(out, self.block(stmt.body, true))
+            branch = tree.elif_of(stmt)
+        return meet(out, self.block(stmt.orelse, s))
 
     def loop(self, stmt: tree.For, s: frozenset[str]) -> State:
         s = self.expr(stmt.iter, s)

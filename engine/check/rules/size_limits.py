@@ -69,15 +69,20 @@ def _blocks(facts: Facts, body: tuple[tree.Stmt, ...], depth: int) -> Iterator[D
                 hint="move the inner part into a helper",
             )
             continue
-        for i, inner in enumerate(_inner(stmt)):
-            # An elif is at the same level as its if.
-            chained = i == 1 and isinstance(stmt, tree.If) and len(inner) == 1 and isinstance(inner[0], tree.If)
-            yield from _blocks(facts, inner, depth if chained else depth + 1)
+        for inner in _inner(stmt):
+            yield from _blocks(facts, inner, depth + 1)
 
 
 def _inner(stmt: tree.Stmt) -> list[tuple[tree.Stmt, ...]]:
     match stmt:
-        case tree.If() | tree.For():
+        case tree.If():
+            # An elif is at the same level as its if.
+            bodies = [stmt.body]
+            while (branch := tree.elif_of(stmt)) is not None:
+                bodies.append(branch.body)
+                stmt = branch
+            return [*bodies, stmt.orelse]
+        case tree.For():
             return [stmt.body, stmt.orelse]
         case tree.Try():
             return [stmt.body, *(h.body for h in stmt.handlers), stmt.orelse, stmt.finalbody]
