@@ -8,6 +8,7 @@ element has its own line.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import TypeAlias
 
 from albert_tools.grammar import tree
@@ -42,25 +43,26 @@ class Comments:
     """The comments that have not been written yet, by position."""
 
     def __init__(self, module: tree.Module) -> None:
-        self._left = sorted(module.comments, key=lambda c: (c.span.line, c.span.column))
+        self._left = sorted(module.comments, key=begin)
+        self._places = [begin(c) for c in self._left]
 
     def take(self, until: tuple[int, int], since: tuple[int, int] = (0, 0)) -> list[tree.Comment]:
         """Remove the comments from `since` up to `until`, both (line, column). Returns them in order."""
-        found: list[tree.Comment] = []
-        left: list[tree.Comment] = []
-        for c in self._left:
-            (found if since <= (c.span.line, c.span.column) < until else left).append(c)
-        self._left = left
+        part = slice(bisect_left(self._places, since), bisect_left(self._places, until))
+        found = self._left[part]
+        if found:
+            del self._left[part], self._places[part]
         return found
 
-    def put_back(self, comment: tree.Comment) -> None:
-        """Put back a comment that was taken too early. It is then the next comment."""
-        self._left.insert(0, comment)
+    def put_back(self, comments: list[tree.Comment]) -> None:
+        """Put back comments that were taken too early. They are then the next comments."""
+        self._left[:0] = comments
+        self._places[:0] = map(begin, comments)
 
     def within(self, span: Span) -> bool:
         """Whether `span` contains a comment that has not been written."""
-        start, end = (span.line, span.column), (span.end_line, span.end_column)
-        return any(start <= (c.span.line, c.span.column) < end for c in self._left)
+        first = bisect_left(self._places, (span.line, span.column))
+        return first < len(self._places) and self._places[first] < (span.end_line, span.end_column)
 
 
 def begin(node: tree.Node) -> tuple[int, int]:
@@ -345,7 +347,7 @@ class Speller:
         text = self._lines[line][:column].rstrip()
         while not text and line > node.span.line - 1:
             line -= 1
-            text = re.sub(r"\s+#[^'\"]*$", "", self._lines[line]).rstrip()
+            text = _without_comment(self._lines[line])
         return text.endswith(",") and not (count == 1 and closing == ")" and isinstance(node, tree.Tuple))
 
     # Strings.
@@ -402,6 +404,12 @@ class Speller:
                 parts += [",", LINE]
             parts.append(doc)
         return parts
+
+
+def _without_comment(line: str) -> str:
+    """A line without the comment at its end. A comment with a quote is not recognised."""
+    comment = re.compile(r"\s#").search(line, max(line.rfind("'"), line.rfind('"')) + 1)
+    return line[: comment.start() if comment else None].rstrip()
 
 
 def _after(inner: tree.Node, whole: tree.Node) -> Span:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, SourceError, Span
@@ -100,8 +101,7 @@ class _Writer:
                 self._out.append(" " * indent + c.text)
             else:
                 later.append(c)
-        for c in reversed(later):
-            self._comments.put_back(c)
+        self._comments.put_back(later)
 
     def _gap(self, line: int, previous: tree.Stmt | None, stmt: tree.Stmt, indent: int) -> int:
         big = (tree.FunctionDef, tree.ClassDef)
@@ -219,8 +219,9 @@ class _Writer:
         inside = self._comments.take(until, start)
         last = max((c.span.line for c in inside if not c.alone), default=0)
         right = [c for c in inside if not c.alone and c.span.line == last and self._closes(c)]
-        block = [c for c in inside if c.alone and (not right or c.span.line > last) and self._opens_block(c, start)]
-        self._write([c for c in inside if c not in right and c not in block], indent)
+        block = [c for c in self._in_block(inside, start) if c.alone and (not right or c.span.line > last)]
+        later = {id(c) for c in (*right, *block)}
+        self._write([c for c in inside if id(c) not in later], indent)
         self._out.append(" " * indent + text + "".join(f"  {c.text}" for c in right))
         self._write(block, indent + STEP)
 
@@ -228,13 +229,16 @@ class _Writer:
         before = self._source[comment.span.line - 1][: comment.span.column - 1].rstrip()
         return before.endswith(":")
 
-    def _opens_block(self, comment: tree.Comment, start: tuple[int, int]) -> bool:
-        """Whether the line that opens the block ends before this comment."""
-        for line in range(comment.span.line - 1, start[0] - 1, -1):
-            text = re.sub(r"\s*#.*", "", self._source[line - 1]).rstrip()
-            if text:
-                return text.endswith(":")
-        return False
+    def _in_block(self, comments: list[tree.Comment], start: tuple[int, int]) -> Iterator[tree.Comment]:
+        """The comments after the end of the line that opens the block."""
+        line, opened = start[0], False
+        for c in comments:
+            for text in self._source[line - 1 : c.span.line - 1]:
+                code = text.partition("#")[0].rstrip()
+                opened = code.endswith(":") if code else opened
+            line = c.span.line
+            if opened:
+                yield c
 
     def _compound(
         self, head: Doc, stmt: tree.Node, body: tuple[tree.Stmt, ...], indent: int, until: tuple[int, int]
