@@ -10,13 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar, overload
 
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Span
 
+_Node = TypeVar("_Node", bound=tree.Node)
+
 COMPREHENSIONS = (tree.ListComp, tree.SetComp, tree.DictComp, tree.GeneratorExp)
+#: The classes of nodes that bind names in the scope around them, and all that bind names.
+_BIND_LOCALS = (
+    tree.Assign,
+    tree.AnnAssign,
+    tree.AugAssign,
+    tree.For,
+    tree.NamedExpr,
+    tree.ExceptHandler,
+    tree.MatchCase,
+)
+BINDING = (*_BIND_LOCALS, tree.Comprehension, tree.Param)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +71,17 @@ class Facts:
     modules: dict[str, str] = field(default_factory=dict)
     #: Name → (module, entry name), for `from m import x`.
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _locals: dict[int, frozenset[str]] = field(default_factory=dict)
+    _reached: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for node in tree.walk(self.module):
-            for child in tree.children(node):
+        stack: list[tree.Node] = [self.module]
+        while stack:
+            node = stack.pop()
+            below = tree.children(node)
+            for child in below:
                 self.parents[id(child)] = node
+            stack += below
         for stmt in self.module.body:
             match stmt:
                 case tree.FunctionDef():
@@ -103,8 +123,26 @@ class Facts:
             node = stack.pop()
             found.append(node)
             if not isinstance(node, tree.ClassDef) or is_typed_dict(node):
-                stack.extend(reversed(tuple(tree.children(node))))
+                stack += reversed(tree.children(node))
         return tuple(found)
+
+    @cached_property
+    def _index(self) -> dict[type[tree.Node], list[tree.Node]]:
+        index: dict[type[tree.Node], list[tree.Node]] = {}
+        for node in self.nodes:
+            index.setdefault(type(node), []).append(node)
+        return index
+
+    @overload
+    def every(self, cls: type[_Node], /) -> Iterator[_Node]: ...
+
+    @overload
+    def every(self, *classes: type[tree.Node]) -> Iterator[Any]: ...
+
+    def every(self, *classes: type[tree.Node]) -> Iterator[Any]:
+        """The `nodes` of these classes, class by class."""
+        for cls in classes:
+            yield from self._index.get(cls, ())
 
     @cached_property
     def unbound(self) -> dict[int, tuple[tree.Name, frozenset[str]]]:
@@ -112,7 +150,7 @@ class Facts:
         found: dict[int, tuple[tree.Name, frozenset[str]]] = {}
         for stmt in self.module.body:
             if isinstance(stmt, tree.FunctionDef):
-                here = frozenset(locals_of(stmt))
+                here = self.locals_in(stmt)
                 for part in (*(d for p in stmt.params if (d := p.default)), *stmt.body):
                     self._unbound(part, here, found)
             elif isinstance(stmt, tree.Assign | tree.AnnAssign) and stmt.value is not None:
@@ -142,7 +180,7 @@ class Facts:
             elif isinstance(node, tree.Lambda):
                 names = names | {p.name for p in node.params}
             elif isinstance(node, tree.FunctionDef):
-                names = names | locals_of(node)
+                names = names | self.locals_in(node)
             # Another rule checks annotations.
             skipped = node.annotation if isinstance(node, tree.AnnAssign | tree.Param) else None
             pending += [(child, names) for child in reversed(tree.children(node)) if child is not skipped]
@@ -154,39 +192,35 @@ class Facts:
     @cached_property
     def annotations(self) -> frozenset[int]:
         """The ids of all nodes inside annotations."""
-        found: set[int] = set()
-        for node in self.nodes:
-            roots: list[tree.Expr | None] = []
-            if isinstance(node, tree.Param | tree.AnnAssign):
-                roots = [node.annotation]
-            elif isinstance(node, tree.FunctionDef):
-                roots = [node.returns]
-            elif isinstance(node, tree.ClassDef):
-                roots = [*node.bases, *(k.value for k in node.keywords)]
-            found.update(id(n) for root in roots if root is not None for n in tree.walk(root))
-        return frozenset(found)
+        roots: list[tree.Expr | None] = [n.annotation for n in self.every(tree.Param, tree.AnnAssign)]
+        roots += [f.returns for f in self.every(tree.FunctionDef)]
+        for cls in self.every(tree.ClassDef):
+            roots += [*cls.bases, *(k.value for k in cls.keywords)]
+        return frozenset(id(n) for root in roots if root is not None for n in tree.walk(root))
 
     @cached_property
     def decorating(self) -> frozenset[int]:
         """The ids of all nodes inside decorators."""
-        above = [n for n in self.nodes if isinstance(n, tree.FunctionDef | tree.ClassDef)]
+        above = self.every(tree.FunctionDef, tree.ClassDef)
         return frozenset(id(n) for f in above for d in f.decorators for n in tree.walk(d))
 
-    @cached_property
-    def locals(self) -> dict[str, frozenset[str]]:
-        """The names local to each function."""
-        return {name: frozenset(locals_of(function)) for name, function in self.functions.items()}
+    def locals_in(self, function: tree.FunctionDef) -> frozenset[str]:
+        """The local names of a function: its parameters and all names bound in its body, except in inner scopes."""
+        found = self._locals.get(id(function))
+        if found is None:
+            names = {p.name for p in function.params}
+            for stmt in function.body:
+                for node in tree.walk(stmt):
+                    if isinstance(node, _BIND_LOCALS):
+                        names.update(b.name for b in bindings(node))
+            found = self._locals[id(function)] = frozenset(names)
+        return found
 
     @cached_property
     def assigned_attributes(self) -> frozenset[int]:
         """The ids of attributes that are assigned to. A single finding reports such an assignment."""
-        found: list[tree.Expr] = []
-        for node in self.nodes:
-            match node:
-                case tree.Assign():
-                    found += node.targets
-                case tree.AugAssign() | tree.For() | tree.Comprehension():
-                    found.append(node.target)
+        found = [t for node in self.every(tree.Assign) for t in node.targets]
+        found += [node.target for node in self.every(tree.AugAssign, tree.For, tree.Comprehension)]
         ids: set[int] = set()
         while found:
             target = found.pop()
@@ -199,17 +233,35 @@ class Facts:
         return frozenset(ids)
 
     @cached_property
+    def before_exits(self) -> frozenset[int]:
+        """The ids of statements that are followed by a return, raise or break in the same block."""
+        found: set[int] = set()
+        for node in self.nodes:
+            for block in (getattr(node, "body", ()), getattr(node, "orelse", ())):
+                exits = False
+                for stmt in reversed(block) if isinstance(block, tuple) else ():
+                    if exits:
+                        found.add(id(stmt))
+                    exits = exits or isinstance(stmt, tree.Break | tree.Return | tree.Raise)
+        return frozenset(found)
+
+    @cached_property
     def rebound(self) -> frozenset[str]:
         """Names with a fixed meaning that the source binds again. Only the binding is reported, not its consequences."""
-        return frozenset(b.name for n in self.nodes for b in bindings(n) if self.fixed(b.name) is not None)
+        return frozenset(b.name for n in self.every(*BINDING) for b in bindings(n) if self.fixed(b.name) is not None)
 
     @cached_property
     def nested(self) -> frozenset[str]:
         """Names of functions and imports inside other blocks. Only the definition is reported, not its uses."""
-        inner = [n for n in self.nodes if self.parent(n) is not self.module]
-        functions = {n.name for n in inner if isinstance(n, tree.FunctionDef)}
-        imports = [a for n in inner if isinstance(n, tree.Import | tree.ImportFrom) for a in n.names]
+        functions = {n.name for n in self.every(tree.FunctionDef) if self.parent(n) is not self.module}
+        places = (n for n in self.every(tree.Import, tree.ImportFrom) if self.parent(n) is not self.module)
+        imports = [a for n in places for a in n.names]
         return frozenset(functions | {a.asname or a.name.split(".")[0] for a in imports})
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the source."""
+        return self.module.source.split("\n")
 
     def parent(self, node: tree.Node) -> tree.Node | None:
         """The parent of a node."""
@@ -291,25 +343,24 @@ class Facts:
     @cached_property
     def tool_calls(self) -> tuple[tuple[tree.Call, str], ...]:
         """Every call ``tools.NAME(...)`` or ``tools.SERVER.NAME(...)`` with its name, in order."""
-        return tuple(
-            (node, name)
-            for node in self.nodes
-            if isinstance(node, tree.Call) and (name := tool_name(node.func)) is not None
-        )
+        return tuple((node, name) for node in self.every(tree.Call) if (name := tool_name(node.func)) is not None)
 
     @cached_property
     def edges(self) -> dict[str, dict[str, Span]]:
         """The call graph of the source's functions: caller → callee → first place. A use as a callback counts as a call."""
         graph: dict[str, dict[str, Span]] = {name: {} for name in self.functions}
-        for node in self.nodes:
-            if isinstance(node, tree.Name) and node.id in self.functions:
+        for node in self.every(tree.Name):
+            if node.id in self.functions:
                 caller = self.function_of(node)
                 if caller is not None and caller.name in graph:
                     graph[caller.name].setdefault(node.id, node.span)
         return graph
 
-    def reaches(self, start: str) -> set[str]:
+    def reaches(self, start: str) -> frozenset[str]:
         """The functions that a call of `start` can reach. `start` itself is only included if it is recursive."""
+        known = self._reached.get(start)
+        if known is not None:
+            return known
         found: set[str] = set()
         pending = list(self.edges.get(start, ()))
         while pending:
@@ -317,7 +368,7 @@ class Facts:
             if name not in found:
                 found.add(name)
                 pending.extend(self.edges.get(name, ()))
-        return found
+        return self._reached.setdefault(start, frozenset(found))
 
 
 def docstring(function: tree.FunctionDef) -> str | None:
@@ -390,13 +441,3 @@ def bindings(node: tree.Node) -> Iterator[Binding]:
             yield from pattern_bindings(node.pattern)
         case tree.Param():
             yield Binding(node.name, node.span, "parameter")
-
-
-def locals_of(function: tree.FunctionDef) -> set[str]:
-    """The local names of a function: its parameters and all names bound in its body, except in inner scopes."""
-    names = {p.name for p in function.params}
-    for stmt in function.body:
-        for node in tree.walk(stmt):
-            if not isinstance(node, tree.Comprehension | tree.Param):
-                names.update(b.name for b in bindings(node))
-    return names

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -209,20 +210,25 @@ class _Lowering(ast.NodeTransformer):
         return all(isinstance(d, ToolDefinition) and set(d.effects) <= {"read"} for d in definitions)
 
     def _shares_what_reading_changes(self, entered: set[str]) -> bool:
-        """Whether a stream or a `defaultdict` is created where several bodies could share it.
+        """Whether a stream or a `defaultdict` is created where several bodies could share it."""
+        return any(maker not in entered for maker in self._makers)
+
+    @cached_property
+    def _makers(self) -> set[str | None]:
+        """The functions that create a stream or a `defaultdict`; None for the module.
 
         Reading changes both: a stream advances, and a `defaultdict` gets a new key. The text does not show this to any rule.
         """
-        for node in self.facts.nodes:
-            if not isinstance(node, tree.Call) or self.facts.facade(node.func) not in _CHANGED_BY_READING:
+        found: set[str | None] = set()
+        for node in self.facts.every(tree.Call):
+            if self.facts.facade(node.func) not in _CHANGED_BY_READING:
                 continue
             above = self.facts.parent(node)
             if isinstance(above, tree.Call) and self.facts.facade(above.func) in _READERS:
                 continue  # csv.reader(io.StringIO(text)) is not shared
-            maker = self.facts.function_of(node)
-            if maker is None or maker.name not in entered:
-                return True
-        return False
+            function = self.facts.function_of(node)
+            found.add(function.name if function is not None else None)
+        return found
 
 
 def _name(name: str) -> ast.Name:

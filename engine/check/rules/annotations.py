@@ -56,13 +56,14 @@ MEANT = {
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every annotation."""
-    for node in facts.nodes:
-        if isinstance(node, tree.Param) and node.annotation is not None:
-            yield from annotation(facts, node.annotation)
-        elif isinstance(node, tree.FunctionDef) and node.returns is not None:
-            yield from annotation(facts, node.returns)
-        elif isinstance(node, tree.AnnAssign):
-            yield from annotation(facts, node.annotation, field=isinstance(facts.parent(node), tree.ClassDef))
+    for param in facts.every(tree.Param):
+        if param.annotation is not None:
+            yield from annotation(facts, param.annotation)
+    for function in facts.every(tree.FunctionDef):
+        if function.returns is not None:
+            yield from annotation(facts, function.returns)
+    for stmt in facts.every(tree.AnnAssign):
+        yield from annotation(facts, stmt.annotation, field=isinstance(facts.parent(stmt), tree.ClassDef))
     tool = facts.tool
     if tool is not None:
         for part in [*(p.annotation for p in tool.params), tool.returns]:

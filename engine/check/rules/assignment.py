@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bound_names, locals_of, pattern_bindings
+from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bound_names, pattern_bindings
 from albert_tools.engine.check.rule import error, warning
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
@@ -40,10 +40,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every function, and the module's constants in their order."""
     for stmt in facts.module.body:
         if isinstance(stmt, tree.FunctionDef):
-            flow = _Flow(facts, locals_of(stmt) - facts.rebound, stmt)
+            flow = _Flow(facts, facts.locals_in(stmt) - facts.rebound, stmt)
             flow.block(stmt.body, frozenset(p.name for p in stmt.params))
             yield from flow.found
-    module = _Flow(facts, set(facts.constants) - facts.rebound, None)
+    module = _Flow(facts, frozenset(facts.constants) - facts.rebound, None)
     state: State = frozenset()
     for stmt in facts.module.body:
         if isinstance(stmt, tree.Assign | tree.AnnAssign):
@@ -59,7 +59,7 @@ def meet(a: State, b: State) -> State:
 
 
 class _Flow:
-    def __init__(self, facts: Facts, names: set[str], function: tree.FunctionDef | None) -> None:
+    def __init__(self, facts: Facts, names: frozenset[str], function: tree.FunctionDef | None) -> None:
         self.facts = facts
         self.names = names
         self.function = function

@@ -30,20 +30,20 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each assigned attribute and each ``del``."""
-    for node in facts.nodes:
-        if isinstance(node, tree.Attribute) and id(node) in facts.assigned_attributes:
+    for node in facts.every(tree.Attribute):
+        if id(node) in facts.assigned_attributes:
             yield error(
                 "attribute-assignment",
                 node,
                 f"the attribute {node.attr!r} can't be assigned",
                 hint=f'use a dict: value["{node.attr}"] = …',
             )
-        elif isinstance(node, tree.Delete):
-            for t in node.targets:
-                if not isinstance(t, tree.Subscript):
-                    yield error(
-                        "delete",
-                        t,
-                        "del removes items only",
-                        hint="write del d[key]; a name needs no deleting",
-                    )
+    for stmt in facts.every(tree.Delete):
+        for t in stmt.targets:
+            if not isinstance(t, tree.Subscript):
+                yield error(
+                    "delete",
+                    t,
+                    "del removes items only",
+                    hint="write del d[key]; a name needs no deleting",
+                )

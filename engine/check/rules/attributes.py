@@ -96,8 +96,8 @@ INSTEAD: dict[str, str] = {
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each attribute, according to the expression before it."""
-    for node in facts.nodes:
-        if not isinstance(node, tree.Attribute) or id(node) in facts.annotations or tool_name(node) is not None:
+    for node in facts.every(tree.Attribute):
+        if id(node) in facts.annotations or tool_name(node) is not None:
             continue
         if isinstance(facts.parent(node), tree.MatchValue):
             continue  # the rule for patterns checks it

@@ -5,6 +5,7 @@ the last one."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, pattern_bindings
@@ -28,7 +29,16 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each pattern."""
-    for node in facts.nodes:
+    classes = (
+        tree.MatchClass,
+        tree.MatchValue,
+        tree.MatchAs,
+        tree.MatchOr,
+        tree.MatchCase,
+        tree.MatchSequence,
+        tree.Match,
+    )
+    for node in facts.every(*classes):
         match node:
             case tree.MatchClass():
                 if not (isinstance(node.cls, tree.Name) and node.cls.id in TYPES):
@@ -72,15 +82,17 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                             hint="put it last, or leave the others out",
                         )
             case tree.MatchCase():
-                seen = [b.name for b in pattern_bindings(node.pattern)]
-                for name in sorted({n for n in seen if seen.count(n) > 1}):
-                    if not any(isinstance(p, tree.MatchOr) for p in tree.walk(node.pattern)):
-                        yield error(
-                            "pattern",
-                            node.pattern,
-                            f"the pattern binds {name!r} twice",
-                            hint="choose two names and compare them in a guard",
-                        )
+                seen = Counter(b.name for b in pattern_bindings(node.pattern))
+                repeated = sorted(name for name, count in seen.items() if count > 1)
+                if repeated and any(isinstance(p, tree.MatchOr) for p in tree.walk(node.pattern)):
+                    continue
+                for name in repeated:
+                    yield error(
+                        "pattern",
+                        node.pattern,
+                        f"the pattern binds {name!r} twice",
+                        hint="choose two names and compare them in a guard",
+                    )
             case tree.MatchSequence():
                 stars = [p for p in node.patterns if isinstance(p, tree.MatchStar)]
                 if len(stars) > 1:

@@ -43,8 +43,8 @@ _TAKES = {
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each decorator and its arguments."""
-    for node in facts.nodes:
-        if isinstance(node, tree.ClassDef) and is_typed_dict(node):
+    for node in facts.every(tree.ClassDef):
+        if is_typed_dict(node):
             for d in node.decorators:
                 yield error("decorator", d, "a TypedDict takes no decorator", hint="leave it out")
     for function in facts.functions.values():

@@ -24,9 +24,7 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each call with an encoding."""
-    for node in facts.nodes:
-        if not isinstance(node, tree.Call):
-            continue
+    for node in facts.every(tree.Call):
         encoding: tree.Expr | tree.Keyword | None = None
         if (
             isinstance(node.func, tree.Attribute)

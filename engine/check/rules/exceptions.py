@@ -44,7 +44,7 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every raise statement and every handler."""
-    for node in facts.nodes:
+    for node in facts.every(tree.Raise, tree.Try):
         match node:
             case tree.Raise(exc=None):
                 if not any(isinstance(a, tree.ExceptHandler) for a in facts.ancestors(node)):

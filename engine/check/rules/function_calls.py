@@ -61,8 +61,8 @@ _KEYWORD_EXTRA = frozenset({"max", "min", "sorted", "print", "zip", "dict"})
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each call that is not a tool call."""
-    for node in facts.nodes:
-        if not isinstance(node, tree.Call) or tool_name(node.func) is not None:
+    for node in facts.every(tree.Call):
+        if tool_name(node.func) is not None:
             continue
         func = node.func
         if isinstance(func, tree.Name):
@@ -105,7 +105,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 def _is_local(facts: Facts, name: tree.Name) -> bool:
     function = facts.function_of(name)
-    return function is not None and name.id in facts.locals.get(function.name, ())
+    return function is not None and name.id in facts.locals_in(function)
 
 
 def _is_decorator(facts: Facts, node: tree.Call) -> bool:

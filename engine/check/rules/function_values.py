@@ -40,7 +40,7 @@ TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set"
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every use of a function as a value."""
-    for node in facts.nodes:
+    for node in facts.every(tree.Name, tree.Attribute, tree.Lambda):
         if id(node) in facts.annotations:
             continue
         if isinstance(node, tree.Name):

@@ -5,7 +5,7 @@ read the list while they write to it. If an alias hides the growth, the program 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from albert_tools.engine.check.facts import COMPREHENSIONS, Facts
 from albert_tools.engine.check.rule import error, wrap
@@ -28,12 +28,10 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each loop, each comprehension and each call that consumes an iterator."""
-    for node in facts.nodes:
+    for node in facts.every(tree.For, tree.AugAssign, tree.Call):
         match node:
             case tree.For():
-                for source in _sources(facts, node.iter):
-                    for stmt in node.body:
-                        yield from _grown(facts, source, stmt, node.iter)
+                yield from _grown(facts, node.iter, node.body)
             case tree.Call(func=tree.Attribute(attr=attr, value=container)) if attr in vocabulary.GROWERS:
                 for arg in node.args:
                     if _lazy_over(facts, arg, container):
@@ -43,14 +41,15 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             case tree.Call():
                 for k in node.keywords:
                     if k.arg == "key" and isinstance(k.value, tree.Lambda) and node.args:
-                        for source in _sources(facts, node.args[0]):
-                            yield from _grown(facts, source, k.value.body, node.args[0])
-        if isinstance(node, COMPREHENSIONS):
-            inner = [node.key, node.value] if isinstance(node, tree.DictComp) else [node.elt]
-            for g in node.generators:
-                for source in _sources(facts, g.iter):
-                    for part in [*inner, *g.ifs]:
-                        yield from _grown(facts, source, part, g.iter)
+                        yield from _grown(facts, node.args[0], (k.value.body,))
+    for comprehension in facts.every(*COMPREHENSIONS):
+        inner = (
+            (comprehension.key, comprehension.value)
+            if isinstance(comprehension, tree.DictComp)
+            else (comprehension.elt,)
+        )
+        for g in comprehension.generators:
+            yield from _grown(facts, g.iter, (*inner, *g.ifs))
 
 
 def _sources(facts: Facts, node: tree.Expr) -> list[tree.Expr]:
@@ -67,38 +66,35 @@ def _sources(facts: Facts, node: tree.Expr) -> list[tree.Expr]:
     return []
 
 
-def _grown(facts: Facts, container: tree.Expr, root: tree.Node, consumed: tree.Expr) -> Iterator[Diagnostic]:
-    if isinstance(container, tree.Name) and container.id in facts.functions:
-        return
-    for node in tree.walk(root):
-        grows = (
-            isinstance(node, tree.Call)
-            and isinstance(node.func, tree.Attribute)
-            and node.func.attr in vocabulary.GROWERS
-            and node.func.value == container
-        ) or (isinstance(node, tree.AugAssign) and node.op == "+" and node.target == container)
-        if grows and not _leaves(facts, node, root):
-            yield error(
-                "grows-while-consumed",
-                node,
-                f"{_spell(container)} grows while it is being consumed",
-                hint="loop over a copy: for x in list(xs), or collect into another list",
-                fix=wrap(consumed, "list(", ")", "loop over a copy"),
-            )
+def _grown(facts: Facts, consumed: tree.Expr, parts: Sequence[tree.Node]) -> Iterator[Diagnostic]:
+    """The places in `parts` where a container grows that is read step by step."""
+    sources = {s for s in _sources(facts, consumed) if not (isinstance(s, tree.Name) and s.id in facts.functions)}
+    for root in parts if sources else ():
+        for node in tree.walk(root):
+            match node:
+                case tree.Call(func=tree.Attribute(attr=attr, value=container)) if attr in vocabulary.GROWERS:
+                    pass
+                case tree.AugAssign(op="+", target=container):
+                    pass
+                case _:
+                    continue
+            if container in sources and not _leaves(facts, node, root):
+                yield error(
+                    "grows-while-consumed",
+                    node,
+                    f"{_spell(container)} grows while it is being consumed",
+                    hint="loop over a copy: for x in list(xs), or collect into another list",
+                    fix=wrap(consumed, "list(", ")", "loop over a copy"),
+                )
 
 
 def _leaves(facts: Facts, node: tree.Node, root: tree.Node) -> bool:
-    """Whether the loop ends immediately after the statement: ``xs.append(x); break``."""
-    below = node
-    for above in facts.ancestors(node):
-        for block in (getattr(above, "body", ()), getattr(above, "orelse", ())):
-            if isinstance(block, tuple) and any(s is below for s in block):
-                after = block[next(i for i, s in enumerate(block) if s is below) + 1 :]
-                if any(isinstance(s, tree.Break | tree.Return | tree.Raise) for s in after):
-                    return True
-        if below is root:
-            return False
-        below = above
+    """Whether the loop ends soon after the statement: ``xs.append(x); break``."""
+    for part in (node, *facts.ancestors(node)):
+        if id(part) in facts.before_exits:
+            return True
+        if part is root:
+            break
     return False
 
 

@@ -40,12 +40,12 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every imported module and name."""
-    for node in facts.nodes:
+    for node in facts.every(tree.Import, tree.ImportFrom):
         if isinstance(node, tree.Import):
             for alias in node.names:
                 if alias.name not in vocabulary.MODULES:
                     yield _unknown_module(alias, alias.name)
-        elif isinstance(node, tree.ImportFrom):
+        else:
             if node.module == "typing" and all(a.name in vocabulary.TYPING and not a.asname for a in node.names):
                 yield error(
                     "needless-import",

@@ -46,9 +46,8 @@ FACADE_CONSUMERS = frozenset(
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every lazy value."""
-    for node in facts.nodes:
+    for node in facts.every(tree.Call, tree.GeneratorExp):
         if lazy(facts, node) and not consumed(facts, node):
-            assert isinstance(node, tree.Call | tree.GeneratorExp)
             yield error(
                 "lazy-value",
                 node,
@@ -130,5 +129,5 @@ def _name(node: tree.Call | tree.GeneratorExp) -> str:
 
 
 def _has_parentheses(facts: Facts, node: tree.GeneratorExp) -> bool:
-    lines = facts.module.source.split("\n")
+    lines = facts.lines
     return lines[node.span.line - 1][node.span.column - 1 : node.span.column] == "("

@@ -30,8 +30,8 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each default."""
-    for node in facts.nodes:
-        if isinstance(node, tree.Param) and node.default is not None and not _immutable(node.default):
+    for node in facts.every(tree.Param):
+        if node.default is not None and not _immutable(node.default):
             yield error(
                 "mutable-default",
                 node.default,

@@ -36,7 +36,7 @@ CODES = (
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    for node in facts.nodes:
+    for node in facts.every(tree.FunctionDef, tree.ClassDef, tree.Import, tree.ImportFrom):
         if facts.parent(node) is facts.module:
             continue
         if isinstance(node, tree.FunctionDef):
@@ -62,8 +62,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 def _hoist(facts: Facts, node: tree.Import | tree.ImportFrom) -> Fix | None:
     """The fix that moves an import to the top. None if other code is on its lines or its block contains nothing else."""
-    lines = facts.module.source.split("\n")
-    text = "\n".join(lines[node.span.line - 1 : node.span.end_line])
+    text = "\n".join(facts.lines[node.span.line - 1 : node.span.end_line])
     above = facts.parent(node)
     blocks: list[tuple[tree.Stmt, ...]] = [getattr(above, name, ()) for name in ("body", "orelse", "finalbody")]
     alone = any(len(block) == 1 and block[0] is node for block in blocks)

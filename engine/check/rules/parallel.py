@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, bindings, bound_names, locals_of, tool_name
+from albert_tools.engine.check.facts import Facts, bindings, bound_names, tool_name
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
@@ -45,17 +45,17 @@ MUTATING_FACADES = frozenset(
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check the form of each `parallel`, and the changes by its bodies and by the helpers that they can reach."""
     reached: set[str] = set()
-    for node in facts.nodes:
-        if isinstance(node, tree.Name) and node.id == "parallel":
-            above = facts.parent(node)
-            if not (isinstance(above, tree.Call) and above.func is node):
-                yield error(
-                    "parallel",
-                    node,
-                    "'parallel' is syntax, not a value: it must be called",
-                    hint="write parallel(tools.read_file(path=p) for p in paths)",
-                )
-        if not (isinstance(node, tree.Call) and isinstance(node.func, tree.Name) and node.func.id == "parallel"):
+    for use in facts.every(tree.Name):
+        above = facts.parent(use)
+        if use.id == "parallel" and not (isinstance(above, tree.Call) and above.func is use):
+            yield error(
+                "parallel",
+                use,
+                "'parallel' is syntax, not a value: it must be called",
+                hint="write parallel(tools.read_file(path=p) for p in paths)",
+            )
+    for node in facts.every(tree.Call):
+        if not (isinstance(node.func, tree.Name) and node.func.id == "parallel"):
             continue
         if node.keywords or any(isinstance(a, tree.Starred) for a in node.args) or not node.args:
             yield error(
@@ -145,7 +145,7 @@ def _helper(facts: Facts, helper: tree.FunctionDef) -> Iterator[Diagnostic]:
 
 def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
     """The locals of a helper that only refer to containers created by the helper."""
-    candidates = locals_of(helper) - {p.name for p in helper.params}
+    candidates = facts.locals_in(helper) - {p.name for p in helper.params}
     spoiled: set[str] = set()
     for stmt in helper.body:
         for node in tree.walk(stmt):

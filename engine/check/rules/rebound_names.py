@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, bindings
+from albert_tools.engine.check.facts import BINDING, Facts, bindings
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
@@ -34,8 +34,8 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every binding of every kind."""
-    for node in facts.nodes:
-        for b in bindings(node):
+    for binder in facts.every(*BINDING):
+        for b in bindings(binder):
             what = facts.fixed(b.name)
             if what is not None:
                 span = Span(b.span.line, b.span.column, b.span.line, b.span.column + len(b.name))
@@ -49,6 +49,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 yield error(
                     "private-name", b.span, f"the name {b.name!r} begins with two underscores", hint="leave them out"
                 )
+    for node in facts.every(tree.FunctionDef, tree.ClassDef, tree.Import, tree.ImportFrom):
         if isinstance(node, tree.FunctionDef | tree.ClassDef):
             taken = node.name in vocabulary.PRELUDE or node.name in vocabulary.BUILTINS
             if taken or node.name in vocabulary.EXCEPTIONS or node.name in facts.modules or node.name in facts.imported:
@@ -72,7 +73,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     f"{node.name!r} is a constant of this source already",
                     hint="choose another name",
                 )
-        elif isinstance(node, tree.Import | tree.ImportFrom):
+        else:
             for alias in node.names:
                 name = alias.asname or alias.name.split(".")[0]
                 if name in vocabulary.PRELUDE or name in vocabulary.BUILTINS or name in facts.functions:

@@ -36,6 +36,7 @@ CODES = (
     ),
 )
 
+_EXPRESSIONS = frozenset(tree.Expr.__args__)
 _BLOCKS = (tree.If, tree.For, tree.Try, tree.Match)
 
 
@@ -97,13 +98,13 @@ def _expressions(facts: Facts) -> Iterator[Diagnostic]:
     statements: set[int] = set()
     for node in facts.nodes:
         for child in tree.children(node):
-            is_expression = isinstance(child, tree.Expr.__args__)
+            is_expression = type(child) in _EXPRESSIONS
             depth[id(child)] = depth[id(node)] + 1 if is_expression else 0
             if id(node) in reported:
                 reported.add(id(child))
             elif depth[id(child)] > facts.limits.expression_depth:
                 reported.add(id(child))
-                statement = next((id(a) for a in facts.ancestors(child) if not isinstance(a, tree.Expr.__args__)), 0)
+                statement = next((id(a) for a in facts.ancestors(child) if type(a) not in _EXPRESSIONS), 0)
                 if statement in statements:
                     continue  # one finding for each expression
                 statements.add(statement)

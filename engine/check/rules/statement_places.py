@@ -44,7 +44,8 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each statement that is only allowed in a certain place."""
-    for node in facts.nodes:
+    classes = (tree.Break, tree.Continue, tree.Return, tree.ExprStmt, tree.Constant, tree.Try)
+    for node in facts.every(*classes):
         match node:
             case tree.Break() | tree.Continue():
                 word = type(node).__name__.lower()

@@ -85,10 +85,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield _unknown_tool(facts, call, name)
             continue
         yield from _tool_arguments(call, definition)
-    for node in facts.nodes:
-        if isinstance(node, tree.Name) and facts.is_tool(node) and facts.function_of(node) is not None:
+    for node in facts.every(tree.Name):
+        if facts.is_tool(node) and facts.function_of(node) is not None:
             yield _self_call(node, node.id)
-        if isinstance(node, tree.Name) and node.id == "tools" and not _in_call(facts, node):
+        if node.id == "tools" and not _in_call(facts, node):
             yield error(
                 "tools-value",
                 node,

@@ -131,13 +131,15 @@ def _one_tool(facts: Facts) -> Iterator[Diagnostic]:
             if at
             else "write def name(path: str) -> str: with a docstring, and call tools as tools.NAME(…)",
         )
+    places: dict[str, list[Span]] = {f.name: [] for f in public[1:]}
+    for function in facts.every(tree.FunctionDef):
+        if function.name in places:
+            places[function.name].append(function.name_span)
+    for name in facts.every(tree.Name):
+        if name.id in places:
+            places[name.id].append(name.span)
     for extra in public[1:]:
-        edits = tuple(
-            Edit(node.name_span if isinstance(node, tree.FunctionDef) else node.span, "_" + extra.name)
-            for node in facts.nodes
-            if (isinstance(node, tree.FunctionDef) and node.name == extra.name)
-            or (isinstance(node, tree.Name) and node.id == extra.name)
-        )
+        edits = tuple(Edit(span, "_" + extra.name) for span in sorted(places[extra.name]))
         yield error(
             "second-tool",
             extra.name_span,

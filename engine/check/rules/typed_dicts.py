@@ -24,9 +24,8 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each class."""
-    for node in facts.nodes:
-        if isinstance(node, tree.ClassDef):
-            yield from _class(facts, node)
+    for node in facts.every(tree.ClassDef):
+        yield from _class(facts, node)
 
 
 def _class(facts: Facts, node: tree.ClassDef) -> Iterator[Diagnostic]:

@@ -24,9 +24,7 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each expression statement."""
-    for node in facts.nodes:
-        if not isinstance(node, tree.ExprStmt):
-            continue
+    for node in facts.every(tree.ExprStmt):
         above = facts.parent(node)
         if isinstance(node.value, tree.Strings):
             first = isinstance(above, tree.FunctionDef | tree.ClassDef | tree.Module) and above.body[0] is node
