@@ -15,6 +15,7 @@ from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.model.definition import ToolVersion
+from albert_tools.grammar.parse import parse
 from albert_tools.store.tools.tool_store import TinyToolStore
 
 BODY = '''def {name}(paths: list[str]) -> dict:
@@ -36,13 +37,14 @@ _STORE_HEAD = "| tools in the store | save, ms | load, ms | first list, ms | lis
 def table(sizes: list[int], rounds: int) -> list[str]:
     """The lines of both tables."""
     catalog = ToolRegistry(builtin_primitives())
-    lines = ["| lines of source | check, ms | compile, ms |", "|---:|---:|---:|"]
-    for count in (10, 40, 160, 640):
+    lines = ["| lines of source | parse, ms | check, ms | compile, ms |", "|---:|---:|---:|---:|"]
+    for count in (10, 40, 160, 640, 1440):  # the last one has almost the most bytes that are allowed
         source = BODY.format(name="t", more="".join(MORE.format(i=i) for i in range(max(0, count - 10))))
         checked = check_or_raise(source, catalog)
+        parsed = _median(partial(parse, source), rounds)
         check = _median(partial(check_or_raise, source, catalog), rounds)
         compiled = _median(partial(compile_version, checked, ""), rounds)
-        lines.append(f"| {count} | {check * 1000:.1f} | {compiled * 1000:.1f} |")
+        lines.append(f"| {count} | {parsed * 1000:.1f} | {check * 1000:.1f} | {compiled * 1000:.1f} |")
     lines += ["", _STORE_HEAD, "|---:|---:|---:|---:|---:|---:|"]
     with tempfile.TemporaryDirectory() as folder:
         store = TinyToolStore(Path(folder) / "tools", Path(folder) / "cache")
