@@ -18,6 +18,9 @@ from albert_tools.grammar.layout import Token
 
 _Spanned: TypeAlias = "Token | tree.Node | _Group"
 _Block: TypeAlias = list[tree.Stmt]
+_Body: TypeAlias = tuple[tree.Stmt, ...]
+_Decorators: TypeAlias = list[tuple[Token, tree.Expr]] | None
+_Generators: TypeAlias = list[tree.Comprehension]
 
 #: The most branches of an ``if``. CPython's parser and compiler recurse over them; their limit is below 3,000.
 MAX_BRANCHES = 1000
@@ -97,7 +100,7 @@ class Builder(Transformer[Token, Any]):
 
     # Statements
 
-    def module(self, body: _Block | None = None) -> tuple[tree.Stmt, ...]:
+    def module(self, body: _Block | None = None) -> _Body:
         self._groups.clear()
         return tuple(body or ())
 
@@ -107,7 +110,7 @@ class Builder(Transformer[Token, Any]):
     def line(self, statements: _Block, *_end: Token) -> _Block:
         return statements
 
-    def suite(self, *parts: Any) -> tuple[tree.Stmt, ...]:
+    def suite(self, *parts: Any) -> _Body:
         return tuple(parts[0] if len(parts) == 1 else parts[2])
 
     def assignment(self, parts: list[tree.Expr]) -> tree.Stmt:
@@ -169,9 +172,9 @@ class Builder(Transformer[Token, Any]):
 
     # Compound statements
 
-    def if_(self, start: Token, test: tree.Expr, _colon: Token, body: tuple[tree.Stmt, ...], *rest: Any) -> tree.Stmt:
+    def if_(self, start: Token, test: tree.Expr, _colon: Token, body: _Body, *rest: Any) -> tree.Stmt:
         branches = [(start, test, body)]
-        orelse: tuple[tree.Stmt, ...] = ()
+        orelse: _Body = ()
         for part in rest:
             if isinstance(part, list):
                 branches += part
@@ -190,10 +193,10 @@ class Builder(Transformer[Token, Any]):
             orelse = (tree.If(self._span(word, (orelse or block)[-1]), condition, block, orelse),)
         return orelse[0]
 
-    def elif_(self, start: Token, test: tree.Expr, _colon: Token, body: tuple[tree.Stmt, ...]) -> Any:
+    def elif_(self, start: Token, test: tree.Expr, _colon: Token, body: _Body) -> Any:
         return start, test, body
 
-    def else_(self, _start: Token, _colon: Token, body: tuple[tree.Stmt, ...]) -> Any:
+    def else_(self, _start: Token, _colon: Token, body: _Body) -> Any:
         return body
 
     finally_ = else_
@@ -205,24 +208,19 @@ class Builder(Transformer[Token, Any]):
         _in: Token,
         iterable: tree.Expr,
         _colon: Token,
-        body: tuple[tree.Stmt, ...],
-        orelse: tuple[tree.Stmt, ...] = (),
+        body: _Body,
+        orelse: _Body = (),
     ) -> tree.Stmt:
         span = self._span(start, (orelse or body)[-1])
         return tree.For(span, self._target(target), iterable, body, orelse)
 
-    def try_(self, start: Token, _colon: Token, body: tuple[tree.Stmt, ...], *rest: Any) -> tree.Stmt:
+    def try_(self, start: Token, _colon: Token, body: _Body, *rest: Any) -> tree.Stmt:
         handlers, orelse, finalbody = ((), (), *rest)[-3:]  # without handlers there is only a `finally`
         last = (finalbody or orelse or handlers[-1].body)[-1]
         return tree.Try(self._span(start, last), body, tuple(handlers), orelse or (), finalbody or ())
 
     def handler(
-        self,
-        start: Token,
-        type_: tree.Expr | None,
-        name: Token | None,
-        _colon: Token,
-        body: tuple[tree.Stmt, ...],
+        self, start: Token, type_: tree.Expr | None, name: Token | None, _colon: Token, body: _Body
     ) -> tree.ExceptHandler:
         return tree.ExceptHandler(self._span(start, body[-1]), type_, name and name.value, body)
 
@@ -234,12 +232,7 @@ class Builder(Transformer[Token, Any]):
         return tree.Match(self._span(start, cases[-1]), subject, tuple(cases))
 
     def case(
-        self,
-        start: Token,
-        pattern: tree.Pattern,
-        guard: tree.Expr | None,
-        _colon: Token,
-        body: tuple[tree.Stmt, ...],
+        self, start: Token, pattern: tree.Pattern, guard: tree.Expr | None, _colon: Token, body: _Body
     ) -> tree.MatchCase:
         return tree.MatchCase(self._span(start, body[-1]), pattern, guard, body)
 
@@ -248,7 +241,7 @@ class Builder(Transformer[Token, Any]):
 
     def function(
         self,
-        decorators: list[tuple[Token, tree.Expr]] | None,
+        decorators: _Decorators,
         start: Token,
         name: Token,
         _open: Token,
@@ -256,7 +249,7 @@ class Builder(Transformer[Token, Any]):
         _close: Token,
         returns: tree.Expr | None,
         _colon: Token,
-        body: tuple[tree.Stmt, ...],
+        body: _Body,
     ) -> tree.Stmt:
         return tree.FunctionDef(
             self._span(decorators[0][0] if decorators else start, body[-1]),
@@ -270,12 +263,12 @@ class Builder(Transformer[Token, Any]):
 
     def class_(
         self,
-        decorators: list[tuple[Token, tree.Expr]] | None,
+        decorators: _Decorators,
         start: Token,
         name: Token,
         bases: list[tree.Expr | tree.Keyword] | None,
         _colon: Token,
-        body: tuple[tree.Stmt, ...],
+        body: _Body,
     ) -> tree.Stmt:
         args, keywords = self._arguments(bases or [])
         return tree.ClassDef(
@@ -620,16 +613,16 @@ class Builder(Transformer[Token, Any]):
         self.star(stars, value)
         return None, value
 
-    def list_comp(self, start: Token, elt: tree.Expr, generators: list[tree.Comprehension], end: Token) -> tree.Expr:
+    def list_comp(self, start: Token, elt: tree.Expr, generators: _Generators, end: Token) -> tree.Expr:
         return tree.ListComp(self._span(start, end), elt, tuple(generators))
 
-    def set_comp(self, start: Token, elt: tree.Expr, generators: list[tree.Comprehension], end: Token) -> tree.Expr:
+    def set_comp(self, start: Token, elt: tree.Expr, generators: _Generators, end: Token) -> tree.Expr:
         return tree.SetComp(self._span(start, end), elt, tuple(generators))
 
-    def generator(self, start: Token, elt: tree.Expr, generators: list[tree.Comprehension], end: Token) -> tree.Expr:
+    def generator(self, start: Token, elt: tree.Expr, generators: _Generators, end: Token) -> tree.Expr:
         return tree.GeneratorExp(self._span(start, end), elt, tuple(generators))
 
-    def dict_comp(self, start: Token, pair: Any, generators: list[tree.Comprehension], end: Token) -> tree.Expr:
+    def dict_comp(self, start: Token, pair: Any, generators: _Generators, end: Token) -> tree.Expr:
         key, value = pair
         return tree.DictComp(self._span(start, end), key, value, tuple(generators))
 
@@ -658,7 +651,7 @@ class Builder(Transformer[Token, Any]):
         return tree.Call(self._span(func, rest[-1]), func, args, keywords)
 
     def call_with_generator(
-        self, func: tree.Expr, start: Token, elt: tree.Expr, generators: list[tree.Comprehension], end: Token
+        self, func: tree.Expr, start: Token, elt: tree.Expr, generators: _Generators, end: Token
     ) -> tree.Expr:
         # The brackets belong to both nodes, but the span of the generator is without them.
         argument = tree.GeneratorExp(self._span(elt, generators[-1]), elt, tuple(generators))

@@ -77,35 +77,11 @@ _HINTS = {
 _Pairs: TypeAlias = "list[tuple[Any, Any]] | None"
 
 _OPERATORS: dict[type[ast.AST], str] = {
-    ast.And: "and",
-    ast.Or: "or",
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.MatMult: "@",
-    ast.Pow: "**",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.BitAnd: "&",
-    ast.USub: "-",
-    ast.UAdd: "+",
-    ast.Invert: "~",
-    ast.Not: "not",
-    ast.Lt: "<",
-    ast.Gt: ">",
-    ast.Eq: "==",
-    ast.GtE: ">=",
-    ast.LtE: "<=",
-    ast.NotEq: "!=",
-    ast.In: "in",
-    ast.NotIn: "not in",
-    ast.Is: "is",
-    ast.IsNot: "is not",
+    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@"},
+    **{ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&"},
+    **{ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not", ast.And: "and", ast.Or: "or"},
+    **{ast.Lt: "<", ast.Gt: ">", ast.Eq: "==", ast.GtE: ">=", ast.LtE: "<=", ast.NotEq: "!="},
+    **{ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"},
 }
 _CONVERSIONS = {None: -1, "s": 115, "r": 114, "a": 97}
 
@@ -140,29 +116,34 @@ def _fields(a: tree.Node, b: ast.AST) -> _Pairs:
     cls, names, others = _TABLE[type(a)]
     if type(b) is not cls or any(getattr(b, name) for name in others):
         return None
-    return [(getattr(a, name), getattr(b, name)) for name in names]
+    return [(getattr(a, ours), getattr(b, theirs)) for ours, theirs in names]
 
 
-#: The classes whose names differ.
-_NAMES = {
+#: The classes and fields whose names differ.
+_CLASSES = {
     "ExprStmt": "Expr",
     "Comprehension": "comprehension",
     "Keyword": "keyword",
     "Alias": "alias",
     "MatchCase": "match_case",
 }
+_FIELDS = {"decorator_list": "decorators"}
+#: `ctx` and `simple` follow from the place and the form of a target, `kind` is the `u` of a string. `_parameters` compares
+#: `args`, if it is not the field of a call.
+_IGNORED = {"ctx", "simple", "kind", "args"}
+
+_Row: TypeAlias = "tuple[type[ast.AST], list[tuple[str, str]], list[str]]"
 
 
-class _Table(dict[type[tree.Node], tuple[type[ast.AST], tuple[str, ...], tuple[str, ...]]]):
-    """For each class: Python's class, the common fields, and Python's other fields, which must be empty."""
+class _Table(dict[type[tree.Node], _Row]):
+    """For each class: Python's class, the names of the common fields, and Python's other fields, which must be empty."""
 
-    def __missing__(self, cls: type[tree.Node]) -> tuple[type[ast.AST], tuple[str, ...], tuple[str, ...]]:
-        theirs: type[ast.AST] = getattr(ast, _NAMES.get(cls.__name__, cls.__name__))
-        ours = {f.name for f in fields(cls)}
-        # `ctx` and `simple` follow from the place and the form of a target, `kind` is the `u` of a string.
-        ignored = {"ctx", "simple", "kind"}
-        common = tuple(name for name in theirs._fields if name in ours)
-        others = tuple(name for name in theirs._fields if name not in ours | ignored)
+    def __missing__(self, cls: type[tree.Node]) -> _Row:
+        theirs: type[ast.AST] = getattr(ast, _CLASSES.get(cls.__name__, cls.__name__))
+        known = {f.name for f in fields(cls)}
+        names = [(_FIELDS.get(name, name), name) for name in theirs._fields]
+        common = [(ours, name) for ours, name in names if ours in known]
+        others = [name for ours, name in names if ours not in known and name not in _IGNORED]
         self[cls] = theirs, common, others
         return self[cls]
 
@@ -204,22 +185,10 @@ def _field(a: tree.Field, b: ast.AST) -> _Pairs:
     return spec and [(a.value, b.value), (_CONVERSIONS[a.conversion], b.conversion), *spec]
 
 
-def _function(a: tree.FunctionDef, b: ast.AST) -> _Pairs:
-    if type(b) is not ast.FunctionDef or getattr(b, "type_params", None):
-        return None
-    parameters = _parameters(a.params, b.args)
-    return parameters and [
-        (a.name, b.name),
-        (a.returns, b.returns),
-        (a.body, b.body),
-        (a.decorators, b.decorator_list),
-        *parameters,
-    ]
-
-
-def _lambda(a: tree.Lambda, b: ast.AST) -> _Pairs:
-    parameters = _parameters(a.params, b.args) if type(b) is ast.Lambda else None
-    return parameters and [(a.body, b.body), *parameters]  # type: ignore[attr-defined]
+def _function(a: tree.FunctionDef | tree.Lambda, b: ast.AST) -> _Pairs:
+    pairs = _fields(a, b)
+    parameters = None if pairs is None else _parameters(a.params, b.args)  # type: ignore[attr-defined]
+    return parameters and [*(pairs or ()), *parameters]
 
 
 def _parameters(params: tuple[tree.Param, ...], b: ast.arguments) -> _Pairs:
@@ -237,18 +206,10 @@ def _parameters(params: tuple[tree.Param, ...], b: ast.arguments) -> _Pairs:
     return pairs
 
 
-def _class(a: tree.ClassDef, b: ast.AST) -> _Pairs:
-    if type(b) is not ast.ClassDef or getattr(b, "type_params", None):
-        return None
-    same = ("name", "bases", "keywords", "body")
-    return [(a.decorators, b.decorator_list), *((getattr(a, name), getattr(b, name)) for name in same)]
-
-
 _SPECIAL: dict[type[tree.Node], Callable[[Any, ast.AST], _Pairs]] = {
     tree.Constant: _constant,
     tree.Strings: _strings,
     tree.Field: _field,
     tree.FunctionDef: _function,
-    tree.Lambda: _lambda,
-    tree.ClassDef: _class,
+    tree.Lambda: _function,
 }

@@ -38,7 +38,6 @@ class Lowered:
     """The lowered text. `lines[i]` is the source line for line ``i + 1`` of `text`."""
 
     text: str
-    tree: ast.Module
     lines: tuple[int, ...]
 
 
@@ -56,7 +55,7 @@ def lower(checked: Checked) -> Lowered:
         except (ValueError, SyntaxError):
             continue
         if _same(module, again):
-            return Lowered(text, again, _line_map(text, module, again))
+            return Lowered(text, _line_map(text, module, again))
     raise AssertionError("the lowered text does not parse to the lowered tree")
 
 
