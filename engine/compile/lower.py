@@ -54,8 +54,9 @@ def lower(checked: Checked) -> Lowered:
             again = parse_python(text)
         except (ValueError, SyntaxError):
             continue
-        if _same(module, again):
-            return Lowered(text, _line_map(text, module, again))
+        lines = _line_map(text, module, again)
+        if lines is not None:
+            return Lowered(text, lines)
     raise AssertionError("the lowered text does not parse to the lowered tree")
 
 
@@ -260,37 +261,31 @@ def _targets(target: ast.expr) -> list[str]:
     return [n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
-def _same(ours: ast.AST, theirs: ast.AST) -> bool:
-    """Whether two trees are equal, except for positions and the `u` prefix of strings."""
-    pending: list[tuple[Any, Any]] = [(ours, theirs)]
+def _line_map(text: str, ours: ast.Module, again: ast.Module) -> tuple[int, ...] | None:
+    """The source line of each line of `text`. None if the trees differ, except in positions and the `u` prefix of strings."""
+    lines = [0] * text.count("\n")
+    pending: list[tuple[Any, Any]] = [(ours, again)]
     while pending:
         a, b = pending.pop()
         if type(a) is not type(b):
-            return False
-        if isinstance(a, ast.Constant):
-            # Python considers 1, 1.0 and True equal, and nan different from itself.
-            if type(a.value) is not type(b.value) or repr(a.value) != repr(b.value):
-                return False
-        elif isinstance(a, ast.AST):
-            pending += [(getattr(a, n, None), getattr(b, n, None)) for n in a._fields if n not in _IGNORED]
+            return None
+        if isinstance(a, ast.AST):
+            place, source = getattr(b, "lineno", None), getattr(a, "lineno", None)
+            if place is not None and source is not None and not lines[place - 1]:
+                lines[place - 1] = source
+            if isinstance(a, ast.Constant):
+                # Python considers 1, 1.0 and True equal, and nan different from itself.
+                if type(a.value) is not type(b.value) or repr(a.value) != repr(b.value):
+                    return None
+            else:
+                names = [n for n in a._fields if n not in ("type_comment", "type_ignores")]
+                pending += [(getattr(a, n, None), getattr(b, n, None)) for n in reversed(names)]
         elif isinstance(a, list):
             if len(a) != len(b):
-                return False
-            pending += zip(a, b, strict=True)
+                return None
+            pending += zip(reversed(a), reversed(b), strict=True)
         elif a != b:
-            return False
-    return True
-
-
-_IGNORED = frozenset({"type_comment", "type_ignores"})
-
-
-def _line_map(text: str, ours: ast.Module, again: ast.Module) -> tuple[int, ...]:
-    lines = [0] * text.count("\n")
-    for a, b in zip(ast.walk(ours), ast.walk(again), strict=True):
-        place, source = getattr(b, "lineno", None), getattr(a, "lineno", None)
-        if place is not None and source is not None and not lines[place - 1]:
-            lines[place - 1] = source
+            return None
     last = 1
     for i, line in enumerate(lines):
         last = lines[i] = line or last
