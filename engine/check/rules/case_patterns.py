@@ -27,6 +27,10 @@ CODES = (
 )
 
 
+#: The most names that one pattern binds. The time of CPython's compiler grows with the square of their number.
+MAX_CAPTURES = 100
+
+
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each pattern."""
     classes = (
@@ -83,6 +87,13 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                         )
             case tree.MatchCase():
                 seen = Counter(b.name for b in pattern_bindings(node.pattern))
+                if len(seen) > MAX_CAPTURES:
+                    yield error(
+                        "pattern",
+                        node.pattern,
+                        f"the pattern binds more than {MAX_CAPTURES} names",
+                        hint="bind the whole to one name, and take its parts in the body",
+                    )
                 repeated = sorted(name for name, count in seen.items() if count > 1)
                 if repeated and any(isinstance(p, tree.MatchOr) for p in tree.walk(node.pattern)):
                     continue

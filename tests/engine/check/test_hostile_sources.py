@@ -80,3 +80,9 @@ def test_the_longest_chain_of_elif_is_accepted_and_a_longer_one_is_refused() -> 
     assert format_source(source) == source
     report = check(branches(MAX_BRANCHES + 1), CATALOG)
     assert [d.message for d in report.diagnostics] == ["an if has more than 1,000 branches"]
+
+
+def test_a_pattern_with_too_many_names_is_refused() -> None:
+    names = ", ".join(f"a{i}" for i in range(101))
+    source = f"{HEAD}    match x:\n        case [{names}]:\n            return a1\n    return x\n"
+    assert [d.message for d in check(source, CATALOG).diagnostics] == ["the pattern binds more than 100 names"]
