@@ -98,6 +98,16 @@ class Builder(Transformer[Token, Any]):
     def without_comma(self, items: list[Any], _comma: Token | None = None) -> list[Any]:
         return items
 
+    def second(self, _word: Token, part: Any) -> Any:
+        return part
+
+    as_name = guard = returns = condition = second
+
+    def pair(self, key: Any, _colon: Token, value: Any) -> Any:
+        return key, value
+
+    key_pattern = pair
+
     # Statements
 
     def module(self, body: _Block | None = None) -> _Body:
@@ -181,14 +191,9 @@ class Builder(Transformer[Token, Any]):
             else:
                 orelse = part
         if len(branches) > MAX_BRANCHES:
-            raise BuildError(
-                Diagnostic(
-                    "nesting-too-deep",
-                    f"an if has more than {MAX_BRANCHES:,} branches",
-                    branches[MAX_BRANCHES][0].span,
-                    hint="look the value up in a dict",
-                )
-            )
+            at = branches[MAX_BRANCHES][0].span
+            message = f"an if has more than {MAX_BRANCHES:,} branches"
+            raise BuildError(Diagnostic("nesting-too-deep", message, at, hint="look the value up in a dict"))
         for word, condition, block in reversed(branches):
             orelse = (tree.If(self._span(word, (orelse or block)[-1]), condition, block, orelse),)
         return orelse[0]
@@ -224,9 +229,6 @@ class Builder(Transformer[Token, Any]):
     ) -> tree.ExceptHandler:
         return tree.ExceptHandler(self._span(start, body[-1]), type_, name and name.value, body)
 
-    def as_name(self, _as: Token, name: Token) -> Token:
-        return name
-
     def match_(self, start: Token, subject: tree.Expr, *rest: Any) -> tree.Stmt:
         cases: list[tree.MatchCase] = rest[3]
         return tree.Match(self._span(start, cases[-1]), subject, tuple(cases))
@@ -235,9 +237,6 @@ class Builder(Transformer[Token, Any]):
         self, start: Token, pattern: tree.Pattern, guard: tree.Expr | None, _colon: Token, body: _Body
     ) -> tree.MatchCase:
         return tree.MatchCase(self._span(start, body[-1]), pattern, guard, body)
-
-    def guard(self, _if: Token, test: tree.Expr) -> tree.Expr:
-        return test
 
     def function(
         self,
@@ -284,9 +283,6 @@ class Builder(Transformer[Token, Any]):
     def decorator(self, at: Token, expr: tree.Expr, _newline: Token) -> tuple[Token, tree.Expr]:
         return at, expr
 
-    def returns(self, _arrow: Token, annotation: tree.Expr) -> tree.Expr:
-        return annotation
-
     def bases(self, _open: Token, *rest: Any) -> list[Any]:
         return rest[0] if len(rest) > 1 else []
 
@@ -296,9 +292,6 @@ class Builder(Transformer[Token, Any]):
         return tree.Param(self._span(name, last), name.value, parts.get(":"), parts.get("="), False)
 
     lambda_param = param
-
-    def bare_star(self, star: Token) -> Token:
-        return star
 
     def _parameters(self, items: list[tree.Param | Token]) -> tuple[tree.Param, ...]:
         params: list[tree.Param] = []
@@ -374,9 +367,6 @@ class Builder(Transformer[Token, Any]):
             )
             patterns.append(value)
         return tree.MatchMapping(self._span(start, rest[-1]), tuple(keys), tuple(patterns), last and last.value)
-
-    def key_pattern(self, key: tree.Pattern, _colon: Token, pattern: tree.Pattern) -> Any:
-        return key, pattern
 
     def rest_pattern(self, _stars: Token, name: Token) -> Any:
         return None, name
@@ -606,9 +596,6 @@ class Builder(Transformer[Token, Any]):
         pairs = self._items(rest)
         return tree.Dict(self._span(start, rest[-1]), tuple(k for k, _ in pairs), tuple(v for _, v in pairs))
 
-    def pair(self, key: tree.Expr, _colon: Token, value: tree.Expr) -> Any:
-        return key, value
-
     def double_star_pair(self, stars: Token, value: tree.Expr) -> Any:
         self.star(stars, value)
         return None, value
@@ -637,9 +624,6 @@ class Builder(Transformer[Token, Any]):
         tests = tuple(conditions or ())
         span = self._span(start, tests[-1] if tests else iterable)
         return tree.Comprehension(span, self._target(target), iterable, tests)
-
-    def condition(self, _if: Token, test: tree.Expr) -> tree.Expr:
-        return test
 
     # Operands with something after them
 

@@ -56,7 +56,7 @@ CODES = (
     ),
     FindingCode(
         "nesting-too-deep",
-        "Brackets, blocks or operators are nested too deep to be read.",
+        "Brackets, blocks or operators are nested too deep to be read, or an if has too many branches.",
         _TOO_DEEP,
         example=in_tool("return " + "[" * 51 + "]" * 51),
         rewrite=in_tool("inner = [[[]]]\nreturn [inner]"),

@@ -42,14 +42,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 for k in node.keywords:
                     if k.arg == "key" and isinstance(k.value, tree.Lambda) and node.args:
                         yield from _grown(facts, node.args[0], (k.value.body,))
-    for comprehension in facts.every(*COMPREHENSIONS):
-        inner = (
-            (comprehension.key, comprehension.value)
-            if isinstance(comprehension, tree.DictComp)
-            else (comprehension.elt,)
-        )
-        for g in comprehension.generators:
-            yield from _grown(facts, g.iter, (*inner, *g.ifs))
+    for made in facts.every(*COMPREHENSIONS):
+        inner = [made.key, made.value] if isinstance(made, tree.DictComp) else [made.elt]
+        for g in made.generators:
+            yield from _grown(facts, g.iter, [*inner, *g.ifs])
 
 
 def _sources(facts: Facts, node: tree.Expr) -> list[tree.Expr]:
