@@ -494,7 +494,7 @@ class Builder(Transformer[Token, Any]):
     def star(self, star: Token, value: tree.Expr) -> tree.Expr:
         loose = isinstance(value, tree.BoolOp | tree.Compare) or (isinstance(value, tree.UnaryOp) and value.op == "not")
         if loose and id(value) not in self._groups:
-            _refuse(value, "a starred expression needs brackets here", "write *(…)")
+            _refuse(value, "a starred expression needs brackets here", "write (…) around its value")
         return self.argument_star(star, value)
 
     def argument_star(self, star: Token, value: tree.Expr) -> tree.Expr:

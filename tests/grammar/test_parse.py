@@ -149,6 +149,11 @@ def test_all_constructs_outside_the_language_are_reported() -> None:
         ("f'{a'", "syntax"),
         ("x = 'a' b'b'", "syntax"),
         ("case = 1\ncase x: pass", "syntax"),
+        ("[*a or b]", "syntax"),
+        ("{**not a}", "syntax"),
+        ("a + not b", "syntax"),
+        ("a < not b", "syntax"),
+        ("for a + b in c: pass", "syntax"),
     ],
 )
 def test_a_bad_text_is_refused_with_its_code(source: str | bytes, code: str) -> None:
@@ -158,6 +163,13 @@ def test_a_bad_text_is_refused_with_its_code(source: str | bytes, code: str) -> 
 @pytest.mark.parametrize("name", ["match", "case", "_", "type"])
 def test_soft_keywords_are_names_elsewhere(name: str) -> None:
     parse_or_raise(f"{name} = [1]\n{name}[0] = {name}\nf({name}={name})\nx.{name}({name})\n")
+
+
+def test_operators_have_the_precedence_of_python() -> None:
+    parse_or_raise("x = -a ** -b ** c * d + e << f & g ^ h | i < j in k is not l not in m\n")
+    parse_or_raise("x = not a or not b and not not c == d if e else [*(a or b), *a | b]\n")
+    parse_or_raise("x = (a and b) and c, a and (b and c), (a < b) < c, a - (b - c), (a ** b) ** c, a is (not b)\n")
+    parse_or_raise("del (a[0], b[0]), c[0],\n")
 
 
 def test_layout_follows_python() -> None:
