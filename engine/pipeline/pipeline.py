@@ -211,8 +211,6 @@ class Pipeline:
                 try:
                     for stage in run.stages:
                         judged = await stage(judged, run)
-                    if not call.depth:
-                        run.decision = judged.decision.as_dict()
                     decided = await begin(judged, run)
                     break
                 except JudgeAgain:
@@ -232,6 +230,8 @@ class Pipeline:
         except Exception as error:
             failure = _as_denial(error)
             raise refuse(judged, run, failure, run.clock() - began) from failure.__cause__
+        if not call.depth:
+            run.decision = judged.decision.as_dict()
         began, judged.report.began = run.clock(), time.time()
         notice = observers.started(judged, run)
         try:
