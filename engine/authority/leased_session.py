@@ -19,7 +19,6 @@ class LeasedSession:
         self.id: str | None = session.id
         #: The session that made the request. For a resumed run, this is the session in which the run began.
         self.origin: str | None = session.parent if session.grant and session.parent else session.id
-        self.cwd = session.cwd
 
     def demand(self, tool: str) -> None:
         """See `Sessions.demand`."""

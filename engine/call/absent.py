@@ -17,7 +17,6 @@ class NoSession:
 
     id: str | None = None
     origin: str | None = None
-    cwd = ""
 
     def demand(self, tool: str) -> None:
         """Allow every tool."""

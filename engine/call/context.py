@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -85,8 +84,8 @@ class ServiceContext:
     observer: Observer | None = None
     resource_locks: ResourceLocks = field(default_factory=lambda: ResourceLocks(None))
     resource_pool: ResourcePool = field(default_factory=ResourcePool)
-    #: The principal of calls without a session: this service. It is used for answers that apply "for this session".
-    own: str = "own"
+    #: The principal of calls without a session. An answer "for this session" applies to the calls of its principal.
+    principal: str = "own"
     #: The size in bytes up to which an output is returned completely. For a larger output, the caller gets a part and a handle.
     output_bytes: int = 1024 * 1024
 
@@ -188,19 +187,19 @@ class Run:
     #: Starts the sandbox. It is awaited when a composite runs.
     sandbox: Callable[[], Awaitable[Sandbox]]
     #: A monotonic clock, in seconds.
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float]
     #: When the request began, by the clock.
-    began: float = 0.0
-    log: Log | None = None
-    watch: Callable[[str], None] | None = None
+    began: float
+    log: Log | None
+    watch: Callable[[str], None] | None
     #: A version to run instead of the stored one. Only the examples of a source have it.
-    unsaved: ToolVersion | None = None
+    unsaved: ToolVersion | None
     #: Answers that replace tools in the examples of a source, by tool name.
-    stubs: Mapping[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
+    stubs: Mapping[str, Callable[[dict[str, Any]], Any]]
+    resumed: Resumed
+    journal: RunJournal | NoJournal
 
     session: LeasedSession | NoSession = NO_SESSION
-    journal: RunJournal | NoJournal = NO_JOURNAL
-    resumed: Resumed = NOT_RESUMED
     #: The tool of the request.
     target: Target = UNKNOWN
 
@@ -228,7 +227,7 @@ class Run:
     @property
     def principal(self) -> str:
         """The principal of lasting answers: the session; or the service if there is no session."""
-        return self.session.origin or self.resumed.principal or self.service.own
+        return self.session.origin or self.resumed.principal or self.service.principal
 
 
 @dataclass(slots=True)
