@@ -1,4 +1,4 @@
-"""Null objects for what a call may lack: a session, a ledger, a journal. They allow everything and record nothing."""
+"""Null objects for a missing session, ledger or journal. They allow everything and record nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call knows: the service that makes it, the run that it belongs to, and the call itself."""
+"""The context of a call: the service that makes it, the run to which it belongs, and the call itself."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class Run:
     task: asyncio.Task[Any] | None = None
     #: Seconds that people took to answer. No limit includes this time.
     waited: float = 0.0
-    #: The programs whose clocks stop while a question is open; the number of open questions, and the time when they were opened.
+    #: The programs whose clocks stop while a question is open; the number of open questions, and when the first was opened.
     programs: list[RunReport] = field(default_factory=list)
     open_questions: int = 0
     open_since: float = 0.0
@@ -249,8 +249,8 @@ UNJUDGED = Decision("deny", "unjudged", "no_rule", "no rule has judged the call"
 class Call(NamedTuple):
     """One call. It is immutable: each stage returns a copy with what it has found out.
 
-    The first fields state who asks for what, and within what: `step` is the call's place in the run, empty for the request itself;
-    `parent` is the id of the caller's call; `callers` and `trail` are the names and versions of the composites around it.
+    The first fields state what is called, and by whom. `step` is the call's place in the run; it is empty for the request itself.
+    `parent` is the id of the caller's call. `callers` and `trail` are the names and versions of the composites around the call.
     """
 
     tool: Any
