@@ -247,12 +247,7 @@ class Database:
             except sqlite3.DatabaseError:
                 whole = False
         if not whole:
-            raise Failure(
-                "damaged",
-                f"the record {self.path} was truncated",
-                hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
-                details={"path": str(self.path)},
-            )
+            raise self._damaged(f"the record {self.path} was truncated")
 
     def _replaced(self) -> Failure:
         return Failure(
@@ -274,11 +269,10 @@ class Database:
         if known.n:
             found = opened.connection.execute("SELECT hash FROM entries WHERE n=?", (known.n,)).fetchone()
             if tail.n < known.n or (found is not None and found[0] != known.hash):
-                raise Failure(
-                    "damaged",
+                raise self._damaged(
                     f"the record ends at entry {tail.n}, and entry {known.n} was written: it was cut off or replaced",
-                    hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
-                    details={"path": str(self.path), "n": tail.n, "written": known.n},
+                    n=tail.n,
+                    written=known.n,
                 )
         self._tail = tail
 
@@ -379,15 +373,18 @@ class Database:
             finally:
                 opened.gate.close()
 
+    def _damaged(self, problem: str, **details: Any) -> Failure:
+        return Failure(
+            "damaged",
+            problem,
+            hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
+            details={"path": str(self.path), **details},
+        )
+
     def _failure(self, error: sqlite3.Error) -> Failure:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or str(error).startswith("Could not decode"):
-            return Failure(
-                "damaged",
-                f"the record {self.path} is damaged: {error}",
-                hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
-                details={"path": str(self.path)},
-            )
+            return self._damaged(f"the record {self.path} is damaged: {error}")
         hint = None
         if name.startswith("SQLITE_FULL"):
             hint = "free some disk space and try again"
