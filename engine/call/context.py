@@ -158,7 +158,7 @@ class Resumed(NamedTuple):
     """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
     answers, and the dedupe key's id in the record.
 
-    In a `dry` run, a replay, all results of calls are read from the journal.
+    In a replay, all results of calls are read from the journal.
     """
 
     id: str
@@ -166,7 +166,7 @@ class Resumed(NamedTuple):
     session: str | None = None
     principal: str | None = None
     repeat: str | None = None
-    dry: bool = False
+    is_replay: bool = False
 
 
 #: For a run that begins with its request.
@@ -255,6 +255,7 @@ class Call(NamedTuple):
 
     tool: Any
     version: str | None
+    #: The arguments as the caller gave them. The journal of a run contains them.
     given: Any
     id: str
     #: When the call must have ended, in the time of the run's clock without the time that people take to answer.

@@ -195,8 +195,6 @@ async def _ask_application(question: Question, run: Run, approvals: Approvals) -
 async def _answered_elsewhere(found: Approval, run: Run, approvals: Approvals) -> bool:
     """Wait for an answer from another process. Returns whether it arrived in time."""
     began, patience = run.clock(), run.service.patience or 0.0
-    if not patience:
-        return False
     with _stopped_clocks(run):
         while run.clock() - began < patience:
             await asyncio.sleep(_POLL_SECONDS)

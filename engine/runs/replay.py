@@ -27,7 +27,7 @@ async def from_journal(call: Call, run: Run, govern: Invoke) -> Any:
     step = run.journal.find(call.place, definition.name, definition.version, given)
     if step is not None and step.ended:
         return _replayed(step, call, run)
-    if run.resumed.dry:
+    if run.resumed.is_replay:
         raise _not_in_journal(call)
     return await govern(call if step is None else call._replace(interrupted=step), run)
 
