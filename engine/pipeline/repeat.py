@@ -50,7 +50,7 @@ async def repeat(call: Call, run: Run) -> Call:
         if first.digest != call_digest:
             raise Failure(
                 "dedupe_conflict",
-                f"{call.name} was called under the same key with other arguments",
+                f"{call.name} was called with the same key with other arguments",
                 hint="use a new key for a new call",
                 tool=call.name,
             )
@@ -155,7 +155,7 @@ def _last_state_of(run: LoadedRun) -> Mapping[str, Any] | None:
 def _unknown(name: str, first: DedupeKey) -> Failure:
     return Failure(
         "unknown_outcome",
-        f"{name} was called under the same key by a process that died; what the call did is not known",
+        f"{name} was called with the same key by a process that died; what the call did is not known",
         hint=f"`albert runs show {first.run}` shows how far the run got; to make the call anyway, use a new key",
         tool=name,
         details={"run": first.run},
