@@ -118,7 +118,7 @@ class ToolService(engine.ToolService):
             examine=examiner.examine,
             observer=telemetry,
             resource_locks=ResourceLocks(homes.state / "turns"),
-            own=f"own:{os.urandom(8).hex()}",
+            principal=f"own:{os.urandom(8).hex()}",
             output_bytes=output_bytes,
         )
         service = cls(registry, store, context, Sandbox(_limits(rules)))

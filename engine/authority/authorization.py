@@ -134,13 +134,13 @@ class ExampleAuthority(Authority):
         most: int | None = None,
         approved: Mapping[str, Fingerprint] | None = None,
     ) -> Workspace:
-        """The workspace. All of it belongs to the example."""
+        """The workspace without checks, because all of it belongs to the example."""
         return workspace.judged_by(AllowAll())
 
     def outgoing(
         self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance
     ) -> Outgoing:
-        """An example may not use the network: its calls of such tools don't reach this."""
+        """An example may not use the network. The stage `scratch` denies calls of such tools."""
         raise RuntimeError("an example may not use the network")
 
 

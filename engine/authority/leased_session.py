@@ -1,4 +1,4 @@
-"""The session of one request: the demands of its lease, and its charges."""
+"""The session of one request: checks its lease, and charges its budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from albert_tools.engine.model.protocols import Ledger
 
 
 class LeasedSession:
-    """An active session, as the calls of a request use it. `NoSession` has the same methods for calls of the owner."""
+    """The active session of a request. `NoSession` has the same methods for calls of the owner."""
 
     def __init__(self, sessions: Sessions, session: Session, ledger: Ledger) -> None:
         self._sessions = sessions
@@ -19,7 +19,6 @@ class LeasedSession:
         self.id: str | None = session.id
         #: The session that made the request. For a resumed run, this is the session in which the run began.
         self.origin: str | None = session.parent if session.grant and session.parent else session.id
-        self.cwd = session.cwd
 
     def demand(self, tool: str) -> None:
         """See `Sessions.demand`."""
@@ -46,7 +45,7 @@ class LeasedSession:
         return self._sessions.seconds(self._session)
 
     def spend(self, **used: float) -> None:
-        """Charge the session and its parents for what effects have used. The call still has the locks on these budgets."""
+        """Charge the session and its parents for what effects have used. The call has the locks on these budgets."""
         if any(used.values()):
             # The effects have already happened. If the ledger can't be written, the next call is denied.
             with suppress(Failure):
@@ -55,7 +54,7 @@ class LeasedSession:
     def grant(self, run: str, expires: float | None) -> str | None:
         """The id of the session in which a suspended run will be resumed.
 
-        `expires` is when the question expires; None if the run doesn't wait for an answer. Its present grant is then not extended.
+        `expires` is when the question expires; None if the run doesn't wait for an answer. Then the run keeps its present grant.
 
         Raises:
             Failure: `io_error`.

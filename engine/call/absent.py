@@ -1,4 +1,4 @@
-"""Null objects for what a call may lack: a session, a ledger, a journal. They allow everything and record nothing."""
+"""Null objects for a missing session, ledger or journal. They allow everything and record nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ class NoSession:
 
     id: str | None = None
     origin: str | None = None
-    cwd = ""
 
     def demand(self, tool: str) -> None:
         """Allow every tool."""

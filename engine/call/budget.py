@@ -1,10 +1,11 @@
-"""The amounts that effects use of a session's budget."""
+"""The time that a call may take, and the amounts that effects use of a session's budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from albert_tools.engine.call.context import Run
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import Effect
 
 #: Unit, kind of effect, and the fact that is added up.
@@ -15,6 +16,21 @@ _COUNTED = (
     ("model_tokens", "network", "model_tokens"),
     ("model_cost", "network", "model_cost"),
 )
+
+
+def seconds_for(call: Call, run: Run, most: float) -> float:
+    """The seconds that an authorized call may take: at most `most`, and within the limits of its tool, the rules and its caller.
+
+    Raises:
+        Failure: `run_limit` if no time is left.
+    """
+    definition = call.target.definition
+    left = call.deadline + run.waited - run.clock()
+    seconds = min(left, most, definition.timeout, call.rules.authority.policy.timeout(definition))
+    if seconds <= 0:
+        hint = "split the work over several runs"
+        raise Failure("run_limit", f"no time was left for {call.name}", hint=hint, tool=call.name)
+    return seconds
 
 
 def spent_by(effects: Sequence[Effect]) -> dict[str, float]:

@@ -1,9 +1,8 @@
-"""What a call knows: the service that makes it, the run that it belongs to, and the call itself."""
+"""The context of a call: the service that makes it, the run to which it belongs, and the call itself."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -85,8 +84,8 @@ class ServiceContext:
     observer: Observer | None = None
     resource_locks: ResourceLocks = field(default_factory=lambda: ResourceLocks(None))
     resource_pool: ResourcePool = field(default_factory=ResourcePool)
-    #: The principal of calls without a session: this service. It is used for answers that apply "for this session".
-    own: str = "own"
+    #: The principal of calls without a session. An answer "for this session" applies to the calls of its principal.
+    principal: str = "own"
     #: The size in bytes up to which an output is returned completely. For a larger output, the caller gets a part and a handle.
     output_bytes: int = 1024 * 1024
 
@@ -159,7 +158,7 @@ class Resumed(NamedTuple):
     """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
     answers, and the dedupe key's id in the record.
 
-    In a `dry` run, a replay, all results of calls are read from the journal.
+    In a replay, all results of calls are read from the journal.
     """
 
     id: str
@@ -167,7 +166,7 @@ class Resumed(NamedTuple):
     session: str | None = None
     principal: str | None = None
     repeat: str | None = None
-    dry: bool = False
+    is_replay: bool = False
 
 
 #: For a run that begins with its request.
@@ -188,19 +187,19 @@ class Run:
     #: Starts the sandbox. It is awaited when a composite runs.
     sandbox: Callable[[], Awaitable[Sandbox]]
     #: A monotonic clock, in seconds.
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float]
     #: When the request began, by the clock.
-    began: float = 0.0
-    log: Log | None = None
-    watch: Callable[[str], None] | None = None
+    began: float
+    log: Log | None
+    watch: Callable[[str], None] | None
     #: A version to run instead of the stored one. Only the examples of a source have it.
-    unsaved: ToolVersion | None = None
+    unsaved: ToolVersion | None
     #: Answers that replace tools in the examples of a source, by tool name.
-    stubs: Mapping[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
+    stubs: Mapping[str, Callable[[dict[str, Any]], Any]]
+    resumed: Resumed
+    journal: RunJournal | NoJournal
 
     session: LeasedSession | NoSession = NO_SESSION
-    journal: RunJournal | NoJournal = NO_JOURNAL
-    resumed: Resumed = NOT_RESUMED
     #: The tool of the request.
     target: Target = UNKNOWN
 
@@ -219,7 +218,7 @@ class Run:
     task: asyncio.Task[Any] | None = None
     #: Seconds that people took to answer. No limit includes this time.
     waited: float = 0.0
-    #: The programs whose clocks stop while a question is open; the number of open questions, and the time when they were opened.
+    #: The programs whose clocks stop while a question is open; the number of open questions, and when the first was opened.
     programs: list[RunReport] = field(default_factory=list)
     open_questions: int = 0
     open_since: float = 0.0
@@ -228,7 +227,7 @@ class Run:
     @property
     def principal(self) -> str:
         """The principal of lasting answers: the session; or the service if there is no session."""
-        return self.session.origin or self.resumed.principal or self.service.own
+        return self.session.origin or self.resumed.principal or self.service.principal
 
 
 @dataclass(slots=True)
@@ -250,12 +249,13 @@ UNJUDGED = Decision("deny", "unjudged", "no_rule", "no rule has judged the call"
 class Call(NamedTuple):
     """One call. It is immutable: each stage returns a copy with what it has found out.
 
-    The first fields state who asks for what, and within what: `step` is the call's place in the run, empty for the request itself;
-    `parent` is the id of the caller's call; `callers` and `trail` are the names and versions of the composites around it.
+    The first fields state what is called, and by whom. `step` is the call's place in the run; it is empty for the request itself.
+    `parent` is the id of the caller's call. `callers` and `trail` are the names and versions of the composites around the call.
     """
 
     tool: Any
     version: str | None
+    #: The arguments as the caller gave them. The journal of a run contains them.
     given: Any
     id: str
     #: When the call must have ended, in the time of the run's clock without the time that people take to answer.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 
 
@@ -18,16 +17,6 @@ def notify(listener: Callable[..., None] | None, *arguments: str) -> None:
     except Exception as fault:
         loop = asyncio.get_running_loop()
         loop.call_exception_handler({"message": "a listener of a run failed", "exception": fault})
-
-
-def cannot_authorize(fault: Exception) -> Failure:
-    """The denial of a call after a fault of the service during its authorization."""
-    return Failure(
-        "governance_unavailable",
-        f"the call can't be judged, so it is denied: {describe_fault(fault)}",
-        hint="this is a fault of the service or of its configuration, not of the tool",
-        rule="fault",
-    )
 
 
 def describe_fault(fault: BaseException) -> str:

@@ -1,8 +1,9 @@
 """The ledger entries of one request.
 
-A call that may change something has two entries: ``call`` with the decision, which is on the disk before the call is executed, and
-``result``. So every effect has an entry. A call that only reads has one entry, ``call`` with decision and outcome, written when it
-ends. If an entry can't be written, the caller gets a denial.
+Most calls have two entries: ``call`` with the decision and the charges, written when the call begins, and ``result``. If the call
+may change something, ``call`` is on the disk before the call is executed, so every effect has an entry. A primitive that only reads
+and is charged to nobody has one entry: ``call`` with the decision and the outcome, written when it ends. If ``call`` can't be
+written, the caller gets a denial.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ def decided(call: Call, run: Run, charge: Mapping[str, Json]) -> int:
     return _demand(run, {**_decision(call, run), **charge})
 
 
-def completed(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> int:
-    """Append ``call`` with the outcome of a call that has only read. Returns the entry's number.
+def completed(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None:
+    """Append ``call`` with the decision and the outcome.
 
     Raises:
         Failure: `governance_unavailable`.
     """
-    return _demand(run, {**_decision(call, run), **_outcome(call, outcome, seconds)})
+    _demand(run, {**_decision(call, run), **_outcome(call, outcome, seconds)})
 
 
 async def durable(run: Run, n: int) -> None:

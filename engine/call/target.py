@@ -1,4 +1,4 @@
-"""Look up a tool by name, and check whether its callees are still those that it was checked against."""
+"""Looks up a tool by name, and finds out whether its callees have changed since it was checked."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Lookup:
                 raise Failure(
                     "unknown_tool",
                     f"{name} is a primitive and has no version {shown(str(version))}",
-                    hint="leave the version out: a primitive has only the version that is installed",
+                    hint="leave the version out: only the installed version of a primitive can be called",
                     tool=name,
                 ) from None
             if version is None and not failure.details.get("removed"):

@@ -1,9 +1,9 @@
 """What the service accepts of an answer of the judging process.
 
-The process has read hostile text, so the service believes none of its answers. It recomputes what gives a tool its authority from
-its own catalogue: the pins, the effects, with them category and risk, and the depth. It checks everything else for its form:
-names, schemas (with the few keywords that annotations can produce), imports, examples and findings. The lowered program is not
-checked again. It only runs in a worker, which has no authority, and only the pinned tools answer its calls.
+The process has read hostile text, so the service believes none of its answers. From its own catalogue, it computes what gives a
+tool its authority: the pins, the effects, the category, the risk and the depth. It checks the form of everything else: names,
+schemas (with the few keywords that annotations can produce), imports, examples and findings. The lowered program is not checked
+again. It only runs in a worker, which has no authority, and only the pinned tools answer its calls.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ class CheckedSource:
 
 
 def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefinition | None]) -> CheckedSource | None:
-    """The accepted source of an answer; None if the source has errors. `known` are the tools that the process was told about.
+    """The accepted source of an answer; None if the source has errors. `known` are the tools
+    that the service has described to the process.
 
     Raises:
         Unbelievable: The answer contradicts the source or the catalogue.
     """
     tool = answer.tool
     if (tool is None) != any(f.severity == "error" for f in answer.findings):
-        raise Unbelievable("a tool with errors, or neither")
+        raise Unbelievable("either a tool and errors, or no tool and no error")
     if tool is None:
         return None
-    # A tool that is called without being named, or has another name, would surprise the reviewer of the source.
+    # A person reviews the source. So the source must contain the names of the tool and of its callees.
     words = set(re.findall(r"\w+", source))
     callees: dict[str, ToolDefinition] = {}
     for name in tool.calls:

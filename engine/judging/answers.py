@@ -1,4 +1,4 @@
-"""The form of the judging process's answers. `accept` says what the service does with them."""
+"""The form of the judging process's answers. `accept` checks their content."""
 
 from __future__ import annotations
 
@@ -116,4 +116,4 @@ def _span(fields: dict[str, int]) -> Span:
     try:
         return Span(**fields)
     except TypeError:
-        raise Unbelievable("a place that is none") from None
+        raise Unbelievable("an invalid place") from None

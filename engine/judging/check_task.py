@@ -40,7 +40,7 @@ def outline_source(source: str, ask: Ask) -> Any:
 TASKS = {"check": check_source, "compile": compile_source, "outline": outline_source}
 
 
-#: After so many unknown tools, the list of names answers for all others.
+#: After this many unknown tools, the process asks once for all names instead of for each tool.
 MANY_UNKNOWN = 10
 
 

@@ -10,7 +10,7 @@ from albert_tools.grammar.unparse import format_source
 
 
 def formatted(source: str, ask: Ask) -> Any:
-    """The text in canonical form, or the findings that refuse it."""
+    """The text in canonical form, or the errors in it."""
     try:
         return {"findings": [], "text": format_source(source)}
     except SourceError as error:

@@ -11,7 +11,7 @@ BOUNDS = RunLimits(cpu_seconds=10, memory_bytes=512 * MiB)
 MAX_SECONDS = 30.0
 #: The most bytes of one message: the lowered program of the largest source is smaller.
 MAX_ANSWER = 2 * MiB
-#: The most characters of a tool's name in a question, and the most questions: a source can't call more tools.
+#: The most characters of a tool's name in a question, and the most questions. No source can call more tools.
 MAX_NAME, MAX_QUESTIONS = 300, 20_000
 #: Python's recursion limit in the judging process. It has almost no frames of its own.
 RECURSION = 1_200
@@ -20,7 +20,7 @@ RECURSION = 1_200
 FORMATTING = ("albert_tools.engine.judging.format_task",)
 ALL_TASKS = ("albert_tools.engine.judging.check_task", *FORMATTING)
 
-#: The variables say where the parser's table is cached.
+#: The environment variables say where the parser's table is cached.
 JUDGING = Work(
     "albert_tools.engine.judging.judging_worker",
     ("lark", "RestrictedPython"),

@@ -15,7 +15,7 @@ from albert_tools.engine.judging.judging_limits import MAX_ANSWER, RECURSION
 from albert_tools.engine.sandbox.worker.function_worker import Ask, FunctionWorker
 from albert_tools.grammar import recursion
 
-#: Modules and encodings that are loaded at their first use. The process can't load anything.
+#: Modules and encodings that are otherwise loaded at their first use. After the fork, the process can't load anything.
 _LATE_MODULES = ("difflib", "unicodedata")
 _LATE_ENCODINGS = ("unicode_escape", "raw_unicode_escape", "latin-1")
 

@@ -1,4 +1,4 @@
-"""The service's end of the judging of sources: each source is parsed, checked, compiled or formatted in a process of its own.
+"""Judges sources for the service: each source is parsed, checked, compiled or formatted in a process of its own.
 
 Reading a hostile text takes time and memory, and parsers have flaws. So the service never reads a source. It sends the text to a
 confined process, answers its questions about tools, and validates its answer. If the process exceeds its bounds, it is killed, and
@@ -96,7 +96,7 @@ class SourceJudge:
         Raises:
             Failure: `sandbox_unavailable`, `sandbox_violation`; `internal_error` for a defect of the checker or the compiler.
         """
-        # Formatting needs nothing of this.
+        # Formatting does not need this import.
         from albert_tools.engine.judging.accept import checked_source
 
         text = source_text(source)
@@ -109,7 +109,7 @@ class SourceJudge:
         if answer.defect is not None:
             raise _defect(answer.defect)
         if answer.tool is not None and answer.tool.name not in answers.known:
-            # An honest process asks whether the name is taken.
+            # An honest process has asked whether the name is taken.
             answers.known[answer.tool.name] = await asyncio.to_thread(tools.get, answer.tool.name)
         try:
             checked = checked_source(answer, text, answers.known)
@@ -147,7 +147,7 @@ class SourceJudge:
         return Outline([], []) if isinstance(outline, Diagnostic) else outline
 
     async def _ask(self, task: str, text: str, form: type[_T], answer: AnswerQuestion | None = None) -> _T | Diagnostic:
-        """The answer in its form. If the process exceeded its bounds, the finding that says so."""
+        """The answer, after a check of its form. If the process exceeded its bounds, a finding says so."""
         try:
             found = await self._pool.call({"task": task, "source": text}, answer or _no_answer)
             return msgspec.convert(found, form)
@@ -162,7 +162,7 @@ class SourceJudge:
 
 
 class _Answers:
-    """Answers the questions about tools. `known` are the definitions that were told, from which the pins are made."""
+    """Answers questions about tools. `known` are the definitions in the answers; the pins are made from them."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
@@ -181,7 +181,7 @@ class _Answers:
                 return await asyncio.to_thread(self._tools.names)
             case {"tool": str() as name} if self._is_new(name):
                 return await asyncio.to_thread(self._described, name)
-        raise broke_protocol(_NAME, "a question that it doesn't have")
+        raise broke_protocol(_NAME, "an unexpected question")
 
     def _is_new(self, name: str) -> bool:
         return name not in self.known and len(name) <= MAX_NAME and len(self.known) < MAX_QUESTIONS
@@ -210,7 +210,7 @@ class _Answers:
 
 
 async def _no_answer(question: Any) -> Any:
-    raise broke_protocol(_NAME, "a question that it doesn't have")
+    raise broke_protocol(_NAME, "an unexpected question")
 
 
 def _too_much(limit: str) -> Diagnostic:

@@ -147,7 +147,7 @@ class Ledger(Protocol):
 
     @property
     def owner(self) -> str:
-        """The id of this process, for rows that name who holds something. It is created at the first use.
+        """The id of this process, for the rows of the runs and dedupe keys that it is executing. It is created at the first use.
 
         Raises:
             Failure: `io_error`.
@@ -178,10 +178,10 @@ class Ledger(Protocol):
         """A block to read, decide and append as one step. Only one thread of one process of this home can be inside.
 
         If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and never
-        waits for the disk. A block inside another is a part of it.
+        waits for the disk. A nested block is a part of the outer one.
 
         Raises:
-            Failure: `io_error`, `damaged`. `io_error` is retryable if others stay inside for too long.
+            Failure: `io_error`, `damaged`. `io_error` is retryable if another process stays inside for too long.
         """
 
     def alive(self, owner: str) -> bool:

@@ -1,4 +1,4 @@
-"""Stage 7: rate limits and budgets. They are checked and charged when the call begins, and checked before a person is asked."""
+"""The stage of rate limits and budgets. They are checked before a person is asked, and checked and charged when the call begins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def demand_allowance(call: Call, run: Run) -> None:
         if counts is None:
             raise Failure(
                 "governance_unavailable",
-                "the rules limit how often this is called, and this service doesn't count calls",
+                "the rules limit how often this tool is called, and this service doesn't count calls",
             )
         counts.demand(call.windows, run.session.lineage(), call.name)
     if call.begun_before is None:

@@ -1,4 +1,4 @@
-"""Stage 8: a person approves the call, if the rules ask."""
+"""The last stage: a person approves the call, if the rules ask."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rules_unchanged(call: Call, run: Run) -> bool:
 
 
 def _approved_before(call: Call, run: Run) -> bool:
-    """Whether a person has allowed the same call before this run was interrupted, by the journal and the record of the answer."""
+    """Whether a person has approved the same call before this run was interrupted. The journal names the answer in the record."""
     before, approvals = call.begun_before, run.service.approvals
     if before is None or call.target.changes or not before.approval or before.mode != call.mode or approvals is None:
         return False

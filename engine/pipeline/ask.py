@@ -1,9 +1,8 @@
-"""Ask a person for approval. Question and answer are entries of the ledger, and the call continues after the answer.
+"""Ask a person for approval. Question and answer are entries of the ledger.
 
-If the application can ask a person, it asks during the call. All clocks of the run are stopped meanwhile. Otherwise the call
-waits for an answer from another process, at most `ServiceContext.patience` seconds. Then its run is suspended; it can be resumed
-after the answer. After any answer all stages run again, because the rules, the mode or the file may have
-changed in the meantime.
+If the application can ask a person, it asks during the call. Otherwise the call waits for an answer from another process, at most
+`ServiceContext.patience` seconds. The clocks of the run are stopped meanwhile. Then the run is suspended; it can be resumed after
+the answer. After any answer all stages run again, because the rules, the mode or the file may have changed in the meantime.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ async def find_approval(call: Call, run: Run) -> Call:
     """
     approvals = run.service.approvals
     if approvals is None:
-        # Without a record, nobody can find the question.
+        # Without a record, there is no place for the question.
         raise nobody_to_ask(call.decision, call.name)
     # A lasting answer doesn't cover an interrupted step, because the question concerns this one step.
     scope = None if call.decision.rationale == "interrupted" else _scope(call, run)
@@ -196,8 +195,6 @@ async def _ask_application(question: Question, run: Run, approvals: Approvals) -
 async def _answered_elsewhere(found: Approval, run: Run, approvals: Approvals) -> bool:
     """Wait for an answer from another process. Returns whether it arrived in time."""
     began, patience = run.clock(), run.service.patience or 0.0
-    if not patience:
-        return False
     with _stopped_clocks(run):
         while run.clock() - began < patience:
             await asyncio.sleep(_POLL_SECONDS)

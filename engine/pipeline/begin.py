@@ -1,4 +1,4 @@
-"""The call begins: in one transaction it is charged, its approval is used up, and its decision is recorded.
+"""The call begins: in one transaction, it is charged, its approval is used up, and its decision is recorded.
 
 If the call may change something, all of this is on the disk before the call is executed.
 """
@@ -16,7 +16,9 @@ from albert_tools.engine.runs.recovery import state_before
 
 
 async def begin(call: Call, run: Run) -> bool:
-    """Begin an authorized call. Returns whether its decision was recorded; that of a call that only reads is recorded at its end.
+    """Begin an authorized call. Returns whether its decision was recorded.
+
+    A primitive that only reads and is charged to nobody needs no transaction: its decision is recorded at its end.
 
     Raises:
         Failure: `rate_limited`, `budget_exceeded`; `permission_denied` if another call used the approval first, or if the rules
@@ -46,7 +48,7 @@ async def begin(call: Call, run: Run) -> bool:
             raise Failure(
                 "permission_denied",
                 f"the rules or the mode have changed since a person was asked about {call.name}",
-                hint="call again; it is judged by the new rules",
+                hint="call again; the new rules then decide",
                 rule="approval",
                 tool=call.name,
             )
@@ -70,7 +72,7 @@ def _charge(call: Call, run: Run) -> dict[str, Json]:
 
 
 def _write_journal(call: Call, run: Run, state: str | None) -> None:
-    """Write that a program begins, or a step that may change something. The entry of the decision commits it."""
+    """Add to the journal that a program begins, or a step that may change something. The decision's entry writes the journal."""
     definition, approval = call.target.definition, call.approval
     is_program = call.target.version is not None or not call.depth
     if is_program and (call.begun_before is None or approval is not None):

@@ -1,4 +1,4 @@
-"""Execute a call: a primitive in the guarded workspace, a composite in the sandbox."""
+"""Execute a call that has begun: a primitive in the guarded workspace, a composite in the sandbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albert_tools.engine.pipeline.run_composite import run_composite
 
 
 async def execute(call: Call, run: Run, invoke: Invoke) -> Any:
-    """Execute a call that has begun. `invoke` makes the calls of a composite.
+    """The output of a call. `invoke` makes the calls of a composite.
 
     Raises:
         Failure: The call failed. A fault of the tool becomes `internal_error`.
@@ -31,7 +31,7 @@ async def execute(call: Call, run: Run, invoke: Invoke) -> Any:
     except Exception as fault:
         raise Failure(
             "internal_error",
-            f"{call.name} failed by a fault of its own: {describe_fault(fault)}",
+            f"{call.name} failed because of a fault in its code: {describe_fault(fault)}",
             hint="the fault is in the tool, not in the call; report it to the tool's author",
             tool=call.name,
         ) from fault

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from albert_tools.engine.authority.approval_digest import demand_as_approved
-from albert_tools.engine.call.budget import spent_by
+from albert_tools.engine.call.budget import seconds_for, spent_by
 from albert_tools.engine.call.context import Call, PrimitiveContext, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
@@ -66,10 +66,7 @@ def _check_settings(primitive: Primitive, settings: Mapping[str, Any]) -> None:
 async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
     name, definition = primitive.name, primitive.definition
     governance, authority = call.rules
-    left = call.deadline + run.waited - run.clock()
-    seconds = min(definition.timeout, governance.limits.call_seconds, left, authority.policy.timeout(definition))
-    if seconds <= 0:
-        raise Failure("run_limit", f"no time was left for {name}", hint="split the work over several runs", tool=name)
+    seconds = seconds_for(call, run, governance.limits.call_seconds)
     settings = governance.primitives.get(name, {})
     if settings and not callable(primitive.settings):
         _check_settings(primitive, settings)
@@ -98,7 +95,7 @@ async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
         raise Failure(
             "timeout",
             f"{name} did not answer within {seconds:.3g} s",
-            hint="ask for less in one call; whether it had an effect is not known",
+            hint="ask for less in one call; it may have had an effect",
             tool=name,
             details={"seconds": round(seconds, 3)},
         ) from None
@@ -159,5 +156,5 @@ def _room(primitive: Primitive, run: Run) -> int | None:
 
 
 def _changed_paths(primitive: Primitive, call: Call, workspace: Any) -> list[str]:
-    """The absolute and canonical paths that the call changes."""
+    """The canonical absolute paths that the call changes."""
     return [str(workspace.absolute(path)) for path, use in primitive.paths_in(call.arguments) if use != "read"]

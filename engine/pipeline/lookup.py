@@ -1,4 +1,4 @@
-"""Stage 1: look up the tool."""
+"""The first stage: look up the tool."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ async def lookup(call: Call, run: Run) -> Call:
     """Find the primitive or the saved version that the call names.
 
     Raises:
-        Failure: `unknown_tool`, `damaged`, `io_error`, `invalid_arguments`; `permission_denied` for a call that the checker has not
-            seen in the program.
+        Failure: `unknown_tool`, `damaged`, `io_error`, `invalid_arguments`; `permission_denied` for a call that the
+            checker has not seen in the program.
     """
     if not call.pinned:
         caller = call.callers[-1]

@@ -1,4 +1,4 @@
-"""Stage 5: the present mode. A lack of disk or memory can change it."""
+"""The stage of the mode. A lack of disk or memory can change the mode."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The pipeline: the one way to an effect. Every call of a person, an agent or a program passes through it.
 
 A call passes the *stages*, one after the other. A stage refines the call or raises. The first failure ends the call, so a call is
-denied unless all stages let it pass. A fault of ours in a stage is a denial. Then the call *begins*: it is charged, its approval is
-used up and its decision is recorded, in one transaction. Then it is *executed*, and its end is *recorded*.
+denied unless all stages let it pass. A fault of the service in a stage is a denial. Then the call *begins*: in one transaction it
+is charged, its approval is used up and its decision is recorded. Then it is *executed*, and its end is *recorded*.
 
 A composite's calls come back as children of its call: they pass the same stages, within the time and depth that their caller has
 left. A primitive runs in the guarded workspace, which checks the rules again for each file that is opened.
@@ -20,6 +20,7 @@ from typing import Any
 from albert_tools.engine.call.arguments import argument_violations
 from albert_tools.engine.call.budget import consumed
 from albert_tools.engine.call.context import (
+    NOT_RESUMED,
     Call,
     CallReport,
     JudgeAgain,
@@ -31,7 +32,7 @@ from albert_tools.engine.call.context import (
     ServiceContext,
     Stages,
 )
-from albert_tools.engine.call.errors import cannot_authorize
+from albert_tools.engine.call.errors import describe_fault
 from albert_tools.engine.call.ledger import new_id
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
@@ -52,7 +53,7 @@ from albert_tools.engine.pipeline.lookup import lookup
 from albert_tools.engine.pipeline.mode import mode
 from albert_tools.engine.pipeline.policy import policy
 from albert_tools.engine.pipeline.record import record, refuse, repeated
-from albert_tools.engine.pipeline.repeat import repeat
+from albert_tools.engine.pipeline.repeat import ended_once, repeat
 from albert_tools.engine.pipeline.scratch import scratch
 from albert_tools.engine.pipeline.session import session
 from albert_tools.engine.pipeline.validate import validate
@@ -65,7 +66,7 @@ from albert_tools.engine.sandbox.worker.pool import Sandbox
 STAGES: Stages = (validate, session, repeat, mode, policy, recover, allowance, approval)
 #: A replay has no effect: its calls are answered from the journal, and only its program runs.
 REPLAY_STAGES: Stages = (validate, mode, policy)
-#: An example runs in a temporary workspace, which nothing outside depends on.
+#: An example runs in a temporary workspace, on which nothing outside depends.
 EXAMPLE_STAGES: Stages = (validate, scratch)
 
 #: The most requests from outside that run at the same time. Further requests wait. Calls by a program never wait.
@@ -108,7 +109,7 @@ class Pipeline:
         stages: Stages = STAGES,
         unsaved: ToolVersion | None = None,
         stubs: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
-        resumed: Resumed | None = None,
+        resumed: Resumed = NOT_RESUMED,
     ) -> ToolResult:
         """Make one request from outside.
 
@@ -131,7 +132,7 @@ class Pipeline:
         began = self._clock()
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         run = Run(
-            id=resumed.id if resumed is not None else new_id(),
+            id=resumed.id or new_id(),
             invocation=invocation,
             service=service,
             stages=stages,
@@ -144,9 +145,9 @@ class Pipeline:
             watch=watch,
             unsaved=unsaved,
             stubs=stubs or {},
+            resumed=resumed,
+            journal=resumed.journal,
         )
-        if resumed is not None:
-            run.resumed, run.journal = resumed, resumed.journal
         call = Call(
             tool=invocation.tool,
             version=invocation.version,
@@ -169,8 +170,7 @@ class Pipeline:
             except asyncio.CancelledError:
                 if run.stop is None:
                     raise
-                # The run was cancelled by its id, so its caller still gets a result. In the other case the caller itself was
-                # cancelled.
+                # The run was cancelled by its id. Its caller was not cancelled, and gets a result.
                 if run.task is not None:
                     run.task.uncancel()
                 error = cancellation(run.journal, run.stop.message)
@@ -204,14 +204,14 @@ class Pipeline:
 
     async def _govern(self, call: Call, run: Run) -> Any:
         """Judge a call, execute it, and record its end. Raises as `call`."""
-        began, known, decided = run.clock(), None, False
+        began, known, is_recorded = run.clock(), None, False
         try:
             for _ in range(MAX_QUESTIONS + 1):
                 judged = call
                 try:
                     for stage in run.stages:
                         judged = await stage(judged, run)
-                    decided = await begin(judged, run)
+                    is_recorded = await begin(judged, run)
                     break
                 except JudgeAgain:
                     if not call.depth:
@@ -238,14 +238,14 @@ class Pipeline:
             output = known.output if known is not None else await execute(judged, run, self.call)
         except asyncio.CancelledError:
             stopped = Failure("cancelled", "the call was cancelled")
-            await record(judged, run, stopped, run.clock() - began, notice, decided)
+            await record(judged, run, stopped, run.clock() - began, notice, is_recorded)
             raise
         except Failure as failure:
-            answer = await record(judged, run, failure, run.clock() - began, notice, decided)
+            answer = await record(judged, run, failure, run.clock() - began, notice, is_recorded)
             if answer is failure:
                 raise
             raise answer from None
-        await record(judged, run, output, run.clock() - began, notice, decided)
+        await record(judged, run, output, run.clock() - began, notice, is_recorded)
         return output
 
     async def _close(self, run: Run, output: Json, error: Failure | None) -> None:
@@ -254,10 +254,7 @@ class Pipeline:
         if caller_is_gone:
             error = cancellation(run.journal, run.stop.message if run.stop is not None else "the run was cancelled")
         await end_run(run, output, error)
-        if run.repeat is not None:
-            from albert_tools.engine.pipeline.repeat import ended_once
-
-            ended_once(run, error)
+        ended_once(run, error)
 
     def _result(self, call: Call, run: Run, output: Json, error: Failure | None, timestamp: str) -> ToolResult:
         invocation, definition = run.invocation, run.target.definition
@@ -293,10 +290,15 @@ class Pipeline:
 
 
 def _as_denial(error: Exception) -> Failure:
-    """The failure that a stage has raised. A fault of ours is a denial."""
+    """The failure that a stage has raised. A fault of the service is a denial."""
     if isinstance(error, Failure):
         return error
-    denial = cannot_authorize(error)
+    denial = Failure(
+        "governance_unavailable",
+        f"the call can't be judged, so it is denied: {describe_fault(error)}",
+        hint="this is a fault of the service or of its configuration, not of the tool",
+        rule="fault",
+    )
     denial.__cause__ = error
     return denial
 

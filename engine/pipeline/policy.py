@@ -1,4 +1,4 @@
-"""Stage 6: the rules decide about the tool, its category and the objects of the call. The strictest decision applies."""
+"""The stage of the rules: they decide about the tool, its category and the objects of the call. The strictest decision applies."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def _check_calls(call: Call, run: Run, most: int) -> None:
     if call.target.version is not None and call.depth >= MAX_TOOL_DEPTH:
         raise Failure(
             "depth_limit",
-            f"saved tools call each other more than {MAX_TOOL_DEPTH} deep",
-            hint="call the tools further down directly",
+            f"saved tools call each other more than {MAX_TOOL_DEPTH} levels deep",
+            hint="call the inner tools directly",
             tool=call.name,
         )
     if run.calls > most:
         raise Failure(
             "call_limit",
-            f"the run has made its {most:,} tool calls, those of the tools it calls included",
+            f"the run has made more than {most:,} tool calls, including those of the tools that it calls",
             hint="call less often, or split the work over several runs",
             tool=call.name,
         )
@@ -80,6 +80,6 @@ def _check_callees(call: Call, run: Run) -> None:
         raise Failure(
             "outdated",
             f"{call.name} is outdated: {problem}",
-            hint="define it again from its source, in an application that has all it calls",
+            hint="define it again from its source, in an application that has all tools it calls",
             tool=call.name,
         )

@@ -1,7 +1,7 @@
 """Record how a call ended, or why it was not executed: in the ledger, in the journal of its run, and for observers.
 
-The ledger's entry also writes the journal's step. The result of a step that may have changed something is on the disk
-before the program gets it.
+The transaction of the entry also writes the step in the journal. The result of a step that may have changed something is on the
+disk before the program gets it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from albert_tools.engine.pipeline.suspension import denied_for_now, suspended_by
 
 
 async def record(
-    call: Call, run: Run, outcome: Failure | Json, seconds: float, notice: observers.Notice, decided: bool
+    call: Call, run: Run, outcome: Failure | Json, seconds: float, notice: observers.Notice, is_recorded: bool
 ) -> Failure | Json:
-    """Record the output of an executed call, or its failure. Returns the outcome for the caller.
+    """Record the output of an executed call, or its failure. Returns what its caller gets.
 
-    `decided` states whether the ledger already contains the decision.
+    `is_recorded` states whether the ledger already contains the decision.
 
     Raises:
         Failure: `unknown_outcome` if the journal can't be written; `governance_unavailable` if a read can't be recorded.
@@ -30,7 +30,7 @@ async def record(
     if isinstance(outcome, Failure) and outcome.code == "sandbox_unavailable" and denied_for_now(outcome, call, run):
         answer = suspended_by(outcome, run.id)
     is_end = _end_step(call, run, answer)
-    if decided:
+    if is_recorded:
         ledger.ended(call, run, outcome, seconds)
     else:
         ledger.completed(call, run, outcome, seconds)
@@ -49,7 +49,7 @@ def refuse(call: Call, run: Run, failure: Failure, seconds: float) -> Failure:
     if call.target is not UNKNOWN:
         _end_step(call, run, answer)
     if failure.code != "suspended":
-        # If a call waits for an answer, the question is already its entry in the ledger.
+        # A call that waits for an answer already has an entry: its question.
         ledger.denied(call, run, failure)
     observers.ended(call, run, notice, failure, seconds, blocked=True)
     return answer

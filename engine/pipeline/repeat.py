@@ -1,6 +1,6 @@
-"""Stage 4: idempotency. A request with a dedupe key that was already used gets the result of the first request.
+"""The stage of dedupe keys. A request with a key that was already used gets the result of the first request.
 
-This check follows the check of the session. Nothing has been charged at this point, and nobody has been asked.
+It follows the stage of the session, because a key belongs to a session. Nothing has been charged yet, and nobody has been asked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def repeat(call: Call, run: Run) -> Call:
         _resume_key(run.resumed.repeat, run, keys, call.name)
         return call
     key_id = key_of(run.session.origin, call.name, key or "")
-    # This is the version as the caller gave it. If the tool is replaced in the meantime, the request is still the same.
+    # The version is the one that the caller gave. If the tool is replaced in the meantime, the request is still the same.
     call_digest = digest([run.invocation.version, call.arguments])
     while True:
         first = keys.begin(key_id, call_digest, run.id)
@@ -50,7 +50,7 @@ async def repeat(call: Call, run: Run) -> Call:
         if first.digest != call_digest:
             raise Failure(
                 "dedupe_conflict",
-                f"{call.name} was called under the same key with other arguments",
+                f"{call.name} was called with the same key with other arguments",
                 hint="use a new key for a new call",
                 tool=call.name,
             )
@@ -72,12 +72,12 @@ async def _wait_for(first: DedupeKey, key_id: str, call: Call, run: Run, keys: D
             raise _unknown(call.name, first)
         result = result_of(last, service.contents, first.run, definition.name, definition.version, definition.family)
         if first.state == "begun" and _is_denial(result.error) and not may_have_changed(found.entries):
-            # The process whose call was denied died before it dropped the key, or is about to drop it.
+            # A denied call drops its key. Its process died before that, or is about to do it.
             keys.finish(key_id, first.run, "dropped")
             return
         raise Repeated(result)
     if found is None and not await asyncio.to_thread(service.ledger.alive, first.owner):
-        # The call may have ended since the first check.
+        # The call may have ended since the key was read.
         now = keys.find(key_id)
         if now is not None and now.run == first.run and now.state == "begun" and _run(run, first) is None:
             raise _unknown(call.name, first)
@@ -85,8 +85,8 @@ async def _wait_for(first: DedupeKey, key_id: str, call: Call, run: Run, keys: D
     if run.clock() > call.deadline:
         raise Failure(
             "timeout",
-            f"the call of {call.name} under the same key has not ended yet",
-            hint="wait, then send the request again under the same key",
+            f"the first call of {call.name} with this key has not ended yet",
+            hint="wait, then send the request again with the same key",
             retryable=True,
             tool=call.name,
             details={"run": first.run},
@@ -147,7 +147,7 @@ def _run(run: Run, first: DedupeKey) -> LoadedRun | None:
 
 
 def _last_state_of(run: LoadedRun) -> Mapping[str, Any] | None:
-    """The entry that states how the run ended, or that it is suspended; None if its end is not known."""
+    """The entry that states how the run ended or was suspended; None if there is none."""
     last = last_state(run.entries)
     return None if last is None or last["state"] == "resumed" else last
 
@@ -155,7 +155,7 @@ def _last_state_of(run: LoadedRun) -> Mapping[str, Any] | None:
 def _unknown(name: str, first: DedupeKey) -> Failure:
     return Failure(
         "unknown_outcome",
-        f"{name} was called under the same key by a process that died; what the call did is not known",
+        f"{name} was called with the same key by a process that died; what the call did is not known",
         hint=f"`albert runs show {first.run}` shows how far the run got; to make the call anyway, use a new key",
         tool=name,
         details={"run": first.run},

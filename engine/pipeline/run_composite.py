@@ -1,10 +1,11 @@
-"""Run a composite in the sandbox. Each of its calls comes back to the pipeline as a child of its call."""
+"""Run a composite in the sandbox. Each of its calls passes the pipeline as a child of the composite's call."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+from albert_tools.engine.call.budget import seconds_for
 from albert_tools.engine.call.context import Call, CallReport, Invoke, Run
 from albert_tools.engine.call.errors import notify
 from albert_tools.engine.model.definition import Callee, ToolVersion
@@ -23,15 +24,7 @@ async def run_composite(version: ToolVersion, call: Call, run: Run, invoke: Invo
         Failure: The program's failure; `run_limit`, `log_limit`, `sandbox_unavailable`, `sandbox_violation`.
     """
     bounds, definition = call.rules.governance.limits, version.definition
-    left = call.deadline + run.waited - run.clock()
-    if left <= 0:
-        raise Failure(
-            "run_limit",
-            f"no time was left for {version.name}",
-            hint="split the work over several runs",
-            tool=version.name,
-        )
-    seconds = min(left, bounds.run_seconds, definition.timeout, call.rules.authority.policy.timeout(definition))
+    seconds = seconds_for(call, run, bounds.run_seconds)
     limits = bounds._replace(run_seconds=seconds, own_seconds=min(bounds.own_seconds, definition.timeout))
     deadline = run.clock() + seconds - run.waited
     pins = {callee.name: callee for callee in version.calls}

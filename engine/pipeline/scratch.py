@@ -1,4 +1,4 @@
-"""The stage of examples: a call has no effect outside the temporary workspace. Stubs answer for other tools."""
+"""The stage of examples: a call has no effect outside the temporary workspace. Stubs replace other tools."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ async def scratch(call: Call, run: Run) -> Call:
     if call.target.primitive is not None and not _stays_inside(call.target.primitive):
         raise Failure(
             "permission_denied",
-            f"{name} is not done for real in an example",
-            hint=f'give the example its answer: stubs={{"{name}": …}}',
+            f"an example can't call {name} for real",
+            hint=f'give its answer in the example: stubs={{"{name}": …}}',
             rule="scratch",
             tool=name,
         )

@@ -1,4 +1,4 @@
-"""Stage 3: the session is active, and its lease includes the tool."""
+"""The stage of the session: it is active, and its lease includes the tool."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Suspend a resumed run again when its next call is denied for a temporary reason.
+"""Suspend a resumed run again if its next call is denied for a temporary reason.
 
-A resumed run has already done part of its work. That work would be lost if a lockdown or an exhausted rate limit ended the run. So
-the run is suspended again if the call at which it was interrupted is denied for a temporary reason. The program gets the denials of
-all later calls, because it may have another way to continue.
+A resumed run has already done part of its work, which would be lost if a lockdown or an exhausted rate limit ended the run. So the
+run is suspended again if the call at which it was interrupted is denied for such a reason. If a later call is denied, the program
+gets the denial, because it may have another way to continue.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def suspended_by(failure: Failure, run: str) -> Failure:
     return Failure(
         "suspended",
         f"{failure.message}; the run waits",
-        hint=f"the run {run} can be resumed{when or ' once that has passed'}",
+        hint=f"the run {run} can be resumed{when or ' when the reason for the denial has ended'}",
         retryable=True,
         retry_after_ms=failure.retry_after_ms,
         rule=failure.rule,

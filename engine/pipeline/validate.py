@@ -1,4 +1,4 @@
-"""Stage 2: validate the request and the arguments. All violations are reported together."""
+"""The stage that validates the request and the arguments. It reports all violations together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from albert_tools.engine.model.failure import Failure
 
 
 async def validate(call: Call, run: Run) -> Call:
-    """Add the valid arguments, with defaults for the missing ones.
+    """Add the validated arguments, with defaults for missing ones.
 
     Raises:
         Failure: `invalid_arguments`; `permission_denied` for `..` in a path.

@@ -1,8 +1,8 @@
 """The beginning and the end of a run in its journal.
 
 Three kinds of requests have a journal: a request for a composite, a request with a dedupe key, and a request that waits for an
-approval. The journal's header contains everything that is needed to resume the run: the invocation, the session, and the versions
-of the language and the interpreter. The versions matter because another interpreter might make other calls.
+approval. The journal's header contains what is needed to resume the run: the invocation, the session, and the versions of the
+language and the interpreter, because another interpreter might make other calls.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _create(run: Run) -> None:
 
 
 def interpreter(target: Target) -> dict[str, Json]:
-    """The facts, besides the source, that determine which steps a program makes."""
+    """The facts, besides the source, on which a program's steps depend."""
     return {
         "language": target.version.language if target.version is not None else 0,
         "python": ".".join(map(str, sys.version_info[:3])),
@@ -130,7 +130,7 @@ def cancellation(journal: RunJournal | NoJournal, message: str) -> Failure:
         first = details["unknown"][0]
         message += f"; whether {first['tool']} (step {first['step']}) was done is not known"
     elif details["applied"]:
-        message += f"; {details['applied']} of its calls had changed something, and nothing else was"
+        message += f"; {details['applied']} of its calls had changed something"
     else:
         message += "; nothing had been changed"
     return Failure("cancelled", message, details=details)

@@ -1,4 +1,4 @@
-"""A stage for resumed runs: recover a step that has a beginning but no end in the journal.
+"""The stage `recover`, for resumed runs: recover a step that began and has no end in the journal.
 
 Some primitives have a `settle` function that finds out whether the interrupted call took effect. If the call was *applied* and its
 result is known, the step ends with that result. If the call was *not applied*, it is made again. Otherwise the outcome is *unknown*
@@ -45,7 +45,7 @@ async def state_before(call: Call, run: Run) -> str | None:
 
 
 async def recover(call: Call, run: Run) -> Call:
-    """Find out whether an interrupted step can be repeated. If that may do it twice, a person is asked.
+    """Find out whether an interrupted step can be made again. If this may do it twice, a person is asked.
 
     Raises:
         Known: The step was applied, and its result is known. Its effects are added to the run.
@@ -62,16 +62,16 @@ async def recover(call: Call, run: Run) -> Call:
             raise Known(settled.value)
         if settled.outcome == "not applied":
             return call
-        problem = f"{name} was cut short, and whether it was done is not known; doing it may be doing it twice"
-        if settled.outcome == "applied":
-            problem = (
-                f"{name} was cut short after it was done, and its result is lost; doing it again is doing it twice"
-            )
+        is_done = settled.outcome == "applied"
     elif primitive is None or primitive.repeatable(call.arguments):
         return call
     else:
-        problem = f"{name} was cut short, and whether it was done is not known; doing it may be doing it twice"
-    hint = "check whether it was done before you say yes"
+        is_done = False
+    if is_done:
+        problem = f"{name} was interrupted after it was done, and its result is lost; making it again does it twice"
+    else:
+        problem = f"{name} was interrupted, and whether it was done is not known; making it again may do it twice"
+    hint = "check whether it was done before you answer yes"
     asking = Decision("ask", "interrupted", "interrupted", problem, hint)
     return call._replace(decision=strictest([asking, call.decision]), asks=(*call.asks, ("interrupted", call.id)))
 
@@ -83,7 +83,7 @@ async def _settled(primitive: Primitive, step: Step, call: Call, run: Run) -> Se
     try:
         found = await _ask_primitive(primitive, step, call, run)
     except TimeoutError:
-        problem = "it took too long to find out"
+        problem = "its `settle` function has timed out"
     except Exception as fault:
         problem = fault.message if isinstance(fault, Failure) else describe_fault(fault)
     if found.value is ...:

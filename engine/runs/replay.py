@@ -1,4 +1,4 @@
-"""Answers the calls of a resumed or replayed run from its journal. This wraps the pipeline: no stage knows about it."""
+"""Answers the calls of a resumed or replayed run from its journal. It wraps the stages; no stage knows about it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def from_journal(call: Call, run: Run, govern: Invoke) -> Any:
     step = run.journal.find(call.place, definition.name, definition.version, given)
     if step is not None and step.ended:
         return _replayed(step, call, run)
-    if run.resumed.dry:
+    if run.resumed.is_replay:
         raise _not_in_journal(call)
     return await govern(call if step is None else call._replace(interrupted=step), run)
 
@@ -36,7 +36,7 @@ def _replayed(step: Step, call: Call, run: Run) -> Json:
     """The result of a step that has ended. Its effects and prints are added to the run. Nothing is charged.
 
     Raises:
-        Failure: the step's failure.
+        Failure: The recorded failure of the step.
     """
     if step.log:
         run.printed_bytes += len(step.log.encode())
@@ -57,8 +57,8 @@ def _not_in_journal(call: Call) -> Failure:
     """The failure that ends a replay when the program makes a call that is not in the journal."""
     return Failure(
         "diverged",
-        f"the journal ends here: step {call.place}, {call.name}, was never made",
-        hint="up to here the program does what was recorded",
+        f"the journal has no step {call.place}: the program calls {call.name} there",
+        hint="up to this step, the program makes the recorded calls",
         tool=call.name,
         details={"step": call.place, "program": {"tool": call.name, "arguments": call.given}},
     )

@@ -194,7 +194,7 @@ class RunManager:
         if version is not None:
             invocation = replace(invocation, version=version)
         run_journal = RunJournal(_ReadOnlyJournal(found), whole.contents)
-        return await self._pipeline.replay(invocation, bare, Resumed(found.id, run_journal, dry=True))
+        return await self._pipeline.replay(invocation, bare, Resumed(found.id, run_journal, is_replay=True))
 
     def _recorded(self, found: LoadedRun, context: ServiceContext) -> ToolResult:
         """The recorded result of a run of a primitive, which has no program to run.

@@ -1,7 +1,7 @@
 """The table `approvals`: the questions to a person, and their answers.
 
-`n` is the number of the question's entry, and `changed` that of the last entry about it. `covers` is the key of the calls that a
-lasting answer covers until it is revoked. A row doesn't say whether its question has expired, because this depends on the clock.
+`n` is the number of the question's entry, and `changed` is the number of the last entry about it. `covers` names the calls that a
+lasting answer covers until it is revoked. Whether a question has expired depends on the clock, so the row doesn't say it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The clock of entries: UTC to the microsecond. It never goes back within a process.
 
-If the system's clock is set back, entries get the last time until the clock has caught up. Most entries of a second share all but
-their microseconds, so the other part is formatted once.
+If the system's clock is set back, entries get the last time until the clock has caught up. The text without the microseconds is
+formatted once a second.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 
 class Clock:
-    """Gives times as ISO 8601 text. Not thread-safe: call it inside a transaction."""
+    """The times of entries, as ISO 8601 text. Not thread-safe: call it inside a transaction."""
 
     def __init__(self, nanoseconds: Callable[[], int] = time.time_ns) -> None:
         self._nanoseconds = nanoseconds
@@ -21,13 +21,13 @@ class Clock:
         self._text = ""
 
     def now(self) -> str:
-        """The time, or the last returned time if that is later."""
+        """The present time, or the last returned time if that is later."""
         micro = max(self._nanoseconds() // 1000, self._last)
         part = micro - self._second
         if not 0 <= part < 1_000_000:
             part = micro % 1_000_000
             text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(micro // 1_000_000))
-            # Both at once: a signal's handler may raise an exception after any call.
+            # One statement sets both, because a signal's handler may raise an exception between two.
             self._second, self._text = micro - part, text
         self._last = micro
         return f"{self._text}.{part:06d}Z"

@@ -1,7 +1,7 @@
-"""The SQLite database of a home's record: opening it, transactions, and faults as failures.
+"""The SQLite database of a home's record: opens it, runs transactions, and turns its errors into failures.
 
-The database is in WAL mode, so readers don't wait for the one writer. `Database` opens it at its first use, and creates it if it is
-missing. Every use is a transaction: inside, this thread is the only writer of the home.
+The database is in WAL mode, so readers don't wait for the one writer. `Database` opens it at the first use, and creates it if it is
+missing. Inside a transaction, this thread is the only writer of the home.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SETTINGS = (
     "PRAGMA wal_autocheckpoint=4000",
     f"PRAGMA journal_size_limit={_WAL_BYTES}",
     "PRAGMA trusted_schema=0",
-    # What is deleted is overwritten.
+    # Overwrite deleted data.
     "PRAGMA secure_delete=1",
 )
 _TAIL = "SELECT n, hash FROM entries ORDER BY n DESC LIMIT 1"
@@ -90,9 +90,9 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Everything inside is one step: all of it is committed at the end, or nothing if an exception leaves the block.
+        """All of the block is committed at its end, or nothing if an exception leaves the block.
 
-        The code inside takes microseconds. It never awaits and never waits for the disk. A block inside another is a part of it.
+        The code inside takes microseconds. It never awaits and never waits for the disk. A nested block is a part of the outer one.
 
         Raises:
             Failure: `io_error` if the database can't be used (retryable if another process keeps it locked), `damaged` if it is not
@@ -124,7 +124,7 @@ class Database:
                         call(committed)
 
     def at_end(self, call: Callable[[bool], None]) -> None:
-        """Call this when the present transaction has ended, with whether it was committed."""
+        """Call `call` when the present transaction has ended. Its argument says whether the transaction was committed."""
         self._at_end.append(call)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
@@ -247,12 +247,7 @@ class Database:
             except sqlite3.DatabaseError:
                 whole = False
         if not whole:
-            raise Failure(
-                "damaged",
-                f"the record {self.path} was truncated",
-                hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
-                details={"path": str(self.path)},
-            )
+            raise self._damaged(f"the record {self.path} was truncated")
 
     def _replaced(self) -> Failure:
         return Failure(
@@ -274,11 +269,10 @@ class Database:
         if known.n:
             found = opened.connection.execute("SELECT hash FROM entries WHERE n=?", (known.n,)).fetchone()
             if tail.n < known.n or (found is not None and found[0] != known.hash):
-                raise Failure(
-                    "damaged",
+                raise self._damaged(
                     f"the record ends at entry {tail.n}, and entry {known.n} was written: it was cut off or replaced",
-                    hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
-                    details={"path": str(self.path), "n": tail.n, "written": known.n},
+                    n=tail.n,
+                    written=known.n,
                 )
         self._tail = tail
 
@@ -379,15 +373,18 @@ class Database:
             finally:
                 opened.gate.close()
 
+    def _damaged(self, problem: str, **details: Any) -> Failure:
+        return Failure(
+            "damaged",
+            problem,
+            hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
+            details={"path": str(self.path), **details},
+        )
+
     def _failure(self, error: sqlite3.Error) -> Failure:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or str(error).startswith("Could not decode"):
-            return Failure(
-                "damaged",
-                f"the record {self.path} is damaged: {error}",
-                hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
-                details={"path": str(self.path)},
-            )
+            return self._damaged(f"the record {self.path} is damaged: {error}")
         hint = None
         if name.startswith("SQLITE_FULL"):
             hint = "free some disk space and try again"
@@ -402,10 +399,10 @@ class Database:
         )
 
     def _forked(self) -> None:
-        """In a forked child, SQLite believes that it has its parent's locks. So the child may not use the file."""
+        """In a forked child, SQLite would rely on its parent's locks. So the child may not use the file."""
         if self._opened is not None:
             # The connection can't be closed here, because closing may write to the file.
-            _of_parents.append(self._opened.connection)
+            _parents_connections.append(self._opened.connection)
             self._opened.gate.abandon()
             self._opened = None
             self.durability.broken = Failure(
@@ -418,7 +415,7 @@ class Database:
 
 
 #: What a forked child must neither use nor close: closing would take the files from its parent.
-_of_parents: list[object] = []
+_parents_connections: list[object] = []
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 

@@ -1,8 +1,8 @@
-"""Makes committed entries survive a crash of the machine. All who wait share one sync.
+"""Makes committed entries survive a crash of the machine. All calls that wait share one sync.
 
 A commit survives the end of its process, because SQLite has written it to the write-ahead log (`synchronous=NORMAL`). One
 `fdatasync` of that file makes all commits before it survive a power failure. SQLite itself syncs the file before it moves commits
-into the database. Nobody holds the gate during a sync.
+into the database. The gate is open during a sync.
 
 After a failed sync nobody knows what is on the disk, and a second sync may succeed without having written the pages. So the first
 failure is final: this process appends no more.

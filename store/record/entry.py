@@ -2,8 +2,8 @@
 
     {"n":3,"at":"2026-01-31T08:00:00.000001Z","kind":"denied","data":{"call":"…","tool":"bash"}}
 
-The hash is BLAKE3 over the hash of the entry before (32 bytes) and this text, so an entry vouches for all entries before it. Any
-program that can hash can check the chain, without knowing what the entries mean. Keys are sorted, so equal entries are equal bytes.
+The hash is BLAKE3 over the hash of the entry before (32 bytes) and this text, so an entry vouches for all entries before it. A
+program can check the chain without knowing what the entries mean. Keys are sorted, so equal data gives equal bytes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from albert_tools.engine.model.failure import Failure
 
 #: The most bytes of an entry's data. Larger values belong into the content store.
 MAX_BYTES = 1 << 20
-#: The kind of the entries that contain the state after the deleted entries (`retention`). In such an entry a row can be larger than
-#: the entry that it comes from, because its quotation marks are escaped.
+#: The kind of the entries that contain the state after the deleted entries (`retention`). A row in such an entry can be larger than
+#: the entry from which it was made, because its quotation marks are escaped.
 CHECKPOINT = "checkpoint"
 MAX_CHECKPOINT_BYTES = 4 * MAX_BYTES
 #: The most levels of nesting. A reader must be able to read all that a writer can write.
@@ -39,7 +39,7 @@ def encode(
         Failure: `not_json`, `too_large`.
     """
     try:
-        # Keys that are not text become text. The encoder does that for a dict only.
+        # The encoder turns keys that are not text into text, but only in a dict.
         text = (_sorted if sort else _as_given)(data if type(data) is dict else dict(data))
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise Failure("not_json", f"{what} can't be written as JSON: {error}") from error

@@ -1,7 +1,7 @@
-"""The chain of entries as text, for those who keep it elsewhere.
+"""The chain of entries as text, to store it elsewhere.
 
 Each line is the hash of an entry in hex, a space, and the text that was hashed (`entry.text_of`). The hash is BLAKE3 over the 32
-bytes of the hash in the line before and this text; before entry 1, these are zeros. So anybody with BLAKE3 can check the lines.
+bytes of the hash in the line before and this text; before entry 1, these are zeros. So any program with BLAKE3 can check the lines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def exported(record: Record, since: datetime | None = None) -> Iterator[str]:
     while found := record.database.rows(_QUERY, (last, earliest)):
         for last, at, kind, data, digest in found:
             yield f"{digest.hex()} {text_of(last, at, kind, data)}"
-        earliest = ""  # Later entries of a process with a slower clock belong to the chain, too.
+        earliest = ""  # Later entries may have earlier times, from a process whose clock is slow.
 
 
 def first_wrong_line(lines: Iterable[str]) -> tuple[int, int | None]:

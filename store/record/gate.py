@@ -6,8 +6,8 @@ SQLite 3.7.0 to 3.51.2 that can corrupt the database (fixed in 3.51.3, 3.50.7 an
 process ends.
 
 The gate's file contains the number and the hash of the last entry. SQLite silently ignores everything behind a damaged page of its
-write-ahead log; the file shows that entries are missing. After a restart of the machine it proves nothing, because the last entries
-may then be lost without a fault. So it also contains the id of the boot.
+write-ahead log; the file shows that entries are missing. After a restart of the machine it proves nothing, because a power
+failure may have removed the last entries. So it also contains the id of the boot.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _tail(content: bytes, boot: bytes) -> Tail:
 
 
 def _boot() -> bytes:
-    """An id of the machine's present boot; zeros if the system tells none."""
+    """An id of the machine's present boot; zeros if the system has none."""
     try:
         return blake2b(_BOOT_ID.read_bytes(), digest_size=_BOOT_BYTES).digest()
     except OSError:

@@ -1,7 +1,7 @@
 """The open journal of a run.
 
-`append` only buffers, because a step that only reads can be made again after a crash. The next entry that belongs to the run
-writes the buffer in its own transaction. `flush` appends an entry for this purpose if there is a buffer.
+`append` only buffers, because a step that only reads can be made again after a crash. The transaction of the run's next entry
+writes the buffer. If there is a buffer, `flush` appends an entry for this purpose.
 """
 
 from __future__ import annotations

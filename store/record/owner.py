@@ -1,10 +1,10 @@
-"""Tells which processes that use the record are alive.
+"""Finds out which processes that use the record are alive.
 
-A process that holds something for a while, a run or a dedupe key, has an *owner*: a file that it keeps locked. The kernel releases
-the lock when the process ends, however it ends. So others can tell whether the owner that a row names is still alive.
+A process that executes a run, or a request with a dedupe key, has an *owner*: a file that it keeps locked. Rows of the record name
+the owner. The kernel releases the lock when the process ends, even if it is killed. So other processes can see whether it is alive.
 
-A file gets its name only after it is locked. So a file that has its name and is not locked belongs to a dead process, and anybody
-may delete it at any time.
+A new file has the suffix ``.new`` until it is locked. A file without the suffix and without a lock belongs to a dead process, and
+any process may delete it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Owners:
             raise io_failure("examine the owner's file", path, error) from error
 
     def close(self) -> None:
-        """State that this process has ended its work."""
+        """Delete the file of this process. It then counts as dead."""
         with self._lock:
             if self._handle < 0:
                 return
@@ -90,7 +90,7 @@ class Owners:
             self._own, self._handle = "", -1
 
     def _create(self) -> None:
-        """Create the file, unless another process sweeps it away before it is locked."""
+        """Create the file, unless another process deletes it before it is locked."""
         name = os.urandom(8).hex()
         path = self._folder / name
         new = path.with_suffix(_NEW)
@@ -117,7 +117,7 @@ class Owners:
                     path.unlink()
 
     def _forked(self) -> None:
-        """In a forked child: the owner is the parent, and its lock must not outlive it."""
+        """In a forked child: the owner is the parent. The child must not keep the parent's lock after the parent has ended."""
         if self._handle >= 0:
             os.close(self._handle)
         self._own, self._handle = "", -1

@@ -1,6 +1,6 @@
 """The record of a home: a chain of entries, and tables with the state that decisions need, in one SQLite database.
 
-Whoever appends redacts secrets first.
+The caller of `append` redacts secrets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _INSERT = "INSERT INTO entries(n, at, kind, run, data, hash) VALUES (?, ?, ?, ?,
 #: How many entries are read in one transaction.
 _BATCH = 1000
 _ENTRIES_AFTER = f"SELECT n, data FROM entries WHERE n > ? ORDER BY n LIMIT {_BATCH}"
-#: A step can have megabytes.
+#: Few at once, because a step can have megabytes.
 _STEPS_AFTER = "SELECT run, seq, data FROM steps WHERE (run, seq) > (?, ?) ORDER BY run, seq LIMIT 20"
 
 
@@ -73,7 +73,7 @@ class Record:
         return self._owners.own()
 
     def is_own(self, owner: str) -> bool:
-        """Whether this process is the owner. Asking creates nothing."""
+        """Whether this process is the owner. Unlike `owner`, this creates no file."""
         return self._owners.is_own(owner)
 
     def alive(self, owner: str) -> bool:
@@ -104,7 +104,7 @@ class Record:
             if journal is not None and rows:
                 journal.insert(rows, n)
             if changes_tables(kind, data):
-                # The data as a reader gets it, so that applying it again gives the same rows.
+                # The data is decoded, so that `verify`, which reads it, gets the same rows.
                 apply(database.execute, Entry(at, n, kind, decode(content)))
             database.tail = Tail(n, digest)
         return n

@@ -1,6 +1,6 @@
 """The table `repeats`: the dedupe keys of calls, numbered in the order in which the calls began.
 
-The number is in the entry. If it were computed from the rows, `trim` could not delete a row without changing later numbers.
+The entry contains the number. If it were computed from the rows, `trim` would change the numbers of later keys.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The state tables depend on all entries, also on deleted ones. So the transaction
 a *checkpoint*: the hash of entry `n`, and the rows that the tables had after it, as `Replay` gives them. From then on the chain
 begins after entry `n`, and the tables can still be built again. A checkpoint can need several entries, its *parts*.
 
-Rows that no decision depends on are left out (`tables.prune`). To apply the entry of a checkpoint is to delete these rows.
+Rows on which no decision depends are left out (`tables.prune`). Applying the entry of a checkpoint deletes them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from albert_tools.store.record.tables import prune
 MIN_DAYS = 1.0
 #: The most entries that one transaction deletes. Other processes wait for it.
 BATCH = 50_000
-#: A part with so many bytes is complete.
+#: The bytes of rows after which the next part begins.
 _PART_BYTES = 256 * 1024
 
 
@@ -44,7 +44,7 @@ def trim(record: Record, until: datetime) -> Trimmed:
     """Delete the entries that are older than `until`, which is at least `MIN_DAYS` ago.
 
     Raises:
-        Failure: `damaged` if an old entry is not valid; `io_error`, `damaged` as `Record.append`. Complete batches stay deleted.
+        Failure: `damaged` if an old entry is not valid; `io_error`, `damaged` as `Record.append`. Earlier batches stay deleted.
     """
     database = record.database
     if not database.exists:

@@ -1,8 +1,8 @@
-"""What entries change in the table `runs`.
+"""What entries change in the tables `runs` and `steps`.
 
-`run` begins a run or states how it ended; `run_opened` names the process that continues it; `steps` only names rows or releases the
-run; `run_cancelled` requests its end; `runs_swept` deletes old runs. An entry of any kind that belongs to a run may name, as
-``"steps": [seq, hash]``, the last row of the table `steps` that was written together with the entry.
+An entry of the kind ``run`` begins a run or states how it ended. ``run_opened`` names the process that continues it. ``steps`` only
+names rows or releases the run. ``run_cancelled`` requests its end. ``runs_swept`` deletes old runs. An entry of any kind that
+belongs to a run may name the last row of `steps` that was written together with the entry: ``"steps": [seq, hash]``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def run_of(data: Mapping[str, Any]) -> str:
 def indexed_run(data: Mapping[str, Any]) -> str:
     """The content of the column ``run``: `run_of`, or "" for a direct call of a primitive that is not a run.
 
-    Nobody looks for the entries of such a call by its run, so its entries need no place in the index.
+    The entries of such a call are never searched by run, so they need no place in the index.
     """
     is_in_run = "run" in data or "steps" in data or ":" in str(data.get("call"))
     return run_of(data) if is_in_run else ""

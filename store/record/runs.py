@@ -1,7 +1,7 @@
-"""The runs of a home: who executes each, and the journals.
+"""The runs of a home: their journals, and the processes that execute them.
 
-At most one living process executes a run. Its owner is in the run's row, from the entry that begins or opens the run until the
-entry that ends, suspends or releases it. If the process dies, its owner is dead, so another process can open the run.
+At most one living process executes a run. The run's row names its owner, from the entry that begins or opens the run until the
+entry that ends, suspends or releases it. If the owner is dead, another process can open the run.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The tables of the record.
 
-`entries` is the chain; it is the truth. The other tables hold the state that decisions need. Each of them is a function of the
-entries: a row changes only in the transaction that appends the entry that says so. So `verify` can build them again and compare.
+`entries` is the ledger, a hash chain. The other tables contain the state that decisions need. Each is a function of the entries: a
+row changes only in the transaction that appends the entry that says so. So `verify` can build the tables again and compare.
 The one exception is `steps`: its values are not redacted, so the entries contain only the hash of a run's last row.
 
-The statements are written so that Postgres can take them: an `INTEGER` becomes a `BIGINT`, a `BLOB` a `BYTEA`.
+Postgres would accept the statements with `BIGINT` for `INTEGER` and `BYTEA` for `BLOB`.
 """
 
 import re

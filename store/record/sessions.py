@@ -82,6 +82,6 @@ class SessionTable:
 
 def _session(rows: list[Row]) -> SessionRow:
     _, _, at, data, ended, *_ = rows[0]
-    # The column has floating-point numbers; whole numbers are shown without a fraction.
+    # The column contains floating-point numbers; whole numbers become integers.
     used = {unit: amount if amount % 1 else int(amount) for *_, unit, amount in rows if unit is not None}
     return SessionRow(at, decode(data), bool(ended), used)

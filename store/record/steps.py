@@ -1,7 +1,7 @@
 """The rows of a journal: the steps of one run, each chained to the step before.
 
 A row's hash is BLAKE3 over the hash of the row before (32 zero bytes for the first) and the row's JSON. Row 0 is the header. Steps
-contain values as they are, so that a run can be resumed from them. So they are not in the entries, whose values are redacted. An
+contain complete values, from which a run can be resumed. The values in entries are redacted, so steps have a table of their own. An
 entry names the number and the hash of the last row that was written with it, so the chain of entries vouches for the steps.
 """
 
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 
 def first_wrong(rows: Iterable[Step], last: list[Any]) -> tuple[int, str] | None:
-    """The number of the first row that is not what was written, and what is wrong. `last` names the last row; see `Step.name`."""
+    """The number of the first row that was changed or is missing, and what is wrong. `last` is the `Step.name` of the last row."""
     before, expected = START, 0
     for seq, data, digest in rows:
         if seq != expected:

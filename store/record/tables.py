@@ -16,10 +16,10 @@ from albert_tools.store.record.entry import CHECKPOINT
 
 
 def prune(execute: Execute, entry: Entry) -> None:
-    """Apply a checkpoint: delete the rows that the deleted entries gave and that no decision depends on any more.
+    """Apply a checkpoint: delete the rows of deleted entries on which no decision depends any more.
 
-    `verify` also does this at once, in the rows of the checkpoint, and then applies the entries after `last`. So a later entry must
-    not depend on a deleted row.
+    The checkpoint's own rows lack them too, and `verify` applies the entries after `last` to its rows. So a later entry must not
+    depend on a deleted row.
     """
     approvals.prune(execute, entry.data["last"])
     repeats.prune(execute, entry.data["until"])
@@ -54,7 +54,7 @@ def changes_tables(kind: str, data: Mapping[str, Any]) -> bool:
 
 
 def apply(execute: Execute, entry: Entry) -> None:
-    """Change the tables as this entry says: by its kind, and by the charges and steps that an entry of any kind may contain."""
+    """Change the tables by the entry's kind, and by the charges and steps that an entry of any kind may contain."""
     change, data = APPLY.get(entry.kind), entry.data
     if change is not None:
         change(execute, entry)

@@ -1,7 +1,7 @@
 """The table `uses`: the calls that rate limits count.
 
 A bucket belongs to a rate limit and a session; calls without a session share the buckets of the session "". The uses of a bucket
-are numbered, and their times never decrease. So "were the last 20 within an hour?" reads the 20th last use and counts nothing.
+are numbered, and their times never decrease. To find out whether the last 20 were within an hour, read the 20th last.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TIMES = """
 SELECT last.at, (SELECT at FROM uses WHERE session = last.session AND bucket = last.bucket AND seq = last.seq + 1 - ?)
 FROM uses last WHERE session = ? AND bucket = ? ORDER BY seq DESC LIMIT 1
 """
-#: A bucket is pruned after this many uses. Pruning deletes at most twice as many, so that no call waits for it.
+#: A bucket is pruned each time it has got this many uses. Pruning deletes at most twice as many, so it is fast.
 _PRUNED_EACH = 64
 
 
 def counted(execute: Execute, entry: Entry) -> None:
     """Apply the ``windows`` of an entry: count the call in its buckets."""
     buckets = entry.data["windows"]
-    # The time of an entry never decreases in a process. After the clock was set back, it is wrong for a while.
+    # `clock`, not the entry's time: that one stays ahead for a while after the clock was set back.
     at = entry.data["clock"]
     for bucket in buckets:
         for session in entry.data["sessions"] or ("",):

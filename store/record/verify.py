@@ -55,13 +55,13 @@ class Verification(NamedTuple):
 
 
 def verify(folder: Path, anchor: Mapping[str, Any] | None = None) -> Verification:
-    """Verify the record in `folder`, also against `anchor`, an earlier result of `make_anchor`. Others may write meanwhile.
+    """Verify the record in `folder`, also against `anchor`, a result of `make_anchor`. Other processes may write meanwhile.
 
     Raises:
         Failure: `io_error` if the folder is not private; `invalid_arguments` if `anchor` is not an anchor.
     """
     known = None if anchor is None else _read_anchor(anchor)
-    # The gate is read first: it then names no entry that the snapshot lacks.
+    # The gate is read before the snapshot is taken, so it names no later entry.
     last = read_last(folder / GATE) if check_private(folder, "the record") else START
     problems: list[str] = []
     replay = None
@@ -147,7 +147,7 @@ def _unseen(anchor: Mapping[str, Any] | None, trimmed: int) -> str:
 
 
 def _wrong_rows(replay: Replay) -> Iterator[str]:
-    """The rows that the entries don't give."""
+    """The rows that differ from what the entries give."""
     # A changed row may contain text that isn't UTF-8.
     replay.connection.text_factory = lambda text: text.decode("utf-8", "replace")
     try:
@@ -189,7 +189,7 @@ def _wrong_rows_of(connection: sqlite3.Connection, table: str) -> Iterator[str]:
 
 
 def _wrong_steps(connection: sqlite3.Connection) -> Iterator[str]:
-    """The steps that are not those whose hashes the entries contain."""
+    """The steps that differ from the hashes in the entries."""
     execute = connection.execute
     try:
         for run, *last in execute("SELECT id, seq, hash FROM main.runs"):

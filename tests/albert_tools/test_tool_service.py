@@ -234,7 +234,7 @@ def test_a_failing_example_prevents_saving(service: SyncToolService, example: st
 
 def test_examples_have_no_effect_outside_their_workspace(service: SyncToolService) -> None:
     for call, said in (('tools.launch(name="x")', "launch"), ('tools.bash(command="id")', "bash")):
-        with pytest.raises(Failure, match="not done for real"):
+        with pytest.raises(Failure, match="for real"):
             service.define("@example(arguments={})\n" + one(f"return {call}", "shown"))
         stubbed = f'@example(arguments={{}}, stubs={{"{said}": 7}}, result=7)\n' + one(f"return {call}", "shown")
         service.define(stubbed)

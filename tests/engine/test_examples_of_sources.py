@@ -101,8 +101,8 @@ def test_effects_outside_need_a_stub(bench: Any) -> None:
     for call in ('tools.launch(name="x")', 'tools.http_request(url="http://x/")', "tools.secret()"):
         name = call.split(".")[1].split("(")[0]
         failure = bench.refused(f"return {call}", "@example(arguments={})\n")
-        assert f"{name} is not done for real in an example" in failure.message
-        assert failure.hint == f'give the example its answer: stubs={{"{name}": …}}'
+        assert f"an example can't call {name} for real" in failure.message
+        assert failure.hint == f'give its answer in the example: stubs={{"{name}": …}}'
     assert bench.done == []
 
 

@@ -120,7 +120,7 @@ def test_a_killed_run_asks_about_the_interrupted_call_and_resumes(stepping: Albe
     stepping.write("go", "")
     asked = stepping("runs", "resume", run)
     assert asked.code == 4
-    assert "bash (step 2) was cut short, and whether it was done is not known" in " ".join(asked.err.split())
+    assert "bash (step 2) was interrupted, and whether it was done is not known" in " ".join(asked.err.split())
     answer = re.search(r"approvals answer (\w+) once", asked.err)
     assert answer is not None
     assert stepping("approvals", "answer", answer[1], "once").code == 0

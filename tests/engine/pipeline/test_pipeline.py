@@ -274,7 +274,7 @@ def test_depth_is_limited_at_run_time(bench: Any, one: Any) -> None:
     assert bench.value("d8") == 7
     error = bench.error("d9")
     assert (error.code, error.tool) == ("depth_limit", "d8")
-    assert error.message == "saved tools call each other more than 8 deep"
+    assert error.message == "saved tools call each other more than 8 levels deep"
 
 
 def test_a_call_that_was_not_checked_is_denied(bench: Any, one: Any) -> None:
@@ -310,18 +310,18 @@ def test_a_callee_that_can_not_be_loaded(make_bench: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("key", "odd failed by a fault of its own: KeyError: 'a'"),
-        ("bare", "odd failed by a fault of its own: OSError"),
-        ("timeout", "odd failed by a fault of its own: TimeoutError: connect"),
-        ("stop", "odd failed by a fault of its own: RuntimeError: it raised StopIteration"),
-        ("exit", "odd failed by a fault of its own: RuntimeError: it called sys.exit(3)"),
-        ("key pressed", "odd failed by a fault of its own: RuntimeError: it raised KeyboardInterrupt"),
-        ("end", "odd failed by a fault of its own: RuntimeError: it raised GeneratorExit"),
-        ("base group", "odd failed by a fault of its own: RuntimeError: it raised BaseExceptionGroup"),
-        ("half a pair", "odd failed by a fault of its own: ValueError: \\ud800"),
-        ("group", "odd failed by a fault of its own: ExceptionGroup: many (1 sub-exception)"),
-        ("unspeakable", "odd failed by a fault of its own: Unspeakable"),
-        ("long", "odd failed by a fault of its own: ValueError: " + "x" * 299 + "…"),
+        ("key", "odd failed because of a fault in its code: KeyError: 'a'"),
+        ("bare", "odd failed because of a fault in its code: OSError"),
+        ("timeout", "odd failed because of a fault in its code: TimeoutError: connect"),
+        ("stop", "odd failed because of a fault in its code: RuntimeError: it raised StopIteration"),
+        ("exit", "odd failed because of a fault in its code: RuntimeError: it called sys.exit(3)"),
+        ("key pressed", "odd failed because of a fault in its code: RuntimeError: it raised KeyboardInterrupt"),
+        ("end", "odd failed because of a fault in its code: RuntimeError: it raised GeneratorExit"),
+        ("base group", "odd failed because of a fault in its code: RuntimeError: it raised BaseExceptionGroup"),
+        ("half a pair", "odd failed because of a fault in its code: ValueError: \\ud800"),
+        ("group", "odd failed because of a fault in its code: ExceptionGroup: many (1 sub-exception)"),
+        ("unspeakable", "odd failed because of a fault in its code: Unspeakable"),
+        ("long", "odd failed because of a fault in its code: ValueError: " + "x" * 299 + "…"),
     ],
 )
 def test_errors_of_primitives(bench: Any, kind: str, message: str) -> None:
@@ -336,7 +336,7 @@ def test_errors_of_primitives(bench: Any, kind: str, message: str) -> None:
 def test_errors_of_async_primitives(bench: Any, kind: str) -> None:
     error = bench.error("odd_too", kind=kind)
     assert error.code == "internal_error"
-    assert error.message.startswith("odd_too failed by a fault of its own: ")
+    assert error.message.startswith("odd_too failed because of a fault in its code: ")
     assert bench.value("look") == "door"
 
 
@@ -378,7 +378,7 @@ def test_timeouts(bench: Any, name: str) -> None:
     error = bench.error(name, seconds=0.6)
     seconds = "0.3" if name == "slow" else "0.2"
     assert (error.code, error.message) == ("timeout", f"{name} did not answer within {seconds} s")
-    assert error.hint == "ask for less in one call; whether it had an effect is not known"
+    assert error.hint == "ask for less in one call; it may have had an effect"
     assert bench.value(name, seconds=0.0) == "done"
     bench.define(catching(f"tools.{name}(seconds=0.6)"))
     assert bench.value("t")[0] == "timeout"

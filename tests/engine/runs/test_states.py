@@ -359,7 +359,7 @@ class Machine(RuleBasedStateMachine):
         return self.runner.run(bounded())
 
     def _owner(self, which: int) -> str:
-        return self.services[which].context.own
+        return self.services[which].context.principal
 
     def _alive(self, session: Leased, resumed: bool = False) -> bool:
         return all(not s.ended and (resumed or self.now < s.expires) for s in session.chain())
