@@ -48,7 +48,7 @@ from albert_tools.engine.pipeline.approval import approval
 from albert_tools.engine.pipeline.begin import begin
 from albert_tools.engine.pipeline.execute import execute
 from albert_tools.engine.pipeline.large_output import output_or_handle
-from albert_tools.engine.pipeline.lookup import lookup
+from albert_tools.engine.pipeline.lookup import demand_limits, lookup
 from albert_tools.engine.pipeline.mode import mode
 from albert_tools.engine.pipeline.policy import policy
 from albert_tools.engine.pipeline.record import record, refuse, repeated
@@ -204,8 +204,9 @@ class Pipeline:
 
     async def _govern(self, call: Call, run: Run) -> Any:
         """Judge a call, execute it, and record its end. Raises as `call`."""
-        began, known, decided = run.clock(), None, False
+        began, known, decided, judged = run.clock(), None, False, call
         try:
+            demand_limits(call, run)
             for _ in range(MAX_QUESTIONS + 1):
                 judged = call
                 try:
