@@ -57,7 +57,7 @@ class Known(Exception):
 
 
 class JudgeAgain(Exception):
-    """A person has answered. All stages run again, because the rules, the mode or the files may have changed meanwhile."""
+    """All stages run again, because the rules, the mode or the files have changed, or may have changed while a person answered."""
 
 
 @dataclass(frozen=True, slots=True)

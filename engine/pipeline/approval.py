@@ -10,15 +10,16 @@ async def approval(call: Call, run: Run) -> Call:
     """Add the approval of a call that the rules ask about. It is used up when the call begins.
 
     Raises:
-        JudgeAgain: A person has just answered, or the rules have changed.
+        JudgeAgain: A person has just answered, or the rules or the mode have changed.
         Failure: `permission_denied` if nobody can be asked or the answer is no; `suspended` if the run waits for the answer.
     """
-    if call.decision.verdict != "ask" or _approved_before(call, run):
-        return call
-    from albert_tools.engine.pipeline.ask import find_approval
+    asks = call.decision.verdict == "ask" and not _approved_before(call, run)
+    if asks:
+        from albert_tools.engine.pipeline.ask import find_approval
 
-    call = await find_approval(call, run)
-    if not rules_unchanged(call, run):
+        call = await find_approval(call, run)
+    # To parse a command or to examine an interrupted step takes time, too.
+    if (asks or call.target.changes) and not rules_unchanged(call, run):
         raise JudgeAgain
     return call
 

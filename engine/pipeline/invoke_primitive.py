@@ -15,6 +15,7 @@ from albert_tools.engine.call.budget import seconds_for, spent_by
 from albert_tools.engine.call.context import Call, PrimitiveContext, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
 #: The codes that are retried if the failure is marked as retryable.
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
@@ -71,17 +72,19 @@ async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
     if settings and not callable(primitive.settings):
         _check_settings(primitive, settings)
     workspace = authority.reaching(run.workspace)
+    # The function may change its arguments, and those of the call are recorded at its end.
+    arguments = export(call.arguments, MAX_ANSWER)
 
     async def invoke() -> Any:
         if call.approved:
             demand_as_approved(workspace, call.approved, name)
         if primitive.context is not None:
-            return await _with_context(primitive, call, run, seconds, settings)
+            return await _with_context(primitive, arguments, call, run, seconds, settings)
         if definition.sandbox:
             from albert_tools.engine.sandbox.worker.confined_function import run_confined
 
-            return await run_confined(primitive.function, call.arguments, seconds=seconds)
-        return await call_primitive(primitive, call.arguments, None)
+            return await run_confined(primitive.function, arguments, seconds=seconds)
+        return await call_primitive(primitive, arguments, None)
 
     timer = asyncio.timeout(seconds)
     locks = [*_changed_paths(primitive, call, workspace), *_budget_locks(primitive, run)]
@@ -115,7 +118,14 @@ async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
         raise RuntimeError(f"it called sys.exit({leaving.code!r})") from leaving
 
 
-async def _with_context(primitive: Primitive, call: Call, run: Run, seconds: float, settings: Mapping[str, Any]) -> Any:
+async def _with_context(
+    primitive: Primitive,
+    arguments: dict[str, Any],
+    call: Call,
+    run: Run,
+    seconds: float,
+    settings: Mapping[str, Any],
+) -> Any:
     """Call a primitive that takes a context, and charge its effects."""
     definition = primitive.definition
     governance, authority = call.rules
@@ -125,7 +135,7 @@ async def _with_context(primitive: Primitive, call: Call, run: Run, seconds: flo
     guarded = authority.guarded(definition, run.workspace, _room(primitive, run), call.approved)
     context = PrimitiveContext(guarded, seconds, settings, outgoing, call, run)
     try:
-        return await call_primitive(primitive, call.arguments, context)
+        return await call_primitive(primitive, arguments, context)
     finally:
         guarded.judge.end()
         used = spent_by(call.report.effects)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 
 
 async def lookup(call: Call, run: Run) -> Call:
@@ -23,3 +24,26 @@ async def lookup(call: Call, run: Run) -> Call:
         return call._replace(target=run.lookup.look_up(call.tool, call.version))
     run.target = run.lookup.look_up(call.tool, call.version, run.unsaved)
     return call._replace(target=run.target)
+
+
+def demand_limits(call: Call, run: Run) -> None:
+    """Check the number of calls in the run and the depth of a call, by the limits of its caller. Refused calls count, too.
+
+    Raises:
+        Failure: `call_limit`, `depth_limit`.
+    """
+    if call.target.version is not None and call.depth >= MAX_TOOL_DEPTH:
+        raise Failure(
+            "depth_limit",
+            f"saved tools call each other more than {MAX_TOOL_DEPTH} levels deep",
+            hint="call the inner tools directly",
+            tool=call.name,
+        )
+    most = call.rules.governance.limits.calls
+    if run.calls > most:
+        raise Failure(
+            "call_limit",
+            f"the run has made more than {most:,} tool calls, including those of the tools that it calls",
+            hint="call less often, or split the work over several runs",
+            tool=call.name,
+        )

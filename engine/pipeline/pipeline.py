@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -49,7 +50,7 @@ from albert_tools.engine.pipeline.approval import approval
 from albert_tools.engine.pipeline.begin import begin
 from albert_tools.engine.pipeline.execute import execute
 from albert_tools.engine.pipeline.large_output import output_or_handle
-from albert_tools.engine.pipeline.lookup import lookup
+from albert_tools.engine.pipeline.lookup import demand_limits, lookup
 from albert_tools.engine.pipeline.mode import mode
 from albert_tools.engine.pipeline.policy import policy
 from albert_tools.engine.pipeline.record import record, refuse, repeated
@@ -158,26 +159,27 @@ class Pipeline:
             span=new_span(None, invocation.trace),
         )
         output, error, repeated = None, None, None
-        async with self._slots:
-            run.task = asyncio.current_task()
-            self.active[run.id] = run
-            try:
+        run.task = asyncio.current_task()
+        self.active[run.id] = run
+        try:
+            # The journal of a resumed run is open, and must be closed if the caller is cancelled while it waits here.
+            async with self._slots:
                 output = await self.call(call, run)
-            except Repeated as earlier:
-                repeated = earlier.result
-            except Failure as failure:
-                error = failure
-            except asyncio.CancelledError:
-                if run.stop is None:
-                    raise
-                # The run was cancelled by its id. Its caller was not cancelled, and gets a result.
-                if run.task is not None:
-                    run.task.uncancel()
-                error = cancellation(run.journal, run.stop.message)
-            finally:
-                del self.active[run.id]
-                if repeated is None and _needs_close(run, error):
-                    await asyncio.shield(self._close(run, output, error))
+        except Repeated as earlier:
+            repeated = earlier.result
+        except Failure as failure:
+            error = failure
+        except asyncio.CancelledError:
+            if run.stop is None:
+                raise
+            # The run was cancelled by its id. Its caller was not cancelled, and gets a result.
+            if run.task is not None:
+                run.task.uncancel()
+            error = cancellation(run.journal, run.stop.message)
+        finally:
+            del self.active[run.id]
+            if repeated is None and _needs_close(run, error):
+                await asyncio.shield(self._close(run, output, error))
         if repeated is not None:
             return replace(repeated, repeated=True, request_id=invocation.request_id)
         return self._result(call, run, output, error, timestamp)
@@ -204,8 +206,9 @@ class Pipeline:
 
     async def _govern(self, call: Call, run: Run) -> Any:
         """Judge a call, execute it, and record its end. Raises as `call`."""
-        began, known, is_recorded = run.clock(), None, False
+        began, known, is_recorded, judged = run.clock(), None, False, call
         try:
+            demand_limits(call, run)
             for _ in range(MAX_QUESTIONS + 1):
                 judged = call
                 try:
@@ -238,7 +241,9 @@ class Pipeline:
             output = known.output if known is not None else await execute(judged, run, self.call)
         except asyncio.CancelledError:
             stopped = Failure("cancelled", "the call was cancelled")
-            await record(judged, run, stopped, run.clock() - began, notice, is_recorded)
+            # If the record can't be written, the call is cancelled all the same.
+            with suppress(Failure):
+                await record(judged, run, stopped, run.clock() - began, notice, is_recorded)
             raise
         except Failure as failure:
             answer = await record(judged, run, failure, run.clock() - began, notice, is_recorded)

@@ -8,7 +8,6 @@ from albert_tools.engine.authority.approval_digest import arguments_digest
 from albert_tools.engine.authority.authorization import Authority, parses_commands
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, strictest
 
 
@@ -16,11 +15,9 @@ async def policy(call: Call, run: Run) -> Call:
     """Add the rules in force and their decision. It allows the call or asks.
 
     Raises:
-        Failure: `permission_denied`, `governance_unavailable`, `depth_limit`; `outdated` if a callee of the tool has changed.
+        Failure: `permission_denied`, `governance_unavailable`; `outdated` if a callee of the tool has changed.
     """
     rules = run.service.ruling()
-    limits = rules.governance.limits
-    _check_calls(call, run, limits.calls)
     found = await _judge(call, run, rules.authority)
     decision = strictest(found)
     if decision.verdict == "deny":
@@ -31,7 +28,7 @@ async def policy(call: Call, run: Run) -> Call:
     if not call.depth:
         _check_callees(call, run)
         # The rules can only shorten the deadline.
-        deadline = min(deadline, run.began + limits.run_seconds)
+        deadline = min(deadline, run.began + rules.governance.limits.run_seconds)
     asks = _asks(found, call) if decision.verdict == "ask" else ()
     return call._replace(rules=rules, decision=decision, asks=asks, deadline=deadline)
 
@@ -55,23 +52,6 @@ def _asks(found: list[Decision], call: Call) -> tuple[tuple[str, str], ...]:
     """The rules that ask, each with its subject."""
     subjects = {d: arguments_digest(call.arguments) if d.subject == WHOLE_CALL else d.subject for d in found}
     return tuple(sorted({(d.rule, subject) for d, subject in subjects.items() if d.verdict == "ask"}))
-
-
-def _check_calls(call: Call, run: Run, most: int) -> None:
-    if call.target.version is not None and call.depth >= MAX_TOOL_DEPTH:
-        raise Failure(
-            "depth_limit",
-            f"saved tools call each other more than {MAX_TOOL_DEPTH} levels deep",
-            hint="call the inner tools directly",
-            tool=call.name,
-        )
-    if run.calls > most:
-        raise Failure(
-            "call_limit",
-            f"the run has made more than {most:,} tool calls, including those of the tools that it calls",
-            hint="call less often, or split the work over several runs",
-            tool=call.name,
-        )
 
 
 def _check_callees(call: Call, run: Run) -> None:

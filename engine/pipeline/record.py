@@ -33,7 +33,13 @@ async def record(
     if is_recorded:
         ledger.ended(call, run, outcome, seconds)
     else:
-        ledger.completed(call, run, outcome, seconds)
+        try:
+            ledger.completed(call, run, outcome, seconds)
+        except Failure as failure:
+            # The program gets this failure instead, so a resumed or replayed run must get it, too.
+            _end_step(call, run, failure)
+            observers.ended(call, run, notice, failure, seconds)
+            raise
     observers.ended(call, run, notice, outcome, seconds)
     if is_end and call.target.changes:
         await run.journal.sync()

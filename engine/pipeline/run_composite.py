@@ -91,4 +91,6 @@ def _child(
         depth=call.depth + 1,
         callers=(*call.callers, version.name),
         trail=(*call.trail, version.version),
+        # Until the rules judge the call, the limits of its caller apply.
+        rules=call.rules,
     )

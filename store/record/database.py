@@ -92,7 +92,8 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """All of the block is committed at its end, or nothing if an exception leaves the block.
 
-        The code inside takes microseconds. It never awaits and never waits for the disk. A nested block is a part of the outer one.
+        The code inside takes microseconds. It never awaits and never waits for the disk. A nested block is a part of the outer one: if
+        an exception leaves it, nothing of the outer one is committed.
 
         Raises:
             Failure: `io_error` if the database can't be used (retryable if another process keeps it locked), `damaged` if it is not
@@ -103,6 +104,11 @@ class Database:
                 self._depth += 1
                 try:
                     yield
+                except BaseException as error:
+                    # The block may have made a part of its changes. A caller that catches the exception must not commit them.
+                    if self._failed is None:
+                        self._failed = error if isinstance(error, Failure) else _unfinished(error)
+                    raise
                 finally:
                     self._depth -= 1
                 return
@@ -412,6 +418,10 @@ class Database:
             )
         self._threads = threading.RLock()
         self._depth, self._at_end = 0, []
+
+
+def _unfinished(error: BaseException) -> Failure:
+    return Failure("io_error", f"a change of the record failed, so nothing was written: {type(error).__name__}")
 
 
 #: What a forked child must neither use nor close: closing would take the files from its parent.

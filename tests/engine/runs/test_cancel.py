@@ -72,8 +72,8 @@ async def gaze(name: str, context: CallContext) -> str:
     return await _lingers(name, context)
 
 
-def service_at(place: Place) -> ToolService:
-    options = place.options()
+def service_at(place: Place, rules: dict[str, Any] | None = None) -> ToolService:
+    options = place.options(rules)
     options["governance"]["primitives"] |= {"linger": {"into": str(place.into)}, "gaze": {"into": str(place.into)}}
     return ToolService.open(**{**options, "primitives": [*PRIMITIVES, linger, gaze]})
 
@@ -221,3 +221,27 @@ def test_a_cancelled_run_of_a_dead_process_is_not_resumed(place: Place, elsewher
             return run
 
     asyncio.run(refuses_to_go_on(place, asyncio.run(cancel())))
+
+
+async def test_a_run_can_be_cancelled_while_it_waits_for_its_turn(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("albert_tools.engine.pipeline.pipeline.MAX_RUNS", 1)
+    rules = {"tools": {"put": {"requires_approval_in_modes": ["NORMAL"]}}}
+    async with service_at(place, rules) as service:
+        await service.define(INNER)
+        result = await service.invoke("inner")
+        assert result.error is not None
+        assert result.run_id is not None
+        assert result.error.code == "suspended"
+        busy = asyncio.ensure_future(service.invoke("gaze", {"name": "x"}))
+        await begun(place, "x")
+        task = asyncio.ensure_future(service.resume(result.run_id))
+        while service.runs.show(result.run_id).state != "running":
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        busy.cancel()
+        assert service.runs.show(result.run_id).state == "cancelled"
+    assert place.done == []

@@ -193,6 +193,27 @@ def test_a_transaction_is_recorded_as_a_whole_or_not_at_all(folder: Path) -> Non
     assert verify(folder).ok
 
 
+@pytest.mark.parametrize("error", [Failure("not_found", "it is not there"), KeyError("action"), KeyboardInterrupt()])
+def test_a_failed_block_fails_the_transaction_even_if_its_caller_ignores_it(folder: Path, error: BaseException) -> None:
+    record = Record(folder)
+    with pytest.raises(Failure), record.transaction():
+        record.append("a", {})
+        with suppress(type(error)), record.transaction():
+            record.append("b", {})
+            raise error
+    assert list(record.entries()) == []
+    assert record.append("c", {}) == 1
+    assert verify(folder).ok
+
+
+def test_an_entry_that_can_not_be_applied_fails_the_transaction(folder: Path) -> None:
+    record = Record(folder)
+    with pytest.raises(Failure), record.transaction(), suppress(KeyError):
+        record.append("asked", {"approval": "without the rest"})
+    assert list(record.entries()) == []
+    assert verify(folder).ok
+
+
 def test_a_failed_statement_fails_the_transaction_even_if_its_caller_ignores_it(folder: Path) -> None:
     record = Record(folder)
 
