@@ -92,8 +92,8 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """All of the block is committed at its end, or nothing if an exception leaves the block.
 
-        The code inside takes microseconds. It never awaits and never waits for the disk. A nested block is a part of the outer one: if
-        an exception leaves it, nothing of the outer one is committed.
+        The code inside takes microseconds. It never awaits and never waits for the disk. A nested block is a part of the outer one:
+        if an exception leaves it, nothing of the outer one is committed.
 
         Raises:
             Failure: `io_error` if the database can't be used (retryable if another process keeps it locked), `damaged` if it is not
