@@ -52,4 +52,4 @@ class Projections:
         """Calls by their dedupe keys."""
         from albert_tools.engine.authority.idempotency import DedupeKeys
 
-        return DedupeKeys(self._ledger)
+        return DedupeKeys(self._ledger, self._clock)

@@ -307,7 +307,7 @@ class Call(NamedTuple):
 
 Stage = Callable[[Call, Run], Awaitable[Call]]
 Stages = tuple[Stage, ...]
-#: Governs one call; see `Pipeline.invoke`.
+#: Governs one call; see `Pipeline.call`.
 Invoke = Callable[[Call, Run], Awaitable[Any]]
 
 

@@ -193,18 +193,7 @@ class _Answers:
         fields = ("name", "description", "result", "effects", "kind", "depth", "version")
         return {
             "definition": {field: getattr(definition, field) for field in fields}
-            | {
-                "parameters": [
-                    {
-                        "name": p.name,
-                        "schema": p.schema,
-                        "description": p.description,
-                        "required": p.required,
-                        "default": p.default,
-                    }
-                    for p in definition.parameters
-                ]
-            },
+            | {"parameters": [p.as_dict() for p in definition.parameters]},
             "outdated": self._tools.outdated(name),
         }
 

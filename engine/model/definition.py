@@ -57,6 +57,10 @@ class ToolParameter:
     required: bool = True
     default: Json = None
 
+    def as_dict(self) -> dict[str, Json]:
+        """The JSON form. The keyword arguments of the constructor have the same names."""
+        return {name: getattr(self, name) for name in ("name", "schema", "description", "required", "default")}
+
 
 class Invariant(NamedTuple):
     """A condition between parameters. ``excludes``: at most one of `names` is given. False and null count as not given.
@@ -329,16 +333,7 @@ class ToolVersion:
         return {
             "name": d.name,
             "description": d.description,
-            "parameters": [
-                {
-                    "name": p.name,
-                    "schema": p.schema,
-                    "description": p.description,
-                    "required": p.required,
-                    "default": p.default,
-                }
-                for p in d.parameters
-            ],
+            "parameters": [p.as_dict() for p in d.parameters],
             "result": d.result,
             "effects": list(d.effects),
             "depth": d.depth,

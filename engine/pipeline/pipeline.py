@@ -201,7 +201,8 @@ class Pipeline:
             if run.stop is not None and call.is_step:
                 raise cancellation(run.journal, run.stop.message)
         except Exception as error:
-            raise refuse(call, run, _as_denial(error), run.clock() - began) from error.__cause__
+            failure = _as_denial(error)
+            raise refuse(call, run, failure, run.clock() - began) from failure.__cause__
         return await from_journal(call, run, self._govern)
 
     async def _govern(self, call: Call, run: Run) -> Any:

@@ -62,12 +62,9 @@ async def recover(call: Call, run: Run) -> Call:
             raise Known(settled.value)
         if settled.outcome == "not applied":
             return call
-        is_done = settled.outcome == "applied"
     elif primitive is None or primitive.repeatable(call.arguments):
         return call
-    else:
-        is_done = False
-    if is_done:
+    if step.settled is not None and step.settled.outcome == "applied":
         problem = f"{name} was interrupted after it was done, and its result is lost; making it again does it twice"
     else:
         problem = f"{name} was interrupted, and whether it was done is not known; making it again may do it twice"
