@@ -33,6 +33,11 @@ def seconds_for(call: Call, run: Run, most: float) -> float:
     return seconds
 
 
+def seconds_used(run: Run) -> float:
+    """The seconds that a request has taken so far, without the time that people took to answer."""
+    return run.clock() - run.began - run.waited
+
+
 def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
     """The amounts that effects have used, by unit."""
     found: dict[str, float] = {}

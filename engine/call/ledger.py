@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted, redacted_text
 from albert_tools.engine.model.result import hash_of_output
@@ -185,7 +186,7 @@ def _time_used(call: Call, run: Run) -> dict[str, Json]:
     """The charge for the time of a request, at its end."""
     if call.depth or run.session.id is None:
         return {}
-    return {"session": run.session.id, "used": {"wall_seconds": run.clock() - run.began - run.waited}}
+    return {"session": run.session.id, "used": {"wall_seconds": seconds_used(run)}}
 
 
 def _approval_of(call: Call) -> str | None:

@@ -7,6 +7,7 @@ disk before the program gets it.
 from __future__ import annotations
 
 from albert_tools.engine.call import ledger
+from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.call.context import UNJUDGED, Call, Repeated, Run
 from albert_tools.engine.call.target import UNKNOWN
 from albert_tools.engine.model.definition import Json
@@ -55,8 +56,10 @@ def refuse(call: Call, run: Run, failure: Failure, seconds: float) -> Failure:
     if call.target is not UNKNOWN:
         _end_step(call, run, answer)
     if failure.code != "suspended":
-        # A call that waits for an answer already has an entry: its question.
         ledger.denied(call, run, failure)
+    elif not call.depth:
+        # A call that waits for an answer already has an entry, its question. Only the time of the request is left to charge.
+        run.session.spend(wall_seconds=seconds_used(run))
     observers.ended(call, run, notice, failure, seconds, blocked=True)
     return answer
 

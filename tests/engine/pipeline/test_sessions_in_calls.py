@@ -219,6 +219,14 @@ def test_a_short_lease_with_short_limits(make: Any) -> None:
 # Suspended runs
 
 
+def test_a_request_that_waits_for_an_answer_is_charged_for_its_time(make: Any) -> None:
+    bench = make(ASKS)
+    session, token = opened(bench)
+    result = bench.service.invoke("write_file", {"path": "a", "content": ""}, session=token)
+    assert result.error.code == "suspended"
+    assert list(used(bench, session)) == ["wall_seconds"]
+
+
 def test_a_suspended_run_can_continue_after_the_lease(make: Any) -> None:
     bench = make(ASKS)
     bench.define('return [tools.write_file(path=str(n), content="x")["path"] for n in range(2)]')
