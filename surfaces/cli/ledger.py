@@ -304,8 +304,10 @@ def _verify(record: Record, options: argparse.Namespace, console: Console) -> in
         return 0 if found.ok else 1
     for text in found.problems:
         console.say(f"{console.paint('✗', 'red')} {safe(text)}")
-    verdict = "the ledger is intact" if found.ok else "the ledger was changed"
-    console.say(f"{verdict}: {found.entries:,} entries")
+    if found.ok:
+        console.say(f"the ledger is intact: {found.entries:,} entries")
+    else:
+        console.say(f"the ledger was changed; intact entries before the first problem: {found.entries:,}")
     if locked:
         console.say("the mode is LOCKDOWN now; when you have looked into it: albert mode RECOVERY")
     console.say(console.paint(safe(found.unseen), "dim"))
