@@ -73,7 +73,7 @@ _MADE: dict[str, ToolVersion] = {}
 
 def _version(name: str, catalog: ToolRegistry) -> ToolVersion:
     """A version of the tool under another name. The tool is compiled only once."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     if not _MADE:
         _MADE[""] = compile_version(

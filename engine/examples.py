@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.error_codes import CODES
@@ -75,7 +76,7 @@ async def _run(
             return {"message": f"its files can't be written: {failure.message}", "hint": failure.hint}
         limits = RunLimits()
         limits = limits._replace(run_seconds=MAX_SECONDS, own_seconds=min(limits.own_seconds, MAX_SECONDS))
-        context = ServiceContext(workspace, Governance(deny=deny, limits=limits))
+        context = ServiceContext(workspace, RulesSource(Governance(deny=deny, limits=limits), None))
         invocation = ToolInvocation(version.name, example.arguments)
         result = await pipeline.invoke(invocation, context, stages=EXAMPLE_STAGES, unsaved=version, stubs=stubs)
         return _compare(example, result, workspace)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Log, ServiceContext
 from albert_tools.engine.call.tool_registry import ToolRegistry
@@ -54,8 +55,7 @@ _OF_MODE = ("mode", "tool_mode")
 MAX_CALLERS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A tool in the list. `outdated` or `problem` says why the tool can't run.
 
     `changed` names callees that have a newer version. The tool keeps calling the older version that it was checked against.
@@ -74,7 +74,7 @@ class Listed:
     problem: str | None = None
     changed: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
-    policy: Mapping[str, Json] = dataclasses.field(default_factory=dict)
+    policy: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def hidden(self) -> bool:
@@ -82,8 +82,7 @@ class Listed:
         return self.policy.get("rationale_code") in _OF_MODE
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(Struct, frozen=True):
     """All information about one tool. Only a composite has `source`, `calls`, `created`, `newest` and `versions`.
 
     Attributes:
@@ -103,12 +102,12 @@ class Description:
     created: str = ""
     outdated: str | None = None
     gated: bool = False
-    newest: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
+    newest: Mapping[str, str | None] = field(default_factory=dict)
     versions: tuple[Saved, ...] = ()
     total: int = 0
-    resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    policy: Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    bounds: Mapping[str, Json] = dataclasses.field(default_factory=dict)
+    resources: Mapping[str, str] = field(default_factory=dict)
+    policy: Mapping[str, Json] = field(default_factory=dict)
+    bounds: Mapping[str, Json] = field(default_factory=dict)
     confined: str = ""
 
     @property
@@ -148,8 +147,7 @@ class Description:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Defined:
+class Defined(Struct, frozen=True):
     """The result of a definition: the version, and the checker's warnings.
 
     `outcome` is ``saved``, ``unchanged`` or ``replaced``. If it is ``replaced``, then `replaced` is the previous newest version.
@@ -163,8 +161,7 @@ class Defined:
     callers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Checkup:
+class Checkup(Struct, frozen=True):
     """The result of checking one source. `examples` is the number of examples that `define` would run."""
 
     diagnostics: tuple[Diagnostic, ...]
@@ -541,7 +538,7 @@ class ToolService:
         """
         workspace = self.context.workspace
         if isinstance(workspace, Failure):
-            raise dataclasses.replace(workspace)
+            raise workspace.copy()
         if cwd:
             workspace.at(cwd)
         named = None if tools is None else frozenset(tools)
@@ -662,7 +659,7 @@ class ToolService:
                 "timeout_seconds": policy.timeout(definition),
                 "calls_per_hour": dict(policy.rate_limits(definition)),
             }
-        return dataclasses.replace(description, policy=self.standing(definition, description.gated), bounds=bounds)
+        return replace(description, policy=self.standing(definition, description.gated), bounds=bounds)
 
     async def list(self, hidden: bool = False) -> builtins.list[Listed]:
         """List the tools.
@@ -724,13 +721,13 @@ class ToolService:
             return listed
         if self.registry.primitive(summary.name) is not None:
             hidden = f"a primitive of this application has the name {summary.name}, so calls reach that"
-            return dataclasses.replace(listed, problem=hidden)
+            return replace(listed, problem=hidden)
         try:
             version = self.store.load(summary.name)
         except Failure as failure:
-            return dataclasses.replace(listed, problem=failure.message)
+            return replace(listed, problem=failure.message)
         newest = self._newest(version.calls)
-        return dataclasses.replace(
+        return replace(
             listed,
             signature=version.definition.signature(),
             outdated=self._pipeline.lookup.outdated(version),

@@ -11,9 +11,10 @@ Positions count from 1. Columns are characters, not bytes. The end of a span is 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 
 class Severity(StrEnum):
@@ -43,8 +44,7 @@ class Edit(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """A change that removes the finding. `title` describes it. The `edits` do not overlap and are in any order."""
 
     title: str
@@ -62,8 +62,7 @@ class Fix:
         return source
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One finding about a source."""
 
     code: str

@@ -8,7 +8,8 @@ quote, a backslash, a comment. These are refused here, so that a text has the sa
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from albert_tools.grammar.python_parser import parse_expression
 
@@ -23,8 +24,7 @@ class FStringError(Exception):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class RawField:
+class RawField(Struct, frozen=True):
     """A replacement field as text: the expression that begins at `offset`, its conversion, and its format spec."""
 
     expression: str

@@ -14,10 +14,10 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lark.lexer import PatternStr, TerminalDef
+from msgspec import Struct, field
 
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 from albert_tools.grammar.tree import Comment
@@ -68,8 +68,7 @@ class Token(NamedTuple):
         return Span(self.line, self.column, self.end_line, self.end_column)
 
 
-@dataclass(slots=True)
-class Scan:
+class Scan(Struct):
     """The result of the pass. If there are diagnostics, the tokens must not be parsed."""
 
     tokens: list[Token] = field(default_factory=list)

@@ -20,7 +20,6 @@ import stat
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import Any
 from lark import Lark
 from lark.exceptions import UnexpectedToken
 from lark.lexer import Lexer
+from msgspec import Struct
 
 from albert_tools.grammar import layout, tree
 from albert_tools.grammar.build import Builder, BuildError
@@ -43,8 +43,7 @@ from albert_tools.grammar.unsupported import refusals
 MAX_PARSE_DEPTH = 150
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """`module` is None if and only if `diagnostics` contains an error."""
 
     module: tree.Module | None

@@ -6,42 +6,38 @@ Otherwise the printer breaks the line at each possible break of the group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Line:
+
+class Line(Struct, frozen=True):
     """A possible line break. If its group is on one line, `flat` is printed instead."""
 
     flat: str = " "
 
 
-@dataclass(frozen=True, slots=True)
-class IfBroken:
+class IfBroken(Struct, frozen=True):
     """A text that depends on its group: `broken` if the group has line breaks, otherwise `flat`."""
 
     broken: str
     flat: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """A comment at the end of a line, or on its own line (`alone`). It breaks every enclosing group."""
 
     text: str
     alone: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Indent:
+class Indent(Struct, frozen=True):
     """A part that is indented by one step if it is broken."""
 
     part: Doc
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """A part with a line break at each possible break or at no break. With `force`, it always has line breaks."""
 
     part: Doc

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import Any, TypeAlias
 
 from albert_tools.grammar import tree
@@ -140,7 +139,7 @@ class _Table(dict[type[tree.Node], _Row]):
 
     def __missing__(self, cls: type[tree.Node]) -> _Row:
         theirs: type[ast.AST] = getattr(ast, _CLASSES.get(cls.__name__, cls.__name__))
-        known = {f.name for f in fields(cls)}
+        known = set(cls.__struct_fields__)
         names = [(_FIELDS.get(name, name), name) for name in theirs._fields]
         common = [(ours, name) for ours, name in names if ours in known]
         others = [name for ours, name in names if ours not in known and name not in _IGNORED]

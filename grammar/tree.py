@@ -7,57 +7,63 @@ text of literals (`raw`) are not compared for equality.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from inspect import get_annotations
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from albert_tools.grammar.diagnostic import Span
 
+#: The fields that are not compared: places, comments and original texts.
+_UNCOMPARED = frozenset({"span", "attr_span", "name_span", "raw", "comments", "source"})
 
-@dataclass(frozen=True, slots=True)
-class Node:
+
+class Node(Struct, frozen=True, eq=False):
     """The base class of all nodes."""
 
-    span: Span = field(compare=False, repr=False)
+    span: Span
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._compared()))
+
+    def _compared(self) -> tuple[object, ...]:
+        return tuple([getattr(self, name) for name in self.__struct_fields__ if name not in _UNCOMPARED])
 
 
 # Expressions
 
 
-@dataclass(frozen=True, slots=True)
-class Name(Node):
+class Name(Node, frozen=True):
     """``total``"""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Constant(Node):
+class Constant(Node, frozen=True):
     """``3``, ``0xff``, ``2.5``, ``True``, ``None``, ``...``"""
 
     value: int | float | bool | Any | None
-    raw: str = field(compare=False, repr=False)
+    raw: str
 
-    def __eq__(self, other: object) -> bool:
+    def _compared(self) -> tuple[object, ...]:
         # Python considers 1, 1.0 and True equal, but they are different programs.
-        if not isinstance(other, Constant):
-            return NotImplemented
-        return type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
-
-    def __hash__(self) -> int:
-        return hash((type(self.value), repr(self.value)))
+        return type(self.value), repr(self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Text(Node):
+class Text(Node, frozen=True):
     """One string literal: ``"a"``, ``r"\\d"``, ``b"x"``. It is a part of `Strings`."""
 
     value: str | bytes
-    raw: str = field(compare=False, repr=False)
+    raw: str
 
 
-@dataclass(frozen=True, slots=True)
-class Field(Node):
+class Field(Node, frozen=True):
     """``{total!r:>{width}}`` in an f-string. `spec` is a sequence of texts and fields, or None."""
 
     value: Expr
@@ -65,16 +71,14 @@ class Field(Node):
     spec: tuple[str | Field, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class FText(Node):
+class FText(Node, frozen=True):
     """``f"{n} rows"``. It is a part of `Strings`."""
 
     parts: tuple[str | Field, ...]
-    raw: str = field(compare=False, repr=False)
+    raw: str
 
 
-@dataclass(frozen=True, slots=True)
-class Strings(Node):
+class Strings(Node, frozen=True):
     """``"a" f"{b}"``: adjacent literals that form one value."""
 
     pieces: tuple[Text | FText, ...]
@@ -88,37 +92,32 @@ class Strings(Node):
         return b"".join(values) if isinstance(values[0], bytes) else "".join(values)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
-class List(Node):
+class List(Node, frozen=True):
     """``[a, *b]``"""
 
     elts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tuple(Node):
+class Tuple(Node, frozen=True):
     """``a, b`` or ``()``"""
 
     elts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Set(Node):
+class Set(Node, frozen=True):
     """``{a, b}``"""
 
     elts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Dict(Node):
+class Dict(Node, frozen=True):
     """``{k: v, **rest}``; the key of ``**rest`` is None."""
 
     keys: tuple[Expr | None, ...]
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Comprehension(Node):
+class Comprehension(Node, frozen=True):
     """``for x in xs if x``"""
 
     target: Expr
@@ -126,32 +125,28 @@ class Comprehension(Node):
     ifs: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ListComp(Node):
+class ListComp(Node, frozen=True):
     """``[x for x in xs]``"""
 
     elt: Expr
     generators: tuple[Comprehension, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SetComp(Node):
+class SetComp(Node, frozen=True):
     """``{x for x in xs}``"""
 
     elt: Expr
     generators: tuple[Comprehension, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratorExp(Node):
+class GeneratorExp(Node, frozen=True):
     """``(x for x in xs)``"""
 
     elt: Expr
     generators: tuple[Comprehension, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DictComp(Node):
+class DictComp(Node, frozen=True):
     """``{k: v for k, v in pairs}``"""
 
     key: Expr
@@ -159,8 +154,7 @@ class DictComp(Node):
     generators: tuple[Comprehension, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IfExp(Node):
+class IfExp(Node, frozen=True):
     """``body if test else orelse``"""
 
     test: Expr
@@ -168,16 +162,14 @@ class IfExp(Node):
     orelse: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class BoolOp(Node):
+class BoolOp(Node, frozen=True):
     """``a and b and c``; `op` is ``and`` or ``or``."""
 
     op: str
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Compare(Node):
+class Compare(Node, frozen=True):
     """``a < b <= c``"""
 
     left: Expr
@@ -185,8 +177,7 @@ class Compare(Node):
     comparators: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BinOp(Node):
+class BinOp(Node, frozen=True):
     """``a + b``"""
 
     left: Expr
@@ -194,16 +185,14 @@ class BinOp(Node):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class UnaryOp(Node):
+class UnaryOp(Node, frozen=True):
     """``-a``, ``not a``"""
 
     op: str
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Param(Node):
+class Param(Node, frozen=True):
     """``limit: int = 10`` in a parameter list. After a bare ``*``, `keyword_only` is true."""
 
     name: str
@@ -212,24 +201,21 @@ class Param(Node):
     keyword_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Lambda(Node):
+class Lambda(Node, frozen=True):
     """``lambda a, b=1: a + b``"""
 
     params: tuple[Param, ...]
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Keyword(Node):
+class Keyword(Node, frozen=True):
     """``path=p`` or ``**options`` in a call. In the second form, `arg` is None."""
 
     arg: str | None
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(Node, frozen=True):
     """``f(a, *b, c=1, **d)``"""
 
     func: Expr
@@ -237,24 +223,21 @@ class Call(Node):
     keywords: tuple[Keyword, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Starred(Node):
+class Starred(Node, frozen=True):
     """``*rest``"""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute(Node):
+class Attribute(Node, frozen=True):
     """``value.attr``. `attr_span` is the span of the name ``attr``."""
 
     value: Expr
     attr: str
-    attr_span: Span = field(compare=False, repr=False)
+    attr_span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Slice(Node):
+class Slice(Node, frozen=True):
     """``lower:upper:step`` between brackets"""
 
     lower: Expr | None
@@ -262,16 +245,14 @@ class Slice(Node):
     step: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class Subscript(Node):
+class Subscript(Node, frozen=True):
     """``value[slice]``"""
 
     value: Expr
     slice: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class NamedExpr(Node):
+class NamedExpr(Node, frozen=True):
     """``name := value``"""
 
     target: Name
@@ -307,29 +288,25 @@ Expr: TypeAlias = (
 # Patterns of `match`
 
 
-@dataclass(frozen=True, slots=True)
-class MatchValue(Node):
+class MatchValue(Node, frozen=True):
     """``case 3:``, ``case "a":``, ``case -1:``"""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class MatchSingleton(Node):
+class MatchSingleton(Node, frozen=True):
     """``case None:``, ``case True:``"""
 
     value: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class MatchSequence(Node):
+class MatchSequence(Node, frozen=True):
     """``case [a, *rest]:``"""
 
     patterns: tuple[Pattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MatchMapping(Node):
+class MatchMapping(Node, frozen=True):
     """``case {"kind": k, **rest}:``"""
 
     keys: tuple[Expr, ...]
@@ -337,30 +314,26 @@ class MatchMapping(Node):
     rest: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class MatchClass(Node):
+class MatchClass(Node, frozen=True):
     """``case str():``"""
 
     cls: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class MatchStar(Node):
+class MatchStar(Node, frozen=True):
     """``*rest`` in a sequence pattern; ``*_`` has no name."""
 
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class MatchAs(Node):
+class MatchAs(Node, frozen=True):
     """``case x:``, ``case p as x:``, ``case _:`` (without pattern and name)"""
 
     pattern: Pattern | None
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class MatchOr(Node):
+class MatchOr(Node, frozen=True):
     """``case 1 | 2:``"""
 
     patterns: tuple[Pattern, ...]
@@ -373,23 +346,20 @@ Pattern: TypeAlias = (
 # Statements
 
 
-@dataclass(frozen=True, slots=True)
-class ExprStmt(Node):
+class ExprStmt(Node, frozen=True):
     """An expression as a statement."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Assign(Node):
+class Assign(Node, frozen=True):
     """``a = b = value``"""
 
     targets: tuple[Expr, ...]
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class AnnAssign(Node):
+class AnnAssign(Node, frozen=True):
     """``total: int = 0``; the target is a plain name."""
 
     target: Name
@@ -397,8 +367,7 @@ class AnnAssign(Node):
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class AugAssign(Node):
+class AugAssign(Node, frozen=True):
     """``target += value``; `op` is without its ``=``."""
 
     target: Expr
@@ -406,76 +375,65 @@ class AugAssign(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Delete(Node):
+class Delete(Node, frozen=True):
     """``del d[k]``"""
 
     targets: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pass(Node):
+class Pass(Node, frozen=True):
     """``pass``"""
 
 
-@dataclass(frozen=True, slots=True)
-class Break(Node):
+class Break(Node, frozen=True):
     """``break``"""
 
 
-@dataclass(frozen=True, slots=True)
-class Continue(Node):
+class Continue(Node, frozen=True):
     """``continue``"""
 
 
-@dataclass(frozen=True, slots=True)
-class Return(Node):
+class Return(Node, frozen=True):
     """``return value``"""
 
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class Raise(Node):
+class Raise(Node, frozen=True):
     """``raise exc from cause``, or a bare ``raise``"""
 
     exc: Expr | None
     cause: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class Assert(Node):
+class Assert(Node, frozen=True):
     """``assert test, msg``"""
 
     test: Expr
     msg: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class Alias(Node):
+class Alias(Node, frozen=True):
     """``name as asname`` in an import"""
 
     name: str
     asname: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Import(Node):
+class Import(Node, frozen=True):
     """``import json, re as r``"""
 
     names: tuple[Alias, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ImportFrom(Node):
+class ImportFrom(Node, frozen=True):
     """``from math import sqrt``"""
 
     module: str
     names: tuple[Alias, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class If(Node):
+class If(Node, frozen=True):
     """``if test: … elif …: … else: …``. An ``elif`` is an `If` that is the only statement in `orelse`."""
 
     test: Expr
@@ -483,8 +441,7 @@ class If(Node):
     orelse: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class For(Node):
+class For(Node, frozen=True):
     """``for target in iter: … else: …``"""
 
     target: Expr
@@ -493,8 +450,7 @@ class For(Node):
     orelse: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExceptHandler(Node):
+class ExceptHandler(Node, frozen=True):
     """``except type as name: …``"""
 
     type: Expr | None
@@ -502,8 +458,7 @@ class ExceptHandler(Node):
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Try(Node):
+class Try(Node, frozen=True):
     """``try: … except …: … else: … finally: …``"""
 
     body: tuple[Stmt, ...]
@@ -512,8 +467,7 @@ class Try(Node):
     finalbody: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MatchCase(Node):
+class MatchCase(Node, frozen=True):
     """``case pattern if guard: …``"""
 
     pattern: Pattern
@@ -521,16 +475,14 @@ class MatchCase(Node):
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Match(Node):
+class Match(Node, frozen=True):
     """``match subject: case …``"""
 
     subject: Expr
     cases: tuple[MatchCase, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionDef(Node):
+class FunctionDef(Node, frozen=True):
     """``@tool def name(params) -> returns: …``. `name_span` is the span of the name."""
 
     name: str
@@ -538,11 +490,10 @@ class FunctionDef(Node):
     returns: Expr | None
     body: tuple[Stmt, ...]
     decorators: tuple[Expr, ...]
-    name_span: Span = field(compare=False, repr=False)
+    name_span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class ClassDef(Node):
+class ClassDef(Node, frozen=True):
     """``class Row(TypedDict): …``; the checker refuses other classes."""
 
     name: str
@@ -550,7 +501,7 @@ class ClassDef(Node):
     keywords: tuple[Keyword, ...]
     body: tuple[Stmt, ...]
     decorators: tuple[Expr, ...]
-    name_span: Span = field(compare=False, repr=False)
+    name_span: Span
 
 
 Stmt: TypeAlias = (
@@ -576,21 +527,19 @@ Stmt: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Comment(Node):
+class Comment(Node, frozen=True):
     """``# text``. `alone` is true if the comment is the only text on its line."""
 
     text: str
     alone: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Module(Node):
+class Module(Node, frozen=True):
     """A complete source. Comments are stored separately, by position."""
 
     body: tuple[Stmt, ...]
-    comments: tuple[Comment, ...] = field(compare=False, repr=False)
-    source: str = field(compare=False, repr=False, default="")
+    comments: tuple[Comment, ...]
+    source: str = ""
 
 
 def elif_of(node: If) -> If | None:
@@ -627,7 +576,9 @@ class _Getters(dict[type, tuple[Callable[[Node], object], ...]]):
         # Annotations are texts here. A field with one of these types never contains a node.
         plain = {"Span", "str", "bool", "str | None", "bool | None", "str | bytes", "tuple[str, ...]"}
         skip = {"value"} if cls is Constant else {"comments"}
-        getters = tuple(attrgetter(f.name) for f in fields(cls) if f.type not in plain and f.name not in skip)
+        types = {name: kind for base in cls.__mro__ for name, kind in get_annotations(base).items()}
+        names = cls.__struct_fields__  # type: ignore[attr-defined]
+        getters = tuple(attrgetter(name) for name in names if types[name] not in plain and name not in skip)
         self[cls] = getters
         return getters
 

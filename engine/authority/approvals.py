@@ -18,8 +18,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from albert_tools.engine.authority.authorization import CHOICES, Choice
 from albert_tools.engine.model.definition import Json, digest
@@ -34,8 +35,7 @@ State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
 OPEN_SECONDS = 7 * 24 * 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The calls that a lasting answer covers. `trail` are the versions of the composites that make the call; empty for a direct
     call.
 
@@ -61,8 +61,7 @@ class Scope:
         return digest(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """A question and its answer. `asked` and `expires` are seconds since 1970. `arguments` are redacted."""
 
     id: str
@@ -126,7 +125,7 @@ class Approval:
 
 def _approval(data: Mapping[str, Any], **state: Any) -> Approval:
     """The approval with the facts of its entry, and its state."""
-    known = {f.name: data[f.name] for f in fields(Approval) if f.name in data}
+    known = {name: data[name] for name in Approval.__struct_fields__ if name in data}
     renamed = {"id": data["approval"], "rule": data["rule_id"]}
     return Approval(**known | renamed | {name: tuple(data[name]) for name in ("callers", "trail")} | state)
 

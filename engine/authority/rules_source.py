@@ -20,7 +20,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -144,7 +143,7 @@ class RulesSource:
             self._record()
         if isinstance(governance, Failure):
             # Return a copy, because each raise adds a traceback to the failure.
-            return replace(governance)
+            return governance.copy()
         cached_for, cache = self._in_force
         if cached_for is not governance or len(cache) > _MAX_WORKSPACES:
             cache = {}
@@ -201,7 +200,7 @@ class RulesSource:
         try:
             return load_governance(self._user, self._project)
         except Failure as failure:
-            return replace(failure)
+            return failure.copy()
 
     def _answer(self, found: Governance | Failure) -> tuple[Governance | Failure, list[Change]]:
         """The rules that apply from now on, and the changes to report."""

@@ -14,9 +14,11 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
@@ -33,8 +35,7 @@ MAX_CLIENT, MAX_CWD, MAX_TOOLS = 256, 4096, 1000
 MAX_SESSION_DEPTH = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """The most that a session may use in total; None means unlimited. The names contain the units. `model_cost` is in the
     configured currency."""
 
@@ -59,11 +60,10 @@ class Budget:
 
 
 #: The units that a budget can limit.
-UNITS: tuple[str, ...] = tuple(f.name for f in fields(Budget))
+UNITS: tuple[str, ...] = Budget.__struct_fields__
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """What a session may do: call `tools` (None: all tools), until `expires` (seconds since 1970), within `budget`."""
 
     tools: frozenset[str] | None = None
@@ -71,8 +71,7 @@ class Lease:
     budget: Budget = field(default_factory=Budget)
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """A session. `cwd` is the folder of the workspace where relative paths start. `parent` is the id of the parent session."""
 
     id: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from msgspec import Struct, field
 
 from albert_tools.engine.authority.authorization import Asker, Authority, ExampleAuthority
 from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
@@ -60,8 +61,7 @@ class JudgeAgain(Exception):
     """All stages run again, because the rules, the mode or the files have changed, or may have changed while a person answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceContext:
+class ServiceContext(Struct, frozen=True):
     """The service that executes calls. If `workspace` or `rules` are unavailable, the field contains the failure that explains why.
 
     Without a ledger nothing is recorded, and there are no sessions, rate limits, dedupe keys, approvals or runs. The examples of a
@@ -69,7 +69,7 @@ class ServiceContext:
     """
 
     workspace: Any
-    rules: RulesSource | Governance | Failure
+    rules: RulesSource | Failure
     modes: Modes = field(default_factory=lambda: Modes(None))
     #: Asks a person during the call. None: the question waits for an answer from another process.
     ask: Asker | None = None
@@ -97,14 +97,9 @@ class ServiceContext:
         Raises:
             Failure: `governance_unavailable`.
         """
-        rules = self.rules
-        if isinstance(rules, Governance):
-            rules = RulesSource(rules, None)
-            object.__setattr__(self, "rules", rules)
-        # Raise a copy: raising the stored failure would add a traceback to it at each call.
-        if isinstance(rules, Failure):
-            raise replace(rules)
-        ruling = rules.in_force(self.root, self.modes, audit=audit)
+        if isinstance(self.rules, Failure):
+            raise self.rules.copy()
+        ruling = self.rules.in_force(self.root, self.modes, audit=audit)
         if isinstance(ruling, Failure):
             raise ruling
         return ruling
@@ -117,7 +112,7 @@ class ServiceContext:
             Failure: `governance_unavailable` if there is no workspace.
         """
         if isinstance(self.workspace, Failure):
-            raise replace(self.workspace)
+            raise self.workspace.copy()
         return str(self.workspace.root)
 
     @property
@@ -173,8 +168,7 @@ class Resumed(NamedTuple):
 NOT_RESUMED = Resumed("", NO_JOURNAL)
 
 
-@dataclass(slots=True, eq=False)
-class Run:
+class Run(Struct, eq=False):
     """One request, with everything that changes while it is executed. All calls of the request share it."""
 
     id: str
@@ -230,7 +224,6 @@ class Run:
         return self.session.origin or self.resumed.principal or self.service.principal
 
 
-@dataclass(slots=True)
 class CallReport(RunReport):
     """What happens during one call. Only the call's execution changes it."""
 
@@ -311,8 +304,7 @@ Stages = tuple[Stage, ...]
 Invoke = Callable[[Call, Run], Awaitable[Any]]
 
 
-@dataclass(slots=True)
-class PrimitiveContext:
+class PrimitiveContext(Struct):
     """The `CallContext` of a primitive."""
 
     workspace: Any

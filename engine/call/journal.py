@@ -12,8 +12,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.call.journal_reader import arguments_of, check_form, load_value, read_effect, read_failure
@@ -31,8 +32,7 @@ REFS = {"value": "ref", "arguments": "arguments_ref"}
 MAX_MESSAGE, MAX_DETAILS = 64 * 1024, 4 * 1024 * 1024
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Struct):
     """One call in the journal. If it `ended` without a `failure`, `value` is its result."""
 
     tool: str

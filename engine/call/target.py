@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.call.tool_registry import ToolRegistry
@@ -13,8 +13,7 @@ from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The tool that is called: a primitive, or a saved version."""
 
     definition: ToolDefinition

@@ -14,9 +14,11 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from albert_tools.engine.check import annotation_schemas
 from albert_tools.engine.check.discovery import RULES
@@ -36,8 +38,7 @@ from albert_tools.grammar.second_reading import uncompilable
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES, source_text
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A program that may run. The compiler also reads `facts`."""
 
     source: str
@@ -49,8 +50,7 @@ class Checked:
     facts: Facts
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The result of a check. `checked` is None if and only if `diagnostics` contains an error."""
 
     diagnostics: tuple[Diagnostic, ...]

@@ -8,9 +8,10 @@ function, a name of the module, or a name of the language.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, overload
+
+from msgspec import Struct, field
 
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.protocols import Catalog
@@ -33,8 +34,7 @@ _BIND_LOCALS = (
 BINDING = (*_BIND_LOCALS, tree.Comprehension, tree.Param)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckLimits:
+class CheckLimits(Struct, frozen=True):
     """Limits on the shape of a source. Configuration may lower them."""
 
     #: Nesting of saved tools: it is 0 for a primitive, and 1 + the deepest callee for a composite.
@@ -47,8 +47,7 @@ class CheckLimits:
     source_bytes: int = 128 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """A name, the place that binds it, and the kind of binding (``parameter``, ``assignment``, ``loop variable``, …)."""
 
     name: str
@@ -56,8 +55,7 @@ class Binding:
     form: str
 
 
-@dataclass(eq=False)
-class Facts:
+class Facts(Struct, eq=False, dict=True):
     """A module with its tables. `catalog` contains the tools that the module can call."""
 
     module: tree.Module

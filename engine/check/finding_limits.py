@@ -6,7 +6,8 @@ A source of 128 KiB can cause thousands of findings, or a definition that no lis
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from albert_tools.engine.check.annotation_schemas import MAX_SCHEMA_NODES
 from albert_tools.engine.check.rule import error

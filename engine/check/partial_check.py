@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from albert_tools.grammar.diagnostic import Diagnostic, Span
 from albert_tools.grammar.parse import parse

@@ -18,10 +18,11 @@ The text is stored with the version.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
+
+from msgspec import Struct
 
 from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import Facts
@@ -33,8 +34,7 @@ _CHANGED_BY_READING = frozenset({("io", "StringIO"), ("collections", "defaultdic
 _READERS = frozenset({("csv", "reader"), ("csv", "DictReader")})
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
+class Lowered(Struct, frozen=True):
     """The lowered text. `lines[i]` is the source line for line ``i + 1`` of `text`."""
 
     text: str

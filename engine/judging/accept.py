@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from albert_tools.engine.judging.answers import Answer, Unbelievable
 from albert_tools.engine.model import vocabulary
@@ -32,8 +32,7 @@ _REFERENCE = "#/$defs/"
 _MAX_SCHEMA_DEPTH = 120
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedSource:
+class CheckedSource(Struct, frozen=True):
     """A source that was accepted. `program` is None if it was not compiled."""
 
     source: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
+
+from msgspec.structs import asdict
 
 from albert_tools.engine.check.checker import Checked, check
 from albert_tools.engine.check.facts import tool_name
@@ -102,10 +103,10 @@ def _tool(checked: Checked) -> Any:
     return {
         "name": d.name,
         "description": d.description,
-        "parameters": [dataclasses.asdict(p) for p in d.parameters],
+        "parameters": [asdict(p) for p in d.parameters],
         "result": d.result,
         "timeout": d.timeout,
         "calls": [c.name for c in checked.calls],
         "imports": checked.imports,
-        "examples": [dataclasses.asdict(e) for e in checked.examples],
+        "examples": [asdict(e) for e in checked.examples],
     }

@@ -1,6 +1,6 @@
 """The definition of a tool as its callers see it (`ToolDefinition`), and one saved version of a composite (`ToolVersion`).
 
-These are plain frozen dataclasses. A saved tool can therefore run without the slow import of pydantic.
+These are frozen structs of msgspec. A saved tool can therefore run without the slow import of pydantic.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 Json = Any
 Schema = dict[str, Any]
@@ -47,8 +50,7 @@ MAX_SPELLED_DEPTH = 20
 DEFAULT_TIMEOUT = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class ToolParameter:
+class ToolParameter(Struct, frozen=True):
     """One parameter. `schema` is its JSON Schema (2020-12). `default` only applies if the parameter is not `required`."""
 
     name: str
@@ -83,8 +85,7 @@ def one_of(*names: str) -> Invariant:
     return Invariant("excludes", names, needed=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDefinition:
+class ToolDefinition(Struct, frozen=True, dict=True):
     """A tool as callers see it, primitive or composite.
 
     `result` is a JSON Schema. `depth` counts nested saved tools: it is 0 for a primitive, and 1 + the deepest callee for a
@@ -112,19 +113,18 @@ class ToolDefinition:
     rate_limit: int | None = None
     sandbox: bool = False
     invariants: tuple[Invariant, ...] = ()
-    _schema: Schema | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.category:
-            object.__setattr__(self, "category", category_of(self.effects))
+            force_setattr(self, "category", category_of(self.effects))
         if not self.risk:
-            object.__setattr__(self, "risk", _RISKS.get(self.category, "low"))
+            force_setattr(self, "risk", _RISKS.get(self.category, "low"))
 
     def parameter(self, name: str) -> ToolParameter | None:
         """The parameter with that name, or None."""
         return next((p for p in self.parameters if p.name == name), None)
 
-    @property
+    @cached_property
     def by_hash(self) -> tuple[str, ...]:
         """The parameters of which the record stores only a hash. Their schema contains ``"x-recorded": "hash"``."""
         return tuple(p.name for p in self.parameters if p.schema.get("x-recorded") == "hash")
@@ -172,13 +172,10 @@ class ToolDefinition:
             "idempotent": self.idempotent,
         }
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """`parameters_schema`, computed once. Do not change the returned value."""
-        if self._schema is None:
-            object.__setattr__(self, "_schema", self.parameters_schema())
-        assert self._schema is not None
-        return self._schema
+        return self.parameters_schema()
 
     def signature(self) -> str:
         """One line for people and models: ``read_file(path: string, encoding: string = "utf-8") -> string``."""
@@ -287,8 +284,7 @@ def digest(value: Json) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Callee:
+class Callee(Struct, frozen=True):
     """A pinned tool that a saved tool calls. A composite is pinned by its version, a primitive by its schema hash."""
 
     name: str
@@ -296,8 +292,7 @@ class Callee:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """The data with which a worker runs a tool: the lowered text, the function to call, the imported façades.
 
     Lowered line ``i + 1`` was made from line `lines[i]` of the source.
@@ -310,8 +305,7 @@ class Program:
     lines: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolVersion:
+class ToolVersion(Struct, frozen=True):
     """One immutable version of a saved tool. `version` is the hash of `content()`; `created` is ISO 8601, UTC."""
 
     definition: ToolDefinition
@@ -320,7 +314,7 @@ class ToolVersion:
     calls: tuple[Callee, ...] = ()
     language: int = 1
     created: str = ""
-    version: str = field(default="")
+    version: str = ""
 
     @property
     def name(self) -> str:
@@ -350,8 +344,6 @@ class ToolVersion:
 
     def named(self) -> ToolVersion:
         """The same version with the hash of its content as its name."""
-        from dataclasses import replace
-
         name = digest(self.content())
         return replace(self, version=name, definition=replace(self.definition, version=name))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """An ``@example(...)`` of the source: the arguments, the initial files and stubs, and the expected outcome."""
 
     arguments: dict[str, object]

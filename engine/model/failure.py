@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from albert_tools.engine.model.error_codes import CODES, DENIALS, FailureCategory
 
@@ -16,7 +15,6 @@ _REASON_OF_RULE = {
 }
 
 
-@dataclass(slots=True)
 class Failure(Exception):
     """An error for the caller. It is raised inside the service and converted to data in the result.
 
@@ -25,20 +23,36 @@ class Failure(Exception):
     calls as ``{tool, line}``, outermost first.
     """
 
-    code: str
-    message: str
-    hint: str | None = None
-    retryable: bool = False
-    retry_after_ms: int | None = None
-    rule: str | None = None
-    tool: str | None = None
-    line: int | None = None
-    details: dict[str, Any] = field(default_factory=dict)
+    __slots__ = ("code", "details", "hint", "line", "message", "retry_after_ms", "retryable", "rule", "tool")
 
-    def __post_init__(self) -> None:
-        if self.code not in CODES:
-            raise AssertionError(f"unknown failure code {self.code!r}")
-        Exception.__init__(self, self.message)
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str | None = None,
+        retryable: bool = False,
+        retry_after_ms: int | None = None,
+        rule: str | None = None,
+        tool: str | None = None,
+        line: int | None = None,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        if code not in CODES:
+            raise AssertionError(f"unknown failure code {code!r}")
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.retryable = retryable
+        self.retry_after_ms = retry_after_ms
+        self.rule = rule
+        self.tool = tool
+        self.line = line
+        self.details = details if details is not None else {}
+
+    def copy(self, **changes: Any) -> Self:
+        """A copy without traceback and cause. A stored failure is raised as a copy, because each raise adds to its traceback."""
+        return type(self)(**({name: getattr(self, name) for name in Failure.__slots__} | changes))
 
     def __str__(self) -> str:
         return self.message

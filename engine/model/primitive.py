@@ -14,8 +14,10 @@ import re
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import (
     CATEGORIES,
@@ -55,8 +57,7 @@ Refuse = Callable[[Mapping[str, Any]], object]
 Settings = Mapping[str, Schema] | Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(Struct, frozen=True):
     """A tool that is a Python function of the application. The decorator `primitive` documents the fields.
 
     `context` is the name of the parameter that gets the `CallContext`, if the function has such a parameter.

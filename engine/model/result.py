@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from albert_tools.engine.model.bounds import MAX_DEDUPE_KEY, MAX_IDENTIFIER, MAX_REASON_GIVEN, MAX_TRACE
 from albert_tools.engine.model.definition import Json, Schema
@@ -30,8 +31,7 @@ _OPTIONAL = frozenset(name for name, schema in INVOCATION_FIELDS.items() if "nul
 _MAY_BE_EMPTY = frozenset({"dedupe_key", "timestamp", "reason"})
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInvocation:
+class ToolInvocation(Struct, frozen=True):
     """One request to run a tool. `version` selects a version of a composite.
 
     If the same `dedupe_key` was used before, the recorded result is returned and nothing is executed. An empty key has no effect.
@@ -67,8 +67,7 @@ def _good_name(tool: str) -> bool:
     return not violations(tool, _NAME, "tool")
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """An effect of a call: its kind (``read``, ``write``, …) and facts about it (path, size_bytes, sha256, …)."""
 
     kind: str
@@ -85,8 +84,7 @@ class Effect:
         return {**named, "kind": self.kind, "tool": self.tool, **self.facts}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """The answer to an invocation: an output or an error. Times are in seconds.
 
     `effects` are in order. They include the effects before a failure. `log` contains the text that the program printed.

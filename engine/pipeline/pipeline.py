@@ -14,9 +14,10 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from albert_tools.engine.call.arguments import argument_violations
 from albert_tools.engine.call.budget import consumed

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from albert_tools.engine.model.definition import Category, ToolDefinition
 
@@ -23,8 +24,7 @@ class Resource(NamedTuple):
     use: str
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """The rules of one file. The owner's rules replace the shipped ones. A project's rules can only make them stricter."""
 
     tools: Mapping[str, Section] = field(default_factory=dict)

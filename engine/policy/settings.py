@@ -27,9 +27,12 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.failure import Failure
@@ -46,8 +49,7 @@ MAX_BYTES = 256 * 1024
 MAX_MARKS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Governance:
+class Governance(Struct, frozen=True, dict=True):
     """The owner's rules, together with a project's rules. `allow` and `deny` list tools. `limits` apply to every run."""
 
     allow: frozenset[str] = frozenset()
@@ -65,18 +67,15 @@ class Governance:
     #: The project's rules, which can only restrict these rules.
     project: Governance | None = None
     #: Days that `albert ledger trim` retains entries. Not part of the revision, because no decision depends on it.
-    keep_days: float | None = field(default=None, compare=False)
-    _revision: str = field(default="", init=False, compare=False, repr=False)
+    keep_days: float | None = None
 
-    @property
+    @cached_property
     def revision(self) -> str:
         """A hash of the rules in force, including the shipped rules, in 64 hex digits. It is equal in all processes."""
-        if not self._revision:
-            from albert_tools.engine.policy.shipped import SHIPPED_RULES
+        from albert_tools.engine.policy.shipped import SHIPPED_RULES
 
-            text = json.dumps([_plain(self), _plain(SHIPPED_RULES)], ensure_ascii=True, separators=(",", ":"))
-            object.__setattr__(self, "_revision", hashlib.sha256(text.encode()).hexdigest())
-        return self._revision
+        text = json.dumps([_plain(self), _plain(SHIPPED_RULES)], ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def tightened(self, other: Governance) -> Governance:
         """Combine these rules with a project's rules. The stricter decisions and the lower limits apply; its settings and secrets
@@ -108,8 +107,7 @@ class Governance:
 def _plain(value: Any) -> Any:
     """Convert a value to JSON that is equal in every process: sets and keys are sorted, other types are shown by `repr`."""
     if isinstance(value, Governance):
-        shown = [f.name for f in fields(value) if f.compare]
-        return {name: _plain(getattr(value, name)) for name in shown}
+        return {name: _plain(getattr(value, name)) for name in Governance.__struct_fields__ if name != "keep_days"}
     if isinstance(value, Mapping):
         return sorted([repr(key), _plain(item)] for key, item in value.items())
     if isinstance(value, (set, frozenset)):

@@ -9,8 +9,9 @@ made again if that is harmless.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import field
 
 from albert_tools.engine.authority.approval_digest import objects_hash
 from albert_tools.engine.call import ledger
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from albert_tools.engine.call.journal import Step
 
 
-@dataclass(slots=True)
 class _Interrupted(PrimitiveContext):
     """An `InterruptedCall`."""
 

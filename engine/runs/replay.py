@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from albert_tools.engine.call.context import Call, Invoke, Run
@@ -49,7 +48,7 @@ def _replayed(step: Step, call: Call, run: Run) -> Json:
             run.effects.extend(inner.effects)
             run.calls += 1
     if step.failure is not None:
-        raise replace(step.failure)
+        raise step.failure.copy()
     return step.value
 
 

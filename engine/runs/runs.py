@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Log, Resumed, Run, ServiceContext
 from albert_tools.engine.call.journal import RunJournal
@@ -26,8 +28,7 @@ from albert_tools.engine.runs.lifecycle import JOURNAL_VERSION, cancellation, in
 RUNNING, INTERRUPTED = "running", "interrupted"
 
 
-@dataclass(frozen=True, slots=True)
-class RunView:
+class RunView(Struct, frozen=True):
     """A run, read from its journal. `state` is running, suspended, interrupted, done, failed or cancelled.
 
     Each of `steps` is ``{step, tool, version, arguments, state, effects, began, at, …}``. A step's state is ended, failed or
@@ -215,7 +216,7 @@ class RunManager:
             Failure: `diverged`, `unknown_tool`, `governance_unavailable`.
         """
         if isinstance(context.workspace, Failure):
-            raise replace(context.workspace)
+            raise context.workspace.copy()
         root = str(context.workspace.root)
         if header["workspace"] != root:
             raise Failure(

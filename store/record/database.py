@@ -13,7 +13,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -191,7 +190,7 @@ class Database:
 
     def _begin(self) -> _Opened:
         if self.durability.broken is not None:
-            raise replace(self.durability.broken)
+            raise self.durability.broken.copy()
         opened = self._opened = self._opened or self._open()
         opened.gate.enter()
         size = self._check_file(opened)
@@ -207,7 +206,7 @@ class Database:
 
     def _commit(self, opened: _Opened) -> None:
         if self._failed is not None:
-            raise replace(self._failed)
+            raise self._failed.copy()
         try:
             opened.connection.execute("COMMIT")
         except sqlite3.Error as error:

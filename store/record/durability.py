@@ -15,7 +15,6 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
@@ -60,7 +59,7 @@ class Durability:
     def _sync(self, n: int) -> None:
         with self._turn:
             if self.broken is not None:
-                raise replace(self.broken)
+                raise self.broken.copy()
             if n <= self._synced:
                 return  # Another thread's sync has covered it.
             covered = self._last()
@@ -71,7 +70,7 @@ class Durability:
                 _sync(self._handle)
             except OSError as error:
                 self.broken = io_failure("sync the record at", self._path, error)
-                raise replace(self.broken) from error
+                raise self.broken.copy() from error
             self._synced = covered
 
     def close(self) -> None:

@@ -14,9 +14,10 @@ import json
 import os
 import stat
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.store.tools.migrate import META, VERSIONS, NewerSchema, Tables, migrate
@@ -44,8 +45,7 @@ class Damaged(Exception):
         self.newer = newer
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One file, in the present layout. If `settled` is true, a later equal stamp proves that the file is unchanged."""
 
     tables: Tables

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, in_order
 from albert_tools.surfaces.cli.wrap import cells, first_cells, folded, last_cells
@@ -92,8 +93,7 @@ def _spell(c: str) -> str:
     return named or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Paint:
+class _Paint(Struct, frozen=True):
     on: bool
 
     def __call__(self, style: str, text: str) -> str:
@@ -104,8 +104,7 @@ _BOLD, _RED, _YELLOW, _BLUE, _CYAN, _GREEN = "1", "1;31", "1;33", "1;34", "1;36"
 _REMOVED = "31"
 
 
-@dataclass(frozen=True, slots=True)
-class _Writer:
+class _Writer(Struct, frozen=True):
     lines: Sequence[str]
     filename: str
     paint: _Paint

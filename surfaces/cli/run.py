@@ -106,11 +106,11 @@ def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
 
 def _naming_origin(result: ToolResult, given_by: str) -> ToolResult:
     """The result. If it is an error, the error says where the session's token came from."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     error = result.error
     assert error is not None
-    return replace(result, error=replace(error, message=f"{error.message} (the session is given by {given_by})"))
+    return replace(result, error=error.copy(message=f"{error.message} (the session is given by {given_by})"))
 
 
 def open_service(

@@ -7,8 +7,9 @@ one night would leave no space for the run itself. In a pipe, a step is a line o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.approvals import call
@@ -38,8 +39,7 @@ _DURATION, _BAR, _NARROW = 10, 8, 56
 _STEP, _ARGUMENT = 12, 40
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """A time in which the run did nothing: start, end (None if the run still waits), and the question for which it waited."""
 
     since: float

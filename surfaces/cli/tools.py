@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import dataclasses
 import json
 import shlex
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec.structs import asdict
 
 from albert_tools.engine.authority.sessions import Session
 from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
@@ -61,7 +62,7 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
     hidden = len(found) - len(shown)
     mode = next((t.policy.get("mode") for t in found if t.policy), None)
     if console.json:
-        tools = [dataclasses.asdict(t) for t in shown]
+        tools = [asdict(t) for t in shown]
         document = {"ok": True, "mode": mode, "tools": tools, "hidden": hidden, "problems": list(problems)}
         console.document({**document, **({"session": session.id} if session is not None else {})})
         return 0
@@ -99,7 +100,7 @@ def search(options: argparse.Namespace, console: Console) -> int:
 
     found = asyncio.run(find())
     if console.json:
-        console.document({"ok": True, "tools": [dataclasses.asdict(t) for t in found]})
+        console.document({"ok": True, "tools": [asdict(t) for t in found]})
         return 0
     _table(found, console)
     if not found:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from albert_tools import CallContext, Failure, Primitive, SyncToolService, ToolResult, primitive
 from albert_tools.engine.model.definition import ToolDefinition
@@ -196,7 +196,7 @@ class Deeper:
 
     def get(self, name: str) -> ToolDefinition | None:
         found = self.registry.get(name)
-        return found and dataclasses.replace(found, depth=0)
+        return found and replace(found, depth=0)
 
     def names(self) -> Any:
         return self.registry.names()

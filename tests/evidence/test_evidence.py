@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from albert_tools import Failure, ToolResult
 from tests.evidence import __main__ as evidence

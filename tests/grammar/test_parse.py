@@ -1,12 +1,12 @@
 """The grammar: the texts that it accepts, the texts that it refuses, and that no input raises an exception."""
 
 import ast
-import dataclasses
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from albert_tools.grammar.parse import parse, parse_or_raise
 from albert_tools.grammar.python_parser import parse_python
@@ -81,7 +81,7 @@ def test_a_span_covers_the_text_of_its_node() -> None:
 
 def test_a_text_that_cpython_parses_differently_is_refused() -> None:
     module = parse_or_raise("x = 1\n")
-    forged = dataclasses.replace(module, source="x = 2\n")
+    forged = replace(module, source="x = 2\n")
     found = disagreement(forged)
     assert found is not None
     assert found.code == "readings-differ"

@@ -7,9 +7,10 @@ decides what happens at a point: nothing, a wait, a failure, or the end of the p
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from albert_tools import CallContext, InterruptedCall, Settled, ToolService, primitive
 from albert_tools.engine import service as engine

@@ -6,8 +6,9 @@ import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from albert_tools.engine.sandbox.command.confinement import Kind
 from albert_tools.engine.sandbox.command.view import View
@@ -48,8 +49,7 @@ class Bounds(NamedTuple):
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command and its environment.
 
     Attributes:

@@ -9,7 +9,8 @@ import glob
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 #: Folders of programs and their libraries, if they exist. Read-only.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -21,8 +22,7 @@ COPIED = ("/etc/ld.so.cache", "/etc/localtime", "/etc/os-release", "/etc/mime.ty
 CERTIFICATES = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/ca-certificates")
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """The files that a command sees.
 
     Attributes:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.error_codes import ENDING
@@ -27,8 +28,7 @@ from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
 Call = Callable[[str, dict[str, Any], str], Awaitable[Any]]
 
 
-@dataclass(slots=True)
-class ProgramRun:
+class ProgramRun(Struct):
     """One program in one worker."""
 
     worker: WorkerHandle

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(slots=True)
-class RunReport:
+class RunReport(Struct):
     """After a run: the seconds of its own time and the number of its calls. During a run: its clock."""
 
     own_seconds: float = 0.0

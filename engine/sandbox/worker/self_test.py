@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import Failure
@@ -19,8 +20,7 @@ from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One trial: whether it ended as expected, a sentence about the result, and its duration in seconds."""
 
     name: str
@@ -29,8 +29,7 @@ class Trial:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Attempt(Struct, frozen=True):
     name: str
     body: str
     expected: tuple[str, ...]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from albert_tools.engine.authority.approvals import OPEN_SECONDS, Approval, Approvals, Scope
 from albert_tools.engine.model.failure import Failure

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools import ToolService
+from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
@@ -169,7 +170,7 @@ def pipeline(
         raise AssertionError("no program runs here")
 
     made = Pipeline(registry(), store or BrokenStore(), none, clock)
-    return made, ServiceContext(work, rules or Governance())
+    return made, ServiceContext(work, RulesSource(rules or Governance(), None))
 
 
 def test_an_error_of_the_store_denies_the_call() -> None:
@@ -278,11 +279,11 @@ def test_depth_is_limited_at_run_time(bench: Any, one: Any) -> None:
 
 
 def test_a_call_that_was_not_checked_is_denied(bench: Any, one: Any) -> None:
-    import dataclasses
+    from msgspec.structs import replace
 
     inner = bench.service.service
     version = compile_version(check_or_raise(one(catching("tools.look()"), "unpinned"), inner.registry), "")
-    inner.store.save(dataclasses.replace(version, calls=(), version="").named())
+    inner.store.save(replace(version, calls=(), version="").named())
     assert bench.value("unpinned")[:3] == ["permission_denied", "look", "unpinned was not checked to call 'look'"]
     assert bench.done == []
 

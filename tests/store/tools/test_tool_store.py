@@ -87,7 +87,7 @@ def test_names_that_differ_in_case_are_different_files_everywhere(store: TinyToo
 
 
 def test_a_version_that_is_not_json_is_refused(store: TinyToolStore, make) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     for schema in ({"maximum": float("nan")}, {"maximum": object}, {"maximum": {1, 2}}):
         version = make()
@@ -96,7 +96,7 @@ def test_a_version_that_is_not_json_is_refused(store: TinyToolStore, make) -> No
 
 
 def test_a_version_whose_hash_does_not_match_its_content_is_refused(store: TinyToolStore, make) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     assert _code(store.save, replace(make(), source="other")) == "invalid_arguments"
     assert _code(store.save, replace(make(), version="")) == "invalid_arguments"
