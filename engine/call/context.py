@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
 
@@ -149,7 +149,7 @@ class ServiceContext(Struct, frozen=True):
             return None
 
 
-class Resumed(NamedTuple):
+class Resumed(Struct, frozen=True, eq=False):
     """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
     answers, and the dedupe key's id in the record.
 
@@ -239,7 +239,7 @@ class CallReport(RunReport):
 UNJUDGED = Decision("deny", "unjudged", "no_rule", "no rule has judged the call")
 
 
-class Call(NamedTuple):
+class Call(Struct, frozen=True, eq=False):
     """One call. It is immutable: each stage returns a copy with what it has found out.
 
     The first fields state what is called, and by whom. `step` is the call's place in the run; it is empty for the request itself.
@@ -268,7 +268,7 @@ class Call(NamedTuple):
     #: From the journal: the step, if the call had begun in another process and was interrupted there.
     interrupted: Step | None = None
     #: From `validate`: the valid arguments.
-    arguments: dict[str, Any] = {}  # noqa: RUF012 - no stage changes it
+    arguments: dict[str, Any] = field(default_factory=dict)
     #: From `mode` and `policy`.
     mode: Mode = "NORMAL"
     rules: RulesInForce = RulesInForce(Governance(), ExampleAuthority())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
 
@@ -13,7 +15,8 @@ async def allowance(call: Call, run: Run) -> Call:
         Failure: `rate_limited`, `budget_exceeded`; `governance_unavailable` if this service doesn't count calls.
     """
     before = run.journal.entered(call.step, call.target.definition, call.arguments)
-    call = call._replace(
+    call = replace(
+        call,
         begun_before=before,
         windows=call.rules.authority.policy.rate_limits(call.target.definition) if before is None else (),
     )

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from msgspec.structs import replace
+
 from albert_tools.engine.authority.approval_digest import Action, action_of, arguments_digest
 from albert_tools.engine.authority.approvals import Approval, Approvals, Scope
 from albert_tools.engine.authority.authorization import (
@@ -50,7 +52,7 @@ async def find_approval(call: Call, run: Run) -> Call:
     scope = None if call.decision.rationale == "interrupted" else _scope(call, run)
     lasting = approvals.standing(scope) if scope is not None else None
     if lasting is not None:
-        return call._replace(approval=lasting)
+        return replace(call, approval=lasting)
     action, objects = await _action(call, run)
     found = approvals.about(action)
     if found is None:
@@ -59,7 +61,7 @@ async def find_approval(call: Call, run: Run) -> Call:
         found = approvals.ask(_facts(call, run, action), scope)
         _write_question(call, run, found)
     elif found.state == "yes":
-        return call._replace(approval=found, approved=objects)
+        return replace(call, approval=found, approved=objects)
     elif found.state == "no":
         with run.service.ledger.transaction():
             approvals.use(found, call.id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.failure import Failure
@@ -21,9 +23,9 @@ async def lookup(call: Call, run: Run) -> Call:
             "permission_denied", f"{caller} was not checked to call {shown(call.tool)}", rule="pins", tool=caller
         )
     if call.depth:
-        return call._replace(target=run.lookup.look_up(call.tool, call.version))
+        return replace(call, target=run.lookup.look_up(call.tool, call.version))
     run.target = run.lookup.look_up(call.tool, call.version, run.unsaved)
-    return call._replace(target=run.target)
+    return replace(call, target=run.target)
 
 
 def demand_limits(call: Call, run: Run) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from albert_tools.engine.call.context import Call, Run
 
 
@@ -9,4 +11,4 @@ async def mode(call: Call, run: Run) -> Call:
     """Add the mode in which the rules judge the call."""
     modes = run.service.modes
     modes.look()
-    return call._replace(mode=modes.mode)
+    return replace(call, mode=modes.mode)

@@ -221,7 +221,7 @@ class Pipeline:
                 except JudgeAgain:
                     if not call.depth:
                         # Meanwhile the caller may have changed its arguments. The person saw this copy.
-                        call = call._replace(given=run.arguments)
+                        call = replace(call, given=run.arguments)
             else:
                 raise _changed_each_time(call)
         except Known as early:

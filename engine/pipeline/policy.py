@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec.structs import replace
+
 from albert_tools.engine.authority.approval_digest import arguments_digest
 from albert_tools.engine.authority.authorization import Authority, parses_commands
 from albert_tools.engine.call.context import Call, Run
@@ -30,7 +32,7 @@ async def policy(call: Call, run: Run) -> Call:
         # The rules can only shorten the deadline.
         deadline = min(deadline, run.began + rules.governance.limits.run_seconds)
     asks = _asks(found, call) if decision.verdict == "ask" else ()
-    return call._replace(rules=rules, decision=decision, asks=asks, deadline=deadline)
+    return replace(call, rules=rules, decision=decision, asks=asks, deadline=deadline)
 
 
 async def _judge(call: Call, run: Run, authority: Authority) -> list[Decision]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from albert_tools.engine.authority.authorization import ExampleAuthority
 from albert_tools.engine.authority.rules_source import RulesInForce
 from albert_tools.engine.call.context import Call, Known, Run
@@ -22,7 +24,7 @@ async def scratch(call: Call, run: Run) -> Call:
     if call.depth and name in run.stubs:
         # A stub's output is not validated, because an example only contains the parts of an answer that it needs.
         raise Known(run.stubs[name](call.arguments))
-    rules = run.service.rules
+    rules = run.service.governance
     assert isinstance(rules, Governance)
     if name in rules.denied:
         hint = "the owner's governance.yaml denies it"
@@ -36,7 +38,8 @@ async def scratch(call: Call, run: Run) -> Call:
             tool=name,
         )
     deadline = min(call.deadline, run.began + rules.limits.run_seconds)
-    return call._replace(
+    return replace(
+        call,
         deadline=deadline,
         rules=RulesInForce(rules, ExampleAuthority()),
         decision=Decision("allow", "scratch", "allowed"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
 
@@ -14,7 +16,7 @@ async def session(call: Call, run: Run) -> Call:
     """
     if not call.depth and (run.invocation.session is not None or run.resumed.session is not None):
         _open(call, run)
-        call = call._replace(deadline=min(call.deadline, run.clock() + run.session.seconds()))
+        call = replace(call, deadline=min(call.deadline, run.clock() + run.session.seconds()))
     run.session.demand(call.name)
     return call
 

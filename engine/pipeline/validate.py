@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from albert_tools.engine.call.arguments import validated_arguments
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
@@ -30,4 +32,4 @@ async def validate(call: Call, run: Run) -> Call:
         raise
     if not call.depth:
         run.arguments = arguments
-    return call._replace(arguments=arguments)
+    return replace(call, arguments=arguments)

@@ -12,6 +12,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from msgspec import field
+from msgspec.structs import replace
 
 from albert_tools.engine.authority.approval_digest import objects_hash
 from albert_tools.engine.call import ledger
@@ -70,7 +71,7 @@ async def recover(call: Call, run: Run) -> Call:
         problem = f"{name} was interrupted, and whether it was done is not known; making it again may do it twice"
     hint = "check whether it was done before you answer yes"
     asking = Decision("ask", "interrupted", "interrupted", problem, hint)
-    return call._replace(decision=strictest([asking, call.decision]), asks=(*call.asks, ("interrupted", call.id)))
+    return replace(call, decision=strictest([asking, call.decision]), asks=(*call.asks, ("interrupted", call.id)))
 
 
 async def _settled(primitive: Primitive, step: Step, call: Call, run: Run) -> Settled:

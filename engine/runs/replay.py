@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from albert_tools.engine.call.context import Call, Invoke, Run
 from albert_tools.engine.call.errors import notify
 from albert_tools.engine.call.journal import Step
@@ -28,7 +30,7 @@ async def from_journal(call: Call, run: Run, govern: Invoke) -> Any:
         return _replayed(step, call, run)
     if run.resumed.is_replay:
         raise _not_in_journal(call)
-    return await govern(call if step is None else call._replace(interrupted=step), run)
+    return await govern(call if step is None else replace(call, interrupted=step), run)
 
 
 def _replayed(step: Step, call: Call, run: Run) -> Json:

@@ -6,11 +6,11 @@ import asyncio
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from albert_tools.builtins.git import git as tools
 from albert_tools.builtins.git.git import read_status

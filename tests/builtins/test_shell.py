@@ -11,12 +11,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from msgspec.structs import replace
 
 from albert_tools.builtins.shell import confined_command, shell
 from albert_tools.engine.model.failure import Failure

@@ -6,7 +6,6 @@ A more specific rule does not overrule a stricter one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -257,11 +256,7 @@ def test_the_rate_limits_of_a_call() -> None:
 
 @pytest.mark.parametrize(("own", "said", "counts"), [(5, 20, 5), (20, 5, 5), (5, None, 5)])
 def test_a_definitions_own_rate_counts_in_the_same_window(own: int, said: int | None, counts: int) -> None:
-    @dataclass(frozen=True)
-    class Limited(ToolDefinition):
-        rate_limit: int | None = None
-
-    tool = Limited("pace", "", (), {}, ("read",), rate_limit=own)
+    tool = ToolDefinition("pace", "", (), {}, ("read",), rate_limit=own)
     rules = policy({"tools": {"pace": {"rate_limit_per_hour": said}}} if said else {})
     assert rules.rate_limits(tool) == (("tool:pace", counts),)
 

@@ -161,7 +161,7 @@ def test_rules_of_an_application(tmp_path: Path) -> None:
 
 NAMES = st.frozensets(st.sampled_from("abc"))
 RULES = st.builds(
-    Governance,
+    lambda **rules: Governance(**rules),
     allow=NAMES,
     deny=NAMES,
     limits=st.builds(lambda n, t: RunLimits(calls=n, own_seconds=t), st.integers(0, 5), st.floats(0.1, 5)),
