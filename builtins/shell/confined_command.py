@@ -260,8 +260,8 @@ def _limit_exceeded(
     if ended.over == "memory":
         return Failure(
             "memory_limit",
-            f"the command used more than {memory // 1024**2:,} MiB of memory and was killed",
-            hint="do less at once; its changes so far stay",
+            f"a process of the command was killed: there was no memory left, or more than {memory // 1024**2:,} MiB was used",
+            hint="do less at once; do not trust its output; its changes so far stay",
             details=details,
         )
     return Failure(

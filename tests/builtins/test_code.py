@@ -67,6 +67,16 @@ async def test_tests_that_pass_fail_and_try_to_leave_the_workspace(context: Any,
     assert (await call(code.run_tests, context, args=[ALONE, "none"]))["exit_code"] == 4
 
 
+async def test_tests_that_lose_a_process_to_memory_do_not_pass(context: Any, root: Path) -> None:
+    count = "head -c 400M /dev/zero | tail -n 1 | wc -c"
+    (root / "test_it.py").write_text(f"import os\ndef test_it():\n    assert os.system({count!r}) == 0\n")
+    context.settings["memory_mb"] = 128
+    with pytest.raises(Failure) as caught:
+        await call(code.run_tests, context, args=[ALONE, "-q"])
+    assert caught.value.code == "memory_limit"
+    assert context.effects[-1][1]["over"] == "memory"
+
+
 async def test_a_test_that_never_ends(context: Any, root: Path) -> None:
     (root / "test_it.py").write_text(
         "import time\ndef test_it():\n    print('begun', flush=True)\n    time.sleep(600)\n"

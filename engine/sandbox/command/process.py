@@ -8,21 +8,37 @@ import signal
 import subprocess
 from contextlib import suppress
 
+from albert_tools.engine.sandbox.kernel.cgroups import ControlGroup, memory_kills_around
+
 #: Seconds to wait for the end of all processes before another way is tried.
 PATIENCE = 10.0
 
 
 class Process:
-    """A command. `top` and its descendants are all its processes. `code` is its exit code after its end."""
+    """A command. `top` and its descendants are all its processes. `code` is its exit code after its end.
+
+    `group` is its control group, if it has one.
+    """
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
         self.top = popen.pid
         self.code: int | None = None
+        self.group: ControlGroup | None = None
+        self._kills_before = memory_kills_around()
 
     async def ended(self) -> None:
         """Wait until the command ends."""
         await exited(self._popen)
+
+    def lost_to_memory(self) -> bool:
+        """Whether the kernel has killed a process because there was no memory left.
+
+        Without a control group, it may have been another process of the service's group; then the output is not trusted either.
+        """
+        if self.group is not None:
+            return self.group.memory_kills() > 0
+        return memory_kills_around() > self._kills_before
 
     async def end(self) -> None:
         """Kill all remaining processes of the command and wait for them. A second call has no effect."""

@@ -49,6 +49,8 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
                 os.close(handle)
         over = await _watch(process, command)
         await process.end()
+        if over is None and process.lost_to_memory():
+            over = "memory"
         with suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN):
                 await asyncio.gather(asyncio.shield(printed), asyncio.shield(complained))
@@ -82,7 +84,7 @@ async def _watch(process: Process, command: Command) -> Over | None:
                 ended.result()
                 return None
             memory, processes = await asyncio.to_thread(taken, process.top)
-            if memory > command.bounds.memory:
+            if memory > command.bounds.memory or process.lost_to_memory():
                 return "memory"
             if processes > command.bounds.processes:
                 return "processes"

@@ -67,3 +67,4 @@ def bound_together(pid: int, command: Command, process: Process, resources: Asyn
     resources.push_async_callback(process.end)
     with suppress(OSError):
         group.take(pid)
+        process.group = group

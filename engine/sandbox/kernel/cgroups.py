@@ -3,17 +3,23 @@
 On a system with delegated groups, the service may create a group next to or below its own. On other systems, and in most
 containers, only root may. Control groups are optional: without one, the usage of the command's processes is measured at
 intervals.
+
+If a group has no memory left, the kernel kills one of its processes, but the others go on. So a pipeline can end with exit code 0
+and a wrong output. Only the group's counter shows this.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 
 _ROOT = "/sys/fs/cgroup"
 #: The beginning of the names of our groups. It identifies the groups of a killed service.
 _PREFIX = "albert-"
+#: The files with the number of killed processes, in versions 2 and 1 of the interface.
+_COUNTERS = ("memory.events", "memory.oom_control")
 
 
 class ControlGroup:
@@ -47,6 +53,10 @@ class ControlGroup:
         for folder in self._folders:
             _write(f"{folder}/cgroup.procs", str(pid))
 
+    def memory_kills(self) -> int:
+        """The number of processes of the group that the kernel has killed because there was no memory left."""
+        return _kills(f"{self._folders[0]}/{name}" for name in _COUNTERS)
+
     def remove(self) -> None:
         """Remove the group. Its processes must have ended."""
         for folder in self._folders:
@@ -60,6 +70,22 @@ class ControlGroup:
                 else:
                     break
         self._folders.clear()
+
+
+def memory_kills_around() -> int:
+    """The same number for the group of this process, or for the machine if that is unknown. It includes other services."""
+    own = _own_groups()
+    places = (f"{_ROOT}/memory{own.get('memory', '/')}", f"{_ROOT}{own.get('', '/')}", f"{_ROOT}/memory", _ROOT)
+    return _kills((*(f"{place}/{name}" for place in places for name in _COUNTERS), "/proc/vmstat"))
+
+
+def _kills(paths: Iterable[str]) -> int:
+    for path in paths:
+        with suppress(OSError), open(path) as file:
+            for line in file:
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
+    return 0
 
 
 def _write(path: str, value: str, needed: bool = True) -> None:
@@ -77,11 +103,7 @@ def _parents(memory_bytes: int, processes: int) -> list[tuple[str, dict[str, int
     Raises:
         OSError: there is no such folder.
     """
-    own = {}
-    with open("/proc/self/cgroup") as file:
-        for line in file:
-            _, controllers, path = line.rstrip("\n").split(":", 2)
-            own[controllers] = path
+    own = _own_groups()
     if "memory" in own and "pids" in own:
         return [
             (f"{_ROOT}/memory", {"memory.limit_in_bytes": memory_bytes, "memory.swappiness": 0}),
@@ -95,6 +117,13 @@ def _parents(memory_bytes: int, processes: int) -> list[tuple[str, dict[str, int
             if {"memory", "pids"} <= set(file.read().split()) and os.access(parent, os.W_OK):
                 return [(parent, settings)]
     raise PermissionError("no control group can be made here")
+
+
+def _own_groups() -> dict[str, str]:
+    """The group of this process for each controller. The key of version 2 is empty."""
+    with suppress(OSError), open("/proc/self/cgroup") as file:
+        return {controllers: path for _, controllers, path in (line.rstrip("\n").split(":", 2) for line in file)}
+    return {}
 
 
 def sweep() -> None:
