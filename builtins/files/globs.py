@@ -22,9 +22,11 @@ MAX_ALTERNATIVES = 64
 #: Names in a pattern, in all alternatives of its braces.
 MAX_PARTS = 500
 
-#: Bytes that RE2 may use for all patterns of a call, and characters of their expression, because parsing it takes memory too.
-_MEMORY = 64 << 20
-_MAX_EXPRESSION = 1_000_000
+#: Bytes that RE2 may use for all patterns of a call.
+_MEMORY = 16 << 20
+#: Characters of the expression for all patterns of a call. RE2 parses it outside of its limit of memory, and holds up the other
+#: threads meanwhile. A thousand patterns of 30 characters have less.
+_MAX_EXPRESSION = 64 * 1024
 
 #: In a name: an escaped character, a set (inverted or not), a character, or a backslash at the end.
 _TOKEN = re.compile(r"\\(.)|\[([!^]?+)(.[^]]*)\]|([^\\])|\\", re.DOTALL)
@@ -39,7 +41,13 @@ class Globs:
         Raises:
             Failure: `invalid_arguments`: a pattern is invalid, or all patterns together are too large.
         """
-        expressions = [expression for pattern in patterns for expression in _expressions(pattern, field)]
+        expressions: list[str] = []
+        left = _MAX_EXPRESSION
+        for expression in (each for pattern in patterns for each in _expressions(pattern, field)):
+            left -= len(expression) + 1
+            if left < 0:
+                raise _too_large(field)
+            expressions.append(expression)
         self._fits = _compiled(expressions, field) if expressions else None
 
     def __bool__(self) -> bool:
@@ -53,25 +61,25 @@ class Globs:
 def _compiled(expressions: list[str], field: str) -> Callable[[bytes], object]:
     import re2
 
-    together = "|".join(expressions)
-    too_large = refused_argument(
-        field, "the patterns are too large together", hint="give fewer or shorter patterns", rule="pattern"
-    )
-    if len(together) > _MAX_EXPRESSION:
-        raise too_large
     options = re2.Options()
     options.max_mem = _MEMORY
     options.log_errors = False
     options.never_capture = True
     options.dot_nl = True
     try:
-        fits: Callable[[bytes], object] = re2.compile(together.encode(), options).fullmatch
+        fits: Callable[[bytes], object] = re2.compile("|".join(expressions).encode(), options).fullmatch
     except re2.error:
-        raise too_large from None
+        raise _too_large(field) from None
     finally:
         # Otherwise the library would store the last 128 expressions, each with all its memory.
         re2.purge()
     return fits
+
+
+def _too_large(field: str) -> Failure:
+    return refused_argument(
+        field, "the patterns are too large together", hint="give fewer or shorter patterns", rule="pattern"
+    )
 
 
 def _expressions(pattern: str, field: str) -> Iterator[str]:
