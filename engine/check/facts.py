@@ -22,7 +22,7 @@ _Node = TypeVar("_Node", bound=tree.Node)
 
 COMPREHENSIONS = (tree.ListComp, tree.SetComp, tree.DictComp, tree.GeneratorExp)
 #: The classes of nodes that bind names in the scope around them, and all that bind names.
-_BIND_LOCALS = (
+BIND_LOCALS = (
     tree.Assign,
     tree.AnnAssign,
     tree.AugAssign,
@@ -31,7 +31,7 @@ _BIND_LOCALS = (
     tree.ExceptHandler,
     tree.MatchCase,
 )
-BINDING = (*_BIND_LOCALS, tree.Comprehension, tree.Param)
+BINDING = (*BIND_LOCALS, tree.Comprehension, tree.Param)
 
 
 class CheckLimits(Struct, frozen=True):
@@ -209,7 +209,7 @@ class Facts(Struct, eq=False, dict=True):
             names = {p.name for p in function.params}
             for stmt in function.body:
                 for node in tree.walk(stmt):
-                    if isinstance(node, _BIND_LOCALS):
+                    if isinstance(node, BIND_LOCALS):
                         names.update(b.name for b in bindings(node))
             found = self._locals[id(function)] = frozenset(names)
         return found

@@ -1,28 +1,31 @@
 """Every name has a value before it is read, and every statement can be reached.
 
-Python would raise `UnboundLocalError` at run time on some paths. This rule reports the problem before the program runs. The
-analysis visits the nodes once, in the order of evaluation. Its state is the set of names that certainly have a value. Where
-branches join, the state is the intersection of their states. After return, raise or break, the state is None, and the path is
-ignored at the next join. Each part of a condition has its own state. So in ``if (m := find(x)) and m.ok:``, `m` has a value in the
-second part."""
+Otherwise Python raises `UnboundLocalError` when the program runs. If no path assigns the name, this is certain, and an error. If
+some paths assign it, it is a warning, because the author may know that the other paths are never taken.
+
+The analysis visits the nodes once, in the order of evaluation. Its state is two sets: the names that certainly have a value, and
+the names that may have one. After return, raise or break, the state is None, and the path is ignored at the next join. Each part
+of a condition has its own state. So in ``if (m := find(x)) and m.ok:``, `m` has a value in the second part."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bound_names, pattern_bindings
+from albert_tools.engine.check.facts import BIND_LOCALS, COMPREHENSIONS, Facts, bindings, bound_names, pattern_bindings
 from albert_tools.engine.check.rule import error, warning
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.diagnostic import Diagnostic
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 
 CODES = (
     FindingCode(
         "unassigned",
-        "A name may be read before it has a value.",
-        "Python would raise UnboundLocalError, but only on the path that nobody tried.",
-        example=in_tool('for line in path.split("/"):\n    last = line\nreturn last'),
-        rewrite=in_tool('last = ""\nfor line in path.split("/"):\n    last = line\nreturn last'),
+        "A name is read before it has a value. It is a warning if some paths assign the name.",
+        "Python raises UnboundLocalError when the name is read.",
+        example=in_tool('for part in path.split("/"):\n    count += 1\nreturn count'),
+        rewrite=in_tool('count = 0\nfor part in path.split("/"):\n    count += 1\nreturn count'),
     ),
     FindingCode(
         "unreachable",
@@ -33,7 +36,29 @@ CODES = (
     ),
 )
 
-State = frozenset[str] | None
+
+class Names(NamedTuple):
+    """The names that certainly have a value, and the names that may have one."""
+
+    sure: frozenset[str]
+    possible: frozenset[str]
+
+    def bind(self, *names: str) -> Names:
+        return Names(self.sure.union(names), self.possible.union(names))
+
+    def unbind(self, name: str) -> Names:
+        return Names(self.sure - {name}, self.possible - {name})
+
+    def or_bind(self, names: set[str]) -> Names:
+        """The state if some of `names` have been bound."""
+        return Names(self.sure, self.possible | names)
+
+    def either(self, other: Names) -> Names:
+        return Names(self.sure & other.sure, self.possible | other.possible)
+
+
+State = Names | None
+NOTHING = Names(frozenset(), frozenset())
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -41,10 +66,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     for stmt in facts.module.body:
         if isinstance(stmt, tree.FunctionDef):
             flow = _Flow(facts, facts.locals_in(stmt) - facts.rebound, stmt)
-            flow.block(stmt.body, frozenset(p.name for p in stmt.params))
+            flow.block(stmt.body, NOTHING.bind(*(p.name for p in stmt.params)))
             yield from flow.found
     module = _Flow(facts, frozenset(facts.constants) - facts.rebound, None)
-    state: State = frozenset()
+    state: State = NOTHING
     for stmt in facts.module.body:
         if isinstance(stmt, tree.Assign | tree.AnnAssign):
             state = module.statement(stmt, state)
@@ -52,10 +77,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def meet(a: State, b: State) -> State:
-    """The names that certainly have a value after both paths."""
+    """The state where two paths join."""
     if a is None:
         return b
-    return a if b is None else a & b
+    return a if b is None else a.either(b)
 
 
 class _Flow:
@@ -67,8 +92,10 @@ class _Flow:
         self.handled = {
             n.name for n in (tree.walk(function) if function else ()) if isinstance(n, tree.ExceptHandler) and n.name
         }
+        self.bound = _bound_in_blocks(facts, function)
         self.found: list[Diagnostic] = []
-        self.reported: set[str] = set()
+        #: Name → whether an error was reported.
+        self.reported: dict[str, bool] = {}
         # For each enclosing loop, the states at its breaks.
         self.breaks: list[list[State]] = []
 
@@ -104,7 +131,7 @@ class _Flow:
             case tree.AnnAssign():
                 if stmt.value is None:
                     return s
-                return self.expr(stmt.value, s) | {stmt.target.id}
+                return self.expr(stmt.value, s).bind(stmt.target.id)
             case tree.AugAssign():
                 s = self.expr(stmt.target, s)
                 return self.expr(stmt.value, s)
@@ -142,7 +169,7 @@ class _Flow:
                 return self.cases(stmt, s)
         return s
 
-    def branches(self, stmt: tree.If, s: frozenset[str]) -> State:
+    def branches(self, stmt: tree.If, s: Names) -> State:
         out: State = None
         branch: tree.If | None = stmt
         while branch is not None:
@@ -152,50 +179,55 @@ class _Flow:
             branch = tree.elif_of(stmt)
         return meet(out, self.block(stmt.orelse, s))
 
-    def loop(self, stmt: tree.For, s: frozenset[str]) -> State:
+    def loop(self, stmt: tree.For, s: Names) -> State:
         s = self.expr(stmt.iter, s)
         self.breaks.append([])
+        # A later round, and the code after the loop, may see what an earlier round has assigned.
+        s = s.or_bind(self.bound[id(stmt)])
         self.block(stmt.body, self.target(stmt.target, s))
         out = self.block(stmt.orelse, s)
         for left in self.breaks.pop():
             out = meet(out, left)
         return out
 
-    def attempt(self, stmt: tree.Try, s: frozenset[str]) -> State:
+    def attempt(self, stmt: tree.Try, s: Names) -> State:
         out = self.block(stmt.body, s)
         if stmt.orelse:
             out = self.block(stmt.orelse, out)
+        failed = s.or_bind(self.bound[id(stmt)])
         for handler in stmt.handlers:
-            inner = s if handler.type is None else self.expr(handler.type, s)
-            after = self.block(handler.body, inner | {handler.name} if handler.name else inner)
+            inner = failed if handler.type is None else self.expr(handler.type, failed)
+            after = self.block(handler.body, inner.bind(handler.name) if handler.name else inner)
             # Python deletes the exception's name when the handler ends.
-            out = meet(out, None if after is None else after - {handler.name or ""})
+            out = meet(out, None if after is None else after.unbind(handler.name or ""))
         if stmt.finalbody:
-            final = self.block(stmt.finalbody, s)
+            final = self.block(stmt.finalbody, s.or_bind(self.bound[id(stmt.finalbody)]))
             if out is not None and final is not None:
-                return out | final
+                return Names(out.sure | final.sure, out.possible | final.possible)
             return None
         return out
 
-    def cases(self, stmt: tree.Match, s: frozenset[str]) -> State:
+    def cases(self, stmt: tree.Match, s: Names) -> State:
         s = self.expr(stmt.subject, s)
         out: State = None
         fall: State = s
         for case in stmt.cases:
             if fall is None:
                 break  # a case that matches everything must be last; another rule reports further cases
-            inner = fall | {b.name for b in pattern_bindings(case.pattern)}
+            captured = {b.name for b in pattern_bindings(case.pattern)}
+            inner = fall.bind(*captured)
             if case.guard is not None:
                 inner, _ = self.condition(case.guard, inner)
+                fall = fall.or_bind(captured)
             elif irrefutable(case.pattern):
                 fall = None
             out = meet(out, self.block(case.body, inner))
         return meet(out, fall)
 
-    def target(self, node: tree.Expr, s: frozenset[str]) -> frozenset[str]:
+    def target(self, node: tree.Expr, s: Names) -> Names:
         match node:
             case tree.Name():
-                return s | {node.id}
+                return s.bind(node.id)
             case tree.Tuple() | tree.List():
                 for e in node.elts:
                     s = self.target(e, s)
@@ -206,7 +238,7 @@ class _Flow:
 
     # Expressions
 
-    def condition(self, node: tree.Expr, s: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+    def condition(self, node: tree.Expr, s: Names) -> tuple[Names, Names]:
         """The states if `node` is true and if it is false."""
         match node:
             case tree.BoolOp():
@@ -225,7 +257,7 @@ class _Flow:
         after = self.expr(node, s)
         return after, after
 
-    def expr(self, node: tree.Expr, s: frozenset[str]) -> frozenset[str]:
+    def expr(self, node: tree.Expr, s: Names) -> Names:
         """The state after the evaluation of `node` in state `s`."""
         match node:
             case tree.Name():
@@ -233,15 +265,14 @@ class _Flow:
                 return s
             case tree.BoolOp():
                 true, false = self.condition(node, s)
-                return true & false
+                return true.either(false)
             case tree.IfExp():
                 true, false = self.condition(node.test, s)
-                return self.expr(node.body, true) & self.expr(node.orelse, false)
+                return self.expr(node.body, true).either(self.expr(node.orelse, false))
             case tree.NamedExpr():
-                return self.expr(node.value, s) | {node.target.id}
+                return self.expr(node.value, s).bind(node.target.id)
             case tree.Lambda():
-                inner = s | {p.name for p in node.params}
-                self.expr(node.body, inner)
+                self.expr(node.body, s.bind(*(p.name for p in node.params)))
                 return s
             case tree.Compare():
                 # The evaluation of a chain stops at the first false comparison.
@@ -249,14 +280,14 @@ class _Flow:
                 rest = first
                 for c in node.comparators[1:]:
                     rest = self.expr(c, rest)
-                return first
+                return first.either(rest)
         if isinstance(node, COMPREHENSIONS):
             return self.comprehension(node, s)
         for child in tree.children(node):
             s = self.child(child, s)
         return s
 
-    def child(self, node: tree.Node, s: frozenset[str]) -> frozenset[str]:
+    def child(self, node: tree.Node, s: Names) -> Names:
         if isinstance(node, tree.Keyword):
             return self.expr(node.value, s)
         if isinstance(node, tree.FText | tree.Text | tree.Field):
@@ -265,80 +296,94 @@ class _Flow:
             return s
         return self.expr(node, s)  # type: ignore[arg-type]
 
-    def comprehension(
-        self, node: tree.ListComp | tree.SetComp | tree.DictComp | tree.GeneratorExp, s: frozenset[str]
-    ) -> frozenset[str]:
+    def comprehension(self, node: tree.ListComp | tree.SetComp | tree.DictComp | tree.GeneratorExp, s: Names) -> Names:
         inner = after = s
         for i, g in enumerate(node.generators):
             inner = self.expr(g.iter, inner)
             if i == 0:
                 after = inner
-            inner = inner | {n.id for n in bound_names(g.target)}
+            inner = inner.bind(*(n.id for n in bound_names(g.target)))
             for test in g.ifs:
                 inner, _ = self.condition(test, inner)
         if isinstance(node, tree.DictComp):
-            inner = self.expr(node.key, inner)
-            self.expr(node.value, inner)
+            inner = self.expr(node.value, self.expr(node.key, inner))
         else:
-            self.expr(node.elt, inner)
-        return after
+            inner = self.expr(node.elt, inner)
+        # A walrus binds a name of the function.
+        targets = {n.id for g in node.generators for n in bound_names(g.target)}
+        return after.or_bind(set(inner.possible) - targets)
 
-    def read(self, node: tree.Name, s: frozenset[str]) -> None:
-        if node.id not in self.names or node.id in s or node.id in self.reported:
+    def read(self, node: tree.Name, s: Names) -> None:
+        if node.id not in self.names or node.id in s.sure:
             return
-        self.reported.add(node.id)
+        certain = node.id not in s.possible or self._separate(node)
+        if self.reported.get(node.id) in (True, certain):
+            return
+        self.reported[node.id] = certain
+        message, hint = self._explained(node, certain)
+        self.found.append((error if certain else warning)("unassigned", node, message, hint))
+
+    def _explained(self, node: tree.Name, certain: bool) -> tuple[str, str]:
+        name = node.id
         if self.function is None:
-            self.found.append(
-                error(
-                    "unassigned",
-                    node,
-                    f"the constant {node.id!r} is set further down",
-                    hint="move its line above this one",
-                )
+            return f"the constant {name!r} is set further down", "move its line above this one"
+        if name in self.facts.constants:
+            return (
+                f"{name!r} is assigned in this function, so here it is a local variable, not the constant",
+                f"choose another name in the function: {name.lower()}_ = {name}",
             )
-            return
-        if node.id in self.facts.constants:
-            self.found.append(
-                error(
-                    "unassigned",
-                    node,
-                    f"{node.id!r} is assigned in this function, so here it is a local variable, not the constant",
-                    hint=f"choose another name in the function: {node.id.lower()}_ = {node.id}",
-                )
+        if name in self.handled:
+            return (
+                f"{name!r} {'has' if certain else 'may have'} no value here: Python removes an exception's name when its handler"
+                " ends",
+                f"keep the exception under another name in the handler: last = {name}",
             )
-            return
-        if node.id in self.handled:
-            self.found.append(
-                error(
-                    "unassigned",
-                    node,
-                    f"{node.id!r} has no value here: Python removes an exception's name when its handler ends",
-                    hint=f"keep what is needed under another name in the handler: problem = str({node.id})",
-                )
-            )
-            return
-        counted = isinstance(self.facts.parent(node), tree.AugAssign)
-        value = "0" if counted else "None"
-        self.found.append(
-            error(
-                "unassigned",
-                node,
-                f"{node.id!r} may not have a value here",
-                hint=f"not every path that leads here assigns it; give it a value first: {node.id} = {value}",
-                fix=self.assign_first(node, value),
-            )
+        first = f"{name} = {'0' if isinstance(self.facts.parent(node), tree.AugAssign) else 'None'}"
+        if certain:
+            return f"{name!r} has no value here", f"give it a value first: {first}"
+        return (
+            f"{name!r} may not have a value here",
+            f"not every path that leads here assigns it, and Python raises UnboundLocalError on the others; give it a value"
+            f" first: {first}",
         )
 
-    def assign_first(self, node: tree.Name, value: str) -> Fix | None:
-        """The fix that assigns a value to the name at the start of the function, after its docstring."""
-        assert self.function is not None
-        body = self.function.body
-        first = body[1] if len(body) > 1 and isinstance(body[0], tree.ExprStmt) else body[0]
-        if first.span.line == body[0].span.line and first is not body[0]:
-            return None
-        at = Span(first.span.line, first.span.column, first.span.line, first.span.column)
-        text = f"{node.id} = {value}\n{' ' * (at.column - 1)}"
-        return Fix(f"set {node.id} to {value} first", (Edit(at, text),))
+    def _separate(self, node: tree.Name) -> bool:
+        """Whether a body of ``parallel(a(), b())`` reads the name. There Python's error would not be UnboundLocalError."""
+        return any(
+            isinstance(above, tree.Call)
+            and isinstance(above.func, tree.Name)
+            and above.func.id == "parallel"
+            and not isinstance(above.args[0], tree.GeneratorExp)
+            for above in self.facts.ancestors(node)
+        )
+
+
+def _bound_in_blocks(facts: Facts, function: tree.FunctionDef | None) -> defaultdict[int, set[str]]:
+    """The names that are bound in each loop, in each body of a ``try``, and in each ``try`` outside of its ``finally``.
+
+    The key is the id of the loop, of the ``try``, or of the tuple of statements in ``finally``. A statement like ``n += 1`` only
+    succeeds if the name has a value, so it does not count.
+    """
+    found: defaultdict[int, set[str]] = defaultdict(set)
+    for node in tree.walk(function) if function else ():
+        if not isinstance(node, BIND_LOCALS) or isinstance(node, tree.AugAssign):
+            continue
+        if isinstance(node, tree.AnnAssign) and node.value is None:
+            continue
+        names = {b.name for b in bindings(node)}
+        if isinstance(node, tree.For):
+            found[id(node)] |= names
+        # No exception can follow the last assignment of a body.
+        last = isinstance(node, tree.Assign | tree.AnnAssign) and len(names) == 1
+        for above in facts.ancestors(node):
+            if isinstance(above, tree.For):
+                found[id(above)] |= names
+            elif isinstance(above, tree.Try):
+                if node.span.line <= above.body[-1].span.end_line and not (last and above.body[-1] is node):
+                    found[id(above)] |= names
+                if not above.finalbody or node.span.line < above.finalbody[0].span.line:
+                    found[id(above.finalbody)] |= names
+    return found
 
 
 def irrefutable(pattern: tree.Pattern) -> bool:

@@ -3,7 +3,7 @@ def t(x: int) -> int:
     """Choose."""
     if x:
         y = 1
-    return y  # error: 12 [unassigned] "'y' may not have a value here"
+    return y  # warning: 12 [unassigned] "'y' may not have a value here"
 ---
 # assigned in both branches
 def t(x: int) -> int:
@@ -32,14 +32,14 @@ def t(xs: list) -> int:
     """Last."""
     for x in xs:
         y = x
-    return y  # error: 12 [unassigned] "'y' may not have a value here"
+    return y  # warning: 12 [unassigned] "'y' may not have a value here"
 ---
 # the loop variable may have no value after the loop
 def t(xs: list) -> int:
     """Last."""
     for x in xs:
         pass
-    return x  # error: 12 [unassigned] "'x' may not have a value here"
+    return x  # warning: 12 [unassigned] "'x' may not have a value here"
 ---
 # assigned before the loop
 def t(xs: list) -> int:
@@ -68,7 +68,7 @@ def t(xs: list) -> int:
             break
     else:
         found = 0
-    return found  # error: 12 [unassigned] "'found' may not have a value here"
+    return found  # warning: 12 [unassigned] "'found' may not have a value here"
 ---
 # a break before the assignment
 def t(xs: list) -> int:
@@ -79,7 +79,7 @@ def t(xs: list) -> int:
         y = x
     else:
         y = 1
-    return y  # error: 12 [unassigned] "'y' may not have a value here"
+    return y  # warning: 12 [unassigned] "'y' may not have a value here"
 ---
 # try: the body may stop before the assignment
 def t(path: str) -> str:
@@ -88,7 +88,7 @@ def t(path: str) -> str:
         text = tools.read_file(path=path)
     except ToolError:
         print("no")
-    return text  # error: 12 [unassigned] "'text' may not have a value here"
+    return text  # warning: 12 [unassigned] "'text' may not have a value here"
 ---
 # try: assigned in the body, and the handler returns
 def t(path: str) -> str:
@@ -119,13 +119,13 @@ def t(path: str) -> int:
         n = len(text)
     return n
 ---
-# try: a name of the body may have no value in the handler
+# try: the last name of the body has no value in the handler
 def t(path: str) -> str:
     """Read."""
     try:
         text = tools.read_file(path=path)
     except ToolError:
-        return text  # error: 16 [unassigned] "'text' may not have a value here"
+        return text  # error: 16 [unassigned] "'text' has no value here"
     return text
 ---
 # try: a name of the body may have no value in finally
@@ -134,7 +134,7 @@ def t(path: str) -> str:
     try:
         text = tools.read_file(path=path)
     finally:
-        print(text)  # error: 15 [unassigned] "'text' may not have a value here"
+        print(text)  # warning: 15 [unassigned] "'text' may not have a value here"
     return text
 ---
 # assigned in finally
@@ -154,7 +154,7 @@ def t(path: str) -> str:
         tools.read_file(path=path)
     except ToolError as e:
         print(e.code)
-    return e  # error: 12 [unassigned] "'e' has no value here: Python removes an exception's name when its handler ends"
+    return e  # warning: 12 [unassigned] "'e' may have no value here: Python removes an exception's name when its handler ends"
 ---
 # del of a name is refused, so every assigned name keeps a value
 def t(x: int) -> int:
@@ -181,7 +181,7 @@ def t(x: Any) -> str:
             kind = "text"
         case int():
             kind = "number"
-    return kind  # error: 12 [unassigned] "'kind' may not have a value here"
+    return kind  # warning: 12 [unassigned] "'kind' may not have a value here"
 ---
 # captures of a pattern
 def t(x: Any) -> list:
@@ -193,7 +193,7 @@ def t(x: Any) -> list:
             return [a, others]
         case (str() | int()) as a:
             return [a]
-    return [a]  # error: 13 [unassigned] "'a' may not have a value here"
+    return [a]  # warning: 13 [unassigned] "'a' may not have a value here"
 ---
 # a walrus in a condition
 def t(d: dict) -> int:
@@ -207,7 +207,7 @@ def t(d: dict) -> int:
     """Get."""
     if d and (n := d.get("n")):
         return n
-    return n  # error: 12 [unassigned] "'n' may not have a value here"
+    return n  # warning: 12 [unassigned] "'n' may not have a value here"
 ---
 # a walrus after or
 def t(d: dict) -> int:
@@ -220,13 +220,13 @@ def t(d: dict) -> int:
 def t(d: dict) -> list:
     """Get."""
     a = (n := 1) if d else 2
-    return [a, n]  # error: 16 [unassigned] "'n' may not have a value here"
+    return [a, n]  # warning: 16 [unassigned] "'n' may not have a value here"
 ---
 # a walrus in a comprehension may never run
 def t(xs: list) -> list:
     """Get."""
     ys = [y := x for x in xs]
-    return [ys, y]  # error: 17 [unassigned] "'y' may not have a value here"
+    return [ys, y]  # warning: 17 [unassigned] "'y' may not have a value here"
 ---
 # a walrus in the test of a comprehension, used in its element
 def t(xs: list) -> list:
@@ -237,12 +237,12 @@ def t(xs: list) -> list:
 def t(a: int) -> list:
     """Get."""
     b = 0 < a < (n := 5)
-    return [b, n]  # error: 16 [unassigned] "'n' may not have a value here"
+    return [b, n]  # warning: 16 [unassigned] "'n' may not have a value here"
 ---
 # used before it is assigned
 def t() -> int:
     """Get."""
-    print(total)  # error: 11 [unassigned] "'total' may not have a value here"
+    print(total)  # error: 11 [unassigned] "'total' has no value here"
     total = 1
     return total
 ---
@@ -250,7 +250,7 @@ def t() -> int:
 def t(xs: list) -> int:
     """Get."""
     for x in xs:
-        total += x  # error: 9 [unassigned] "'total' may not have a value here"
+        total += x  # error: 9 [unassigned] "'total' has no value here"
     return total
 ---
 # a constant of the module becomes local when it is assigned
@@ -260,7 +260,7 @@ def t(x: int) -> int:
     """Get."""
     if x:
         LIMIT = x
-    return LIMIT  # error: 12 [unassigned] "'LIMIT' is assigned in this function, so here it is a local variable, not the constant"
+    return LIMIT  # warning: 12 [unassigned] "'LIMIT' is assigned in this function, so here it is a local variable, not the constant"
 ---
 # augmenting a module-level constant
 COUNT = 0
@@ -274,7 +274,7 @@ def t(x: int) -> int:
 def t(x: int) -> int:
     """Get."""
     y: int
-    return y  # error: 12 [unassigned] "'y' may not have a value here"
+    return y  # error: 12 [unassigned] "'y' has no value here"
 ---
 # a path ends at assert False
 def t(d: dict) -> int:
@@ -386,3 +386,68 @@ def t(xs: list) -> list:
             out.append(x)
         out.append(y)
     return out
+---
+# try: an earlier name of the body may have a value in the handler
+def t(path: str) -> str:
+    """Read."""
+    try:
+        text = tools.read_file(path=path)
+        tools.read_file(path=text)
+    except ToolError:
+        return text  # warning: 16 [unassigned] "'text' may not have a value here"
+    return text
+---
+# assigned in the other branch only, and assigned before a return
+def t(x: int) -> int:
+    """Choose."""
+    if x == 1:
+        y = 1
+    else:
+        print(y)  # error: 15 [unassigned] "'y' has no value here"
+    if x == 2:
+        z = 1
+        return z
+    return z  # error: 12 [unassigned] "'z' has no value here"
+---
+# assigned at the end of an earlier round
+def t(xs: list) -> list:
+    """Pairs of neighbours."""
+    out = []
+    for i, x in enumerate(xs):
+        if i:
+            out.append([before, x])  # warning: 25 [unassigned] "'before' may not have a value here"
+        before = x
+    return out
+---
+# an exception's name after its handler, when nothing else assigns it
+def t(path: str) -> str:
+    """Read."""
+    try:
+        tools.read_file(path=path)
+    except ToolError as e:
+        print(e.code)
+    return str(e)  # error: 16 [unassigned] "'e' has no value here: Python removes an exception's name when its handler ends"
+---
+# a read that may fail, and later a read that certainly fails
+def t(x: int) -> None:
+    """Choose."""
+    if x:
+        try:
+            print(1)
+        except ValueError as e:
+            print(e)
+        print(e)  # error: 15 [unassigned] "'e' has no value here: Python removes an exception's name when its handler ends"
+---
+# calls side by side read only names that certainly have a value: Python's error would be another one
+def t(x: str) -> Any:
+    """Read."""
+    if x:
+        path = x
+    return parallel(tools.read_file(path=path), 1)  # error: 42 [unassigned] "'path' has no value here"
+---
+# a body for each item may read a name that some paths assign
+def t(xs: list, x: str) -> Any:
+    """Read."""
+    if x:
+        path = x
+    return parallel(tools.read_file(path=path + i) for i in xs)  # warning: 42 [unassigned] "'path' may not have a value here"

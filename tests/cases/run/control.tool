@@ -402,3 +402,52 @@ def t() -> Any:
     """Match."""
     return [_move([0, 0], "up"), _move((0, 0), "left"), _move("?", "up")]
 # result: [[0, 1], [-1, 0], "?"]
+---
+# a name that only some paths assign: Python's own error on the others
+def _f(xs: list) -> int:
+    for x in xs:
+        last = x
+    return last  # warning: [unassigned] "'last' may not have a value here"
+
+def t() -> Any:
+    """Last."""
+    return [_f([1, 2]), _f([])]
+# raises: UnboundLocalError "cannot access local variable 'last' where it is not associated with a value"
+---
+# the error of a name without a value can be caught, in an expression, a comprehension, a lambda and a parallel body
+def _f(n: int) -> Any:
+    if n > 9:
+        y = n
+    try:
+        match n:
+            case 0:
+                return y  # warning: [unassigned] "'y' may not have a value here"
+            case 1:
+                return list(y + x for x in [1])
+            case 2:
+                return sorted([1, 2], key=lambda x: y)
+            case 3:
+                return parallel(tools.file_info(path=y) for x in [1])
+            case 4:
+                return parallel(tools.file_info(path=x) for x in y)
+            case 5:
+                y += 1
+    except Exception as error:
+        return str(error)
+
+def t() -> Any:
+    """Read."""
+    return [_f(n)[:26] for n in range(6)]
+# result: ["cannot access local variab", "cannot access free variabl", "cannot access free variabl", "cannot access free variabl", "cannot access local variab", "cannot access local variab"]
+---
+# an exception's name is gone after its handler, on the path through the handler
+def t() -> Any:
+    """Last."""
+    e = "none"
+    try:
+        int("x")
+    except ValueError as e:
+        print(e)
+    return e  # warning: [unassigned] "'e' may have no value here: Python removes an exception's name when its handler ends"
+# prints: "invalid literal for int() with base 10: 'x'"
+# raises: UnboundLocalError "cannot access local variable 'e' where it is not associated with a value"
