@@ -18,7 +18,7 @@ CONSTRUCTS: dict[str, tuple[str, str, str]] = {
         "no-while",
         "`while` is not in the language: nothing may loop without a bound",
         "loop a bounded number of times and leave with break: for _ in range(1000): … if done: break;"
-        " for a worklist, use a helper that calls itself",
+        " for a worklist, loop over a list that grows: for item in todo: … todo.append(more)",
     ),
     "AsyncFunctionDef": (
         "no-async",

@@ -231,19 +231,6 @@ class Facts(Struct, eq=False, dict=True):
         return frozenset(ids)
 
     @cached_property
-    def before_exits(self) -> frozenset[int]:
-        """The ids of statements that are followed by a return, raise or break in the same block."""
-        found: set[int] = set()
-        for node in self.nodes:
-            for block in (getattr(node, "body", ()), getattr(node, "orelse", ())):
-                exits = False
-                for stmt in reversed(block) if isinstance(block, tuple) else ():
-                    if exits:
-                        found.add(id(stmt))
-                    exits = exits or isinstance(stmt, tree.Break | tree.Return | tree.Raise)
-        return frozenset(found)
-
-    @cached_property
     def rebound(self) -> frozenset[str]:
         """Names with a fixed meaning that the source binds again. Only the binding is reported, not its consequences."""
         return frozenset(b.name for n in self.every(*BINDING) for b in bindings(n) if self.fixed(b.name) is not None)

@@ -87,7 +87,7 @@ MODULES = frozenset(
 )
 
 #: Names that lowering adds. Some are called, others are read. A program can't bind them, except for one flag.
-HIDDEN_CALLS = frozenset("__call __gather __parallel __fatal __join __format __str __repr __ascii".split())
+HIDDEN_CALLS = frozenset("__call __gather __parallel __rounds __fatal __join __format __str __repr __ascii".split())
 HIDDEN_NAMES = frozenset({"__Fatal", "__fine"})
 
 #: RestrictedPython reserves these names for its rewriting, which is not used here. As names of variables they are harmless.

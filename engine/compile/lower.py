@@ -7,6 +7,8 @@ TypedDict classes) and rewrites the constructs that the language adds:
 - ``parallel(f(x) for x in xs)`` becomes ``__gather(reads, lambda x: f(x), ((x,) for x in xs))``, and ``parallel(a(), b())`` becomes
   ``__parallel(reads, lambda: a(), lambda: b())``. `reads` is true if all tools that can be called only read. Their calls may then
   overlap.
+- ``for x in xs:`` becomes ``for x in __rounds(xs):`` if `xs` grows in the loop. This counts the rounds and ends the process at the
+  limit.
 - Every ``try`` gets a first handler for `MemoryError` and `RecursionError` that ends the process. So a program never sees a limit
   as an exception, and no ``finally`` runs after it.
 
@@ -26,6 +28,7 @@ from msgspec import Struct
 
 from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.rules.growing_containers import growing_loops
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.grammar import tree
 from albert_tools.grammar.python_parser import parse_python
@@ -70,6 +73,7 @@ class _Lowering(ast.NodeTransformer):
             function = facts.function_of(node)
             if function is not None:
                 self.tools_of[function.name].add(name)
+        self.growing = growing_loops(facts)
 
     def module(self, module: ast.Module) -> ast.Module:
         lowered = [new for stmt in module.body if isinstance(new := self.visit(stmt), ast.stmt)]
@@ -121,6 +125,12 @@ class _Lowering(ast.NodeTransformer):
         node.decorator_list = []
         node.returns = None
         self.generic_visit(node)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        self.generic_visit(node)
+        if node.lineno in self.growing:
+            node.iter = ast.copy_location(_call("__rounds", node.iter), node.iter)
         return node
 
     def visit_Try(self, node: ast.Try) -> ast.stmt | list[ast.stmt]:

@@ -224,6 +224,13 @@ CODES: dict[str, Code] = {
         "A recursive walk over a tree that is 2,000 levels deep.",
         "Keep a list of the work that is left, and loop over it.",
     ),
+    "loop_limit": Code(
+        "ResourceExhausted",
+        "exhaustion",
+        "A loop over a list that grows in it took as many rounds as it may.",
+        "`for page in pages: pages.append(page)`.",
+        "Add to the list only what is not in it yet.",
+    ),
     "call_limit": Code(
         "ResourceExhausted",
         "exhaustion",

@@ -38,6 +38,8 @@ class RunLimits(NamedTuple):
 MAX_TOOL_DEPTH = 8
 #: Fibres of one `parallel` that run at the same time.
 MAX_FIBRES = 64
+#: Rounds of one `for` statement whose container grows in its body.
+MAX_ROUNDS = 1_000_000
 #: Values and keys in one value that is sent between worker and service. A part that occurs several times is counted each time.
 MAX_NODES = 1_000_000
 #: Nesting of one value that is sent between worker and service.

@@ -84,6 +84,7 @@ def _lowered(program: dict[str, Any], answer: Answer, print_: Callable[..., None
         "ToolError": ToolError,
         "__call": answer,
         "__gather": lambda reads, body, items: [body(*item) for item in items],
+        "__rounds": iter,
         "__parallel": lambda reads, *bodies: tuple([body() for body in bodies]),
         "__Fatal": (MemoryError, RecursionError),
         "__fatal": limit,

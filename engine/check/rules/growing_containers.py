@@ -1,14 +1,15 @@
-"""A container must not grow while it is read, as far as the source shows this.
+"""A container may grow while a ``for`` statement reads it, and nowhere else, as far as the source shows this.
 
-``for x in xs: xs.append(x)`` never ends. The same is true of ``xs.extend(f(x) for x in xs)`` and ``xs += map(f, xs)``, which
-read the list while they write to it. If an alias hides the growth, the program runs as in Python until the time limit ends it."""
+``for page in pages: pages.append(…)`` is a worklist. The rounds of such a loop are counted, because it may never end
+(`growing_loops`). ``xs.extend(f(x) for x in xs)`` and ``xs += map(f, xs)`` read the list while they write to it, and have no
+rounds to count, so they are refused. If an alias hides the growth, the program runs until another limit ends it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from albert_tools.engine.check.facts import COMPREHENSIONS, Facts
-from albert_tools.engine.check.rule import error, wrap
+from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.lazy_values import lazy
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
@@ -18,20 +19,18 @@ from albert_tools.grammar.finding_code import FindingCode, in_tool
 CODES = (
     FindingCode(
         "grows-while-consumed",
-        "A container grows while it is being read.",
-        "The loop would never end.",
-        example=in_tool("parts = path.split()\nfor part in parts:\n    parts.append(part)\nreturn parts"),
-        rewrite=in_tool("parts = path.split()\nfor part in list(parts):\n    parts.append(part)\nreturn parts"),
+        "A container grows while it is being read, in an expression.",
+        "The expression might never end. A `for` statement may read a list that grows, because its rounds are counted.",
+        example=in_tool("parts = path.split()\nparts.extend(part for part in parts)\nreturn parts"),
+        rewrite=in_tool("parts = path.split()\nparts.extend([part for part in parts])\nreturn parts"),
     ),
 )
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Check each loop, each comprehension and each call that consumes an iterator."""
-    for node in facts.every(tree.For, tree.AugAssign, tree.Call):
+    """Check each comprehension and each call that consumes an iterator."""
+    for node in facts.every(tree.AugAssign, tree.Call):
         match node:
-            case tree.For():
-                yield from _grown(facts, node.iter, node.body)
             case tree.Call(func=tree.Attribute(attr=attr, value=container)) if attr in vocabulary.GROWERS:
                 for arg in node.args:
                     if _lazy_over(facts, arg, container):
@@ -41,11 +40,17 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             case tree.Call():
                 for k in node.keywords:
                     if k.arg == "key" and isinstance(k.value, tree.Lambda) and node.args:
-                        yield from _grown(facts, node.args[0], (k.value.body,))
+                        yield from _refused(facts, node.args[0], (k.value.body,))
     for made in facts.every(*COMPREHENSIONS):
         inner = [made.key, made.value] if isinstance(made, tree.DictComp) else [made.elt]
         for g in made.generators:
-            yield from _grown(facts, g.iter, [*inner, *g.ifs])
+            yield from _refused(facts, g.iter, [*inner, *g.ifs])
+
+
+def growing_loops(facts: Facts) -> frozenset[int]:
+    """The lines of the ``for`` statements that read a container and make it larger."""
+    loops = facts.every(tree.For)
+    return frozenset(loop.span.line for loop in loops if any(_grown(facts, loop.iter, loop.body)))
 
 
 def _sources(facts: Facts, node: tree.Expr) -> list[tree.Expr]:
@@ -62,8 +67,10 @@ def _sources(facts: Facts, node: tree.Expr) -> list[tree.Expr]:
     return []
 
 
-def _grown(facts: Facts, consumed: tree.Expr, parts: Sequence[tree.Node]) -> Iterator[Diagnostic]:
-    """The places in `parts` where a container grows that is read step by step."""
+def _grown(
+    facts: Facts, consumed: tree.Expr, parts: Sequence[tree.Node]
+) -> Iterator[tuple[tree.Call | tree.AugAssign, tree.Expr]]:
+    """The places in `parts` where a container grows that is read step by step, and the container."""
     sources = {s for s in _sources(facts, consumed) if not (isinstance(s, tree.Name) and s.id in facts.functions)}
     for root in parts if sources else ():
         for node in tree.walk(root):
@@ -74,24 +81,18 @@ def _grown(facts: Facts, consumed: tree.Expr, parts: Sequence[tree.Node]) -> Ite
                     pass
                 case _:
                     continue
-            if container in sources and not _leaves(facts, node, root):
-                yield error(
-                    "grows-while-consumed",
-                    node,
-                    f"{_spell(container)} grows while it is being consumed",
-                    hint="loop over a copy: for x in list(xs), or collect into another list",
-                    fix=wrap(consumed, "list(", ")", "loop over a copy"),
-                )
+            if container in sources:
+                yield node, container
 
 
-def _leaves(facts: Facts, node: tree.Node, root: tree.Node) -> bool:
-    """Whether the loop ends soon after the statement: ``xs.append(x); break``."""
-    for part in (node, *facts.ancestors(node)):
-        if id(part) in facts.before_exits:
-            return True
-        if part is root:
-            break
-    return False
+def _refused(facts: Facts, consumed: tree.Expr, parts: Sequence[tree.Node]) -> Iterator[Diagnostic]:
+    for node, container in _grown(facts, consumed, parts):
+        yield error(
+            "grows-while-consumed",
+            node,
+            f"{_spell(container)} grows while it is being consumed",
+            hint="write a for statement, which may read a list that grows; or collect into another list",
+        )
 
 
 def _lazy_over(facts: Facts, node: tree.Expr, container: tree.Expr) -> bool:
@@ -103,8 +104,7 @@ def _growing(at: tree.Expr, container: tree.Expr) -> Diagnostic:
         "grows-while-consumed",
         at,
         f"{_spell(container)} is extended with values that are read from it",
-        hint="make a list first: list(…)",
-        fix=wrap(at, "list(", ")", "make a list first"),
+        hint="read all values first: [f(x) for x in xs]; or write a for statement, which may read a list that grows",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.limits import MAX_ROUNDS, RunLimits
 from albert_tools.engine.sandbox.worker.child import DEATHS, believable, broke_protocol
 
 #: The message and the hint of each limit.
@@ -29,6 +29,10 @@ _LIMITS: dict[str, tuple[str, str | None]] = {
     "recursion_limit": (
         "stopped because its calls nest more than {limits.recursion:,} deep",
         "go over a list of what is left to do instead",
+    ),
+    "loop_limit": (
+        f"stopped after {MAX_ROUNDS:,} rounds of a loop over a list that grows in it",
+        "add to the list only what is not in it yet",
     ),
     "call_limit": ("stopped at {limits.calls:,} tool calls", "call less often, or split the work over several runs"),
     "log_limit": ("stopped because it printed more than {limits.log_bytes:,} bytes", "print less"),

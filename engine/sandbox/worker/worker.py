@@ -33,10 +33,10 @@ import os
 import socket
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
-from albert_tools.engine.model.limits import MAX_STRUCTURE
+from albert_tools.engine.model.limits import MAX_ROUNDS, MAX_STRUCTURE
 from albert_tools.engine.sandbox.worker import fibres
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
@@ -100,6 +100,7 @@ class Worker:
             "__call": self._call,
             "__gather": self._gather,
             "__parallel": self._parallel,
+            "__rounds": self._rounds,
             "__fatal": self._fatal,
         }
 
@@ -232,6 +233,13 @@ class Worker:
         finally:
             self._top_key, self._top_calls = before
         return results
+
+    def _rounds(self, items: Iterable[Any]) -> Iterator[Any]:
+        """The items of a loop in which its container grows."""
+        for number, item in enumerate(items):
+            if number == MAX_ROUNDS:
+                self._end("loop_limit", sys._getframe())
+            yield item
 
     def _print(self, *values: Any, sep: str | None = " ", end: str | None = "\n") -> None:
         buffer = io.StringIO()

@@ -1,19 +1,16 @@
-# a list that grows in a loop over it
-def t(xs: list) -> list:
-    """Grow."""
-    for x in xs:
-        xs.append(x)  # error: 9 [grows-while-consumed] "'xs' grows while it is being consumed"
-    return xs
----
-# a container that grows in a loop over enumerate, zip, reversed or items
+# a container that grows in a for statement over it
 def t(xs: list, d: dict) -> list:
     """Grow."""
+    for x in xs:
+        xs.append(x)
     for i, x in enumerate(xs):
-        xs.insert(0, x)  # error: 9 [grows-while-consumed] "'xs' grows while it is being consumed"
+        xs.insert(0, x)
     for a, b in zip(xs, [1]):
-        xs += [a]  # error: 9 [grows-while-consumed] "'xs' grows while it is being consumed"
+        xs += [a]
     for k, v in d.items():
-        d.update({v: k})  # error: 9 [grows-while-consumed] "'d' grows while it is being consumed"
+        d.update({v: k})
+    for x in d["xs"]:
+        d["xs"].append(x)
     return xs
 ---
 # assigning to keys of a dict in a loop over it
@@ -22,38 +19,6 @@ def t(d: dict) -> dict:
     for k in d:
         d[k] = 1
     return d
----
-# a list that shrinks in a loop over a copy
-def t(xs: list) -> list:
-    """Shrink."""
-    for x in list(xs):
-        if not x:
-            xs.remove(x)
-    return xs
----
-# a list that grows in a loop over a copy
-def t(xs: list) -> list:
-    """Grow."""
-    for x in list(xs):
-        xs.append(x)
-    for x in xs[:]:
-        xs.append(x)
-    for x in sorted(xs):
-        xs.append(x)
-    return xs
----
-# a list that grows once before the loop ends
-def t(xs: list) -> list:
-    """Grow."""
-    for x in xs:
-        if x == 1:
-            xs.append(2)
-            break
-    for x in xs:
-        if x == 1:
-            xs.append(2)
-            return xs
-    return xs
 ---
 # extend and += with a lazy value over the same list
 def t(xs: list) -> list:
@@ -79,13 +44,10 @@ def t(xs: list) -> list:
     """Grow."""
     return sorted(xs, key=lambda x: xs.append(x))  # error: 37 [grows-while-consumed] "'xs' grows while it is being consumed"
 ---
-# a nested container that grows
-def t(d: dict) -> dict:
+# a nested container that grows in a comprehension over it
+def t(d: dict) -> list:
     """Grow."""
-    for x in d["xs"]:
-        d["xs"].append(x)  # error: 9 [grows-while-consumed] "the container grows while it is being consumed"
-        d["ys"].append(x)
-    return d
+    return [[d["xs"].append(x), d["ys"].append(x)] for x in d["xs"]]  # error: 14 [grows-while-consumed] "the container grows while it is being consumed"
 ---
 # a recursive helper replaces a worklist
 def _walk(node: dict, out: list) -> list:

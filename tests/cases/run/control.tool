@@ -451,3 +451,52 @@ def t() -> Any:
     return e  # warning: [unassigned] "'e' may have no value here: Python removes an exception's name when its handler ends"
 # prints: "invalid literal for int() with base 10: 'x'"
 # raises: UnboundLocalError "cannot access local variable 'e' where it is not associated with a value"
+---
+# a worklist: a list that grows in the loop over it
+def t() -> Any:
+    """Walk."""
+    tree = {"a": ["b", "c"], "b": ["d"], "c": ["d"]}
+    pending = ["a"]
+    for name in pending:
+        for below in tree.get(name, []):
+            if below not in pending:
+                pending.append(below)
+    else:
+        print("all")
+    return pending
+# prints: "all"
+# result: ["a", "b", "c", "d"]
+---
+# what a growing loop reads: a pair, a dict that changes, a value that can't be read, an iterator that fails
+def _f(n: int) -> Any:
+    xs, d, out = [3, 0, 1], {1: 1}, []
+    try:
+        match n:
+            case 0:
+                for i, x in enumerate(xs):
+                    if i > 4:
+                        break
+                    xs.append(x)
+            case 1:
+                for k, v in d.items():
+                    d.update({k + 1: v})
+            case 2:
+                for x in n:
+                    n.append(x)
+            case 3:
+                for x in map(lambda x: 6 // x, xs):
+                    xs.append(x)
+            case 4:
+                for x in map(lambda x: next(iter(out)), xs):
+                    xs.append(x)
+            case 5:
+                for x in (x + 1 for x in xs if x < 4):
+                    xs.append(x)
+    except Exception as error:
+        out.append(str(error))
+    return [xs, len(d), out]
+
+def t() -> Any:
+    """Grow."""
+    return [_f(n) for n in range(6)]
+# result: [[[3, 0, 1, 3, 0, 1, 3, 0], 1, []], [[3, 0, 1], 2, ["dictionary changed size during iteration"]], [[3, 0, 1], 1, ["'int' object is not iterable"]], [[3, 0, 1, 2], 1, ["integer division or modulo by zero"]], [[3, 0, 1], 1, []], [[3, 0, 1, 4, 1, 2, 2, 3, 3, 4, 4], 1, []]]

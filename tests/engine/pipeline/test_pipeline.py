@@ -460,6 +460,20 @@ def test_budgets_span_nested_runs(make_bench: Any) -> None:
     assert result.log == "x" * 59 + "\n"
 
 
+def test_a_list_that_never_stops_growing_ends_the_run(bench: Any) -> None:
+    body = (
+        "xs, rounds = [1], [0]\n    try:\n        for x in xs:\n            xs.append(x)\n            rounds[0] += 1\n"
+        "    except Exception:\n        return rounds\n    finally:\n        print(rounds)\n    return rounds"
+    )
+    bench.define(body, "endless")
+    result = bench.service.invoke("endless")
+    assert (result.error.code, result.log) == ("loop_limit", "")
+    assert result.error.message == "stopped after 1,000,000 rounds of a loop over a list that grows in it"
+    # A loop that ends by itself may take exactly as many rounds.
+    bench.define(body.replace("xs.append(x)", "if len(xs) < 1_000_000:\n                xs.append(x)"), "long")
+    assert bench.value("long") == [1_000_000]
+
+
 def test_prints(bench: Any) -> None:
     told: list[tuple[str, str]] = []
     bench.define('print("inside", 1)', "inner")
