@@ -71,8 +71,8 @@ ATTRIBUTES = frozenset(
 
 GLOBALS = frozenset(
     """
-    ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError OverflowError
-    RuntimeError StopIteration ToolError TypeError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError
+    ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NotImplementedError
+    OverflowError RuntimeError StopIteration ToolError TypeError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError
     ZeroDivisionError abs all any ascii bin bool bytes chr dict divmod enumerate filter float format frozenset hex
     int isinstance iter len list map max min next oct ord pow print range repr reversed round set slice sorted str
     sum tuple zip

@@ -86,7 +86,7 @@ TYPE_METHODS = frozenset({"dict.fromkeys", "str.maketrans", "bytes.fromhex", "in
 
 #: The exceptions that a program may name, raise and catch. `ToolError` and the exceptions of façades are allowed, too.
 EXCEPTIONS = frozenset(
-    """ArithmeticError AssertionError Exception IndexError KeyError LookupError OverflowError RuntimeError
+    """ArithmeticError AssertionError Exception IndexError KeyError LookupError NotImplementedError OverflowError RuntimeError
     TypeError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError ZeroDivisionError
     AttributeError StopIteration""".split()
 )

@@ -91,19 +91,15 @@ def _handlers(facts: Facts, node: tree.Try) -> Iterator[Diagnostic]:
 
 def _raised(facts: Facts, node: tree.Raise) -> Iterator[Diagnostic]:
     exc = node.exc
-    named = exc.func if isinstance(exc, tree.Call) else exc
-    if isinstance(named, tree.Name):
-        handled = any(isinstance(a, tree.ExceptHandler) and a.name == named.id for a in facts.ancestors(node))
-        if not facts.is_exception(named) and not (handled and named is exc):
-            yield error(
-                "raise",
-                named,
-                "only exceptions can be raised",
-                hint='raise ToolError("what went wrong"), or raise ValueError("…")',
-            )
-    elif named is not None and not facts.is_exception(named):
-        yield error("raise", named, "only exceptions can be raised", hint='raise ToolError("what went wrong")')
-    if isinstance(exc, tree.Call) and isinstance(named, tree.Name) and named.id == "ToolError":
+    if exc is not None and not _may_be_exception(facts, exc):
+        named = exc.func if isinstance(exc, tree.Call) else exc
+        yield error(
+            "raise",
+            named,
+            "only exceptions can be raised",
+            hint='raise ToolError("what went wrong"), or raise ValueError("…")',
+        )
+    if isinstance(exc, tree.Call) and isinstance(exc.func, tree.Name) and exc.func.id == "ToolError":
         if len(exc.args) > 1 or any(k.arg not in ("code", "retryable") for k in exc.keywords):
             yield error(
                 "raise",
@@ -111,6 +107,27 @@ def _raised(facts: Facts, node: tree.Raise) -> Iterator[Diagnostic]:
                 "ToolError takes a message, and code= and retryable= by name",
                 hint='raise ToolError("the file is empty", code="empty_file")',
             )
+
+
+def _may_be_exception(facts: Facts, node: tree.Expr) -> bool:
+    """Whether an expression names an exception, or may have a caught one as its value. Anything else is a TypeError in Python."""
+    match node:
+        case tree.Name():
+            function = facts.function_of(node)
+            if facts.is_exception(node) or function is None:
+                return facts.is_exception(node)
+            # An argument of a tool is JSON.
+            given = {p.name for p in function.params} if function is facts.tool else set()
+            return node.id in facts.locals_in(function) - given
+        case tree.Call(func=func):
+            return facts.is_exception(func) or (isinstance(func, tree.Name) and func.id in facts.functions)
+        case tree.IfExp():
+            return _may_be_exception(facts, node.body) and _may_be_exception(facts, node.orelse)
+        case tree.BoolOp():
+            return all(_may_be_exception(facts, value) for value in node.values)
+        case tree.Subscript():
+            return True
+    return facts.is_exception(node)
 
 
 def _unbound(facts: Facts, node: tree.Expr) -> bool:

@@ -68,7 +68,6 @@ OUTSIDE: dict[str, str] = {
     "SystemExit": "catch Exception",
     "MemoryError": "running out of memory ends the program and can't be caught; leave the handler out",
     "RecursionError": "recursing too deeply ends the program and can't be caught; leave the handler out",
-    "NotImplementedError": "raise ToolError with a message",
 }
 
 
@@ -76,7 +75,7 @@ OUTSIDE: dict[str, str] = {
 _CONSTANTS = {"true": "True", "false": "False", "null": "None", "nil": "None", "undefined": "None", "none": "None"}
 
 
-_TO_TOOL_ERROR = {"OSError", "IOError", "FileNotFoundError", "PermissionError", "TimeoutError", "NotImplementedError"}
+_TO_TOOL_ERROR = {"OSError", "IOError", "FileNotFoundError", "PermissionError", "TimeoutError"}
 
 
 #: The most unknown names for which a similar name is searched, because the search is slow.

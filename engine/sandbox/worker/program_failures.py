@@ -89,13 +89,13 @@ class ProgramFailures(NamedTuple):
     def error(self, error: dict[str, Any], sent: Iterable[Failure]) -> Failure:
         """The program ended with an exception, which the worker describes in `error`.
 
-        `sent` are the last failures of its calls. If the program did not catch one of them, it is forwarded.
+        `sent` are the failures of its calls. If the program did not catch one of them, or has raised it again, it is forwarded.
         """
         code, kind, message = _text(error, "code"), _text(error, "type"), _text(error, "message")
         trace = self._source_lines(error.get("lines"))
         line = trace[-1] if trace else None
         details: dict[str, Any] = {"lines": trace, "trail": [{"tool": self.program.name, "line": line}]}
-        passed_on = next((f for f in sent if (f.code, f.message) == (code, message)), None)
+        passed_on = next((f for f in sent if f.code == code and _same(f.message, message)), None)
         if passed_on is None and (code in _LIMITS or not believable(code)):
             if code != "tool_error":
                 details["code"] = code
@@ -123,6 +123,11 @@ class ProgramFailures(NamedTuple):
         table = self.program.lines
         given = lines[:_MAX_LINES] if isinstance(lines, list) else []
         return [table[n - 1] for n in given if isinstance(n, int) and 0 < n <= len(table)]
+
+
+def _same(sent: str, message: str) -> bool:
+    """Whether a message is the one that was sent. The worker cuts off the end of a long message."""
+    return sent == message or (message[-1:] == "…" and len(message) > 1000 and sent.startswith(message[:-1]))
 
 
 def _text(error: dict[str, Any], name: str) -> str:

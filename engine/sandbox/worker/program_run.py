@@ -7,7 +7,6 @@ killed. Memory and processor time are resource limits of the process. Sizes are 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -45,8 +44,8 @@ class ProgramRun(Struct):
     _log_left: int = 0
     #: The reason why this side killed the worker.
     _stopped: Failure | None = None
-    #: The last failures that were sent as answers to calls, as many as can overlap.
-    _sent_failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=MAX_FIBRES))
+    #: The failures that were sent as answers to calls. The program may keep an exception and raise it at any time.
+    _sent_failures: list[Failure] = field(default_factory=list)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _timer: asyncio.TimerHandle | None = None
 

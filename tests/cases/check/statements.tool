@@ -113,6 +113,42 @@ def t(d: dict) -> Any:
         raise d  # error: 15 [raise] "only exceptions can be raised"
     raise Error("x")  # error: 11 [unknown-name] "nothing is named 'Error'; did you mean 'KeyError'?"
 ---
+# raise of a caught exception that a variable or a list keeps, and of what a helper returns
+def _problem(error: Any) -> Any:
+    if error is None:
+        raise error
+    return NotImplementedError("x")
+
+def t(d: dict) -> Any:
+    """Raise."""
+    last, errors = None, []
+    try:
+        return d["a"]
+    except KeyError as error:
+        last = error
+        errors.append(error)
+    for error in errors:
+        raise error
+    if d:
+        raise last or ValueError("nothing was tried")
+    elif last:
+        raise errors[-1] if errors else NotImplementedError("x")
+    raise _problem(last)
+---
+# raise of the tool's arguments, of constants and of results of tools
+E = "text"
+
+def t(d: dict) -> Any:
+    """Raise."""
+    if d:
+        raise E  # error: 15 [raise] "only exceptions can be raised"
+    if not d:
+        raise tools.read_file(path="a")  # error: 15 [raise] "only exceptions can be raised"
+    try:
+        return d["a"]
+    except KeyError as error:
+        raise error or "text"  # error: 15 [raise] "only exceptions can be raised"
+---
 # raise ToolError, with a code
 def t(d: dict) -> Any:
     """Raise."""
@@ -125,7 +161,7 @@ def t(d: dict) -> Any:
     """Raise."""
     if d:
         raise FileNotFoundError("x")  # error: 15 [outside-name] "'FileNotFoundError' is not in the language"
-    raise NotImplementedError  # error: 11 [outside-name] "'NotImplementedError' is not in the language"
+    raise TimeoutError  # error: 11 [outside-name] "'TimeoutError' is not in the language"
 ---
 # raise the caught error again
 def t(d: dict) -> Any:

@@ -500,3 +500,78 @@ def t() -> Any:
     """Grow."""
     return [_f(n) for n in range(6)]
 # result: [[[3, 0, 1, 3, 0, 1, 3, 0], 1, []], [[3, 0, 1], 2, ["dictionary changed size during iteration"]], [[3, 0, 1], 1, ["'int' object is not iterable"]], [[3, 0, 1, 2], 1, ["integer division or modulo by zero"]], [[3, 0, 1], 1, []], [[3, 0, 1, 4, 1, 2, 2, 3, 3, 4, 4], 1, []]]
+---
+# the last caught exception is raised after the loop
+def t() -> Any:
+    """Retry."""
+    last = None
+    for path in ["a", "b"]:
+        try:
+            return tools.read_file(path=path)
+        except ToolError as error:
+            last = error
+    raise last
+# calls: read_file(path="a") raises permission_denied "not a"
+# calls: read_file(path="b") raises not_found "no b"
+# raises: ToolError[not_found] "no b"
+---
+# the first of several kept exceptions is raised
+def t() -> Any:
+    """Retry."""
+    errors = []
+    for path in ["a", "b"]:
+        try:
+            return tools.read_file(path=path)
+        except ToolError as error:
+            errors.append(error)
+            print(error.code, error.args)
+    raise errors[0]
+# calls: read_file(path="a") raises permission_denied "not a"
+# calls: read_file(path="b") raises not_found "no b"
+# prints: "permission_denied ('not a',)"
+# prints: "not_found ('no b',)"
+# raises: ToolError[permission_denied] "not a"
+---
+# what is raised when nothing was caught
+def _f(n: int) -> Any:
+    last, out = None, []
+    try:
+        if n == 1:
+            raise NotImplementedError("later")
+        if n == 2:
+            last = ValueError("made")
+        if n == 3:
+            last = next(iter(out), StopIteration("s"))
+        raise last
+    except (NotImplementedError, ValueError, StopIteration) as error:
+        out.append(error)
+    except Exception as error:
+        return str(error)
+    try:
+        raise last or out[0] from out[0]
+    except RuntimeError as error:
+        return [str(error), isinstance(error, RuntimeError)]
+    except Exception as error:
+        return error.args
+
+def t() -> Any:
+    """Raise."""
+    return [_f(n) for n in range(4)]
+# result: ["exceptions must derive from BaseException", ["later", True], ["made"], ["s"]]
+---
+# an exception that a parallel body has caught is raised later
+def _read(path: str) -> Any:
+    try:
+        return tools.read_file(path=path)
+    except ToolError as error:
+        return error
+
+def t() -> Any:
+    """Read."""
+    for found in parallel(_read(path) for path in ["a", "b"]):
+        if isinstance(found, ToolError):
+            raise found
+    return None
+# calls: read_file(path="a") -> "text"
+# calls: read_file(path="b") raises permission_denied "not b"
+# raises: ToolError[permission_denied] "not b"

@@ -155,3 +155,16 @@ def test_the_first_of_several_parallel_failures_keeps_its_code_and_rule(bench: A
     bench.define("return len(parallel(tools.read_file(path=p) for p in ['/etc/passwd', 'missing']))", "both")
     error = bench.error("both")
     assert (error.code, error.rule, error.details["type"]) == ("permission_denied", "outside_workspace", "ToolError")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/etc/" + "x/" * 1500])
+def test_a_denial_that_is_raised_later_is_still_a_denial(bench: Any, path: str) -> None:
+    bench.define(
+        "last = None\n    for i in range(66):\n        try:\n            tools.read_file(path=f'missing{i}' if i else path)\n"
+        "        except ToolError as error:\n            last = last or error\n    raise last",
+        "retry",
+        "path: str",
+    )
+    error = bench.error("retry", path=path)
+    assert (error.code, error.details["type"]) == ("permission_denied", "ToolError")
+    assert error.rule

@@ -96,6 +96,10 @@ ATTEMPTS: dict[str, tuple[tuple[str, ...], str]] = {
         EARLY,
         "try:\n    1 // 0\nexcept ZeroDivisionError as e:\n    return str(e.__traceback__.tb_frame.f_back)",
     ),
+    "a kept exception's frame": (
+        EARLY,
+        "last = None\ntry:\n    1 // 0\nexcept ZeroDivisionError as e:\n    last = e\nraise last.__traceback__.tb_frame",
+    ),
     "with_traceback": (EARLY, "raise ValueError('x').with_traceback(None)"),
     "an exception's object": (EARLY, "try:\n    x.nothing\nexcept AttributeError as e:\n    return str(e.obj)"),
     "an exception's context": (
