@@ -525,7 +525,8 @@ class ToolService:
         Args:
             client: A name for the client, for the record.
             cwd: The session's folder in the workspace.
-            tools: The tools that the session may call; all by default.
+            tools: The tools that the session may call; all by default. A composite may make its own calls, in the version that it
+                has now.
             seconds: The lifetime of the session; None if it never expires.
             budget: The most that the session may use.
             within: The token of the parent session.
@@ -543,8 +544,23 @@ class ToolService:
             workspace.at(cwd)
         named = None if tools is None else frozenset(tools)
         return self.sessions.open(
-            client, str(workspace.root), cwd=cwd, tools=named, seconds=seconds, budget=budget, within=within
+            client,
+            str(workspace.root),
+            cwd=cwd,
+            tools=named,
+            seconds=seconds,
+            budget=budget,
+            within=within,
+            version_of=self._version_of,
         )
+
+    def _version_of(self, name: str) -> str | None:
+        """The present version of a composite; None if calls of the name reach no composite."""
+        try:
+            version = self._pipeline.lookup.look_up(name, None).version
+        except Failure:
+            return None
+        return version.version if version is not None else None
 
     # Runs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from albert_tools.engine.authority.sessions import Session, Sessions
@@ -20,9 +21,9 @@ class LeasedSession:
         #: The session that made the request. For a resumed run, this is the session in which the run began.
         self.origin: str | None = session.parent if session.grant and session.parent else session.id
 
-    def demand(self, tool: str) -> None:
+    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = ()) -> None:
         """See `Sessions.demand`."""
-        self._sessions.demand(self._session, tool)
+        self._sessions.demand(self._session, tool, callers)
 
     def afford(self, tool: str) -> None:
         """See `Sessions.afford`."""

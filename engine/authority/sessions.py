@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -64,11 +64,22 @@ UNITS: tuple[str, ...] = Budget.__struct_fields__
 
 
 class Lease(Struct, frozen=True):
-    """What a session may do: call `tools` (None: all tools), until `expires` (seconds since 1970), within `budget`."""
+    """What a session may do: call `tools` (None: all tools), until `expires` (seconds since 1970), within `budget`.
+
+    `versions` are the versions that the composites among `tools` had when the session was opened. The lease covers the calls that
+    these versions make, so a reviewed composite can be lent without its parts.
+    """
 
     tools: frozenset[str] | None = None
     expires: float = float("inf")
     budget: Budget = field(default_factory=Budget)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def covers(self, tool: str, callers: Sequence[tuple[str, str]]) -> bool:
+        """Whether a call of `tool` is within the lease. `callers` are the composites around the call: name and version."""
+        if self.tools is None or tool in self.tools:
+            return True
+        return any(self.versions.get(name) == version for name, version in callers)
 
 
 class Session(Struct, frozen=True):
@@ -106,6 +117,7 @@ def _opened(session: Session) -> dict[str, Json]:
         "tools": None if lease.tools is None else sorted(lease.tools),
         "expires": None if lease.expires == float("inf") else lease.expires,
         "budget": lease.budget.as_dict(),
+        "versions": dict(sorted(lease.versions.items())),
         "parent": session.parent,
         "grant": session.grant,
     }
@@ -117,6 +129,7 @@ def _session(row: SessionRow) -> Session:
         None if data["tools"] is None else frozenset(data["tools"]),
         float("inf") if expires is None else expires,
         Budget(**data["budget"]),
+        data.get("versions", {}),  # Sessions of earlier releases have none.
     )
     return Session(
         data["session"],
@@ -149,6 +162,7 @@ class Sessions:
         seconds: float | None = None,
         budget: Budget | None = None,
         within: str | None = None,
+        version_of: Callable[[str], str | None] = lambda _: None,
     ) -> tuple[Session, str]:
         """Open a session. Returns the session and its token. The token can't be read again later.
 
@@ -160,6 +174,7 @@ class Sessions:
             seconds: The lifetime; None for the lifetime of the parent, or unlimited without a parent.
             budget: The most that the session may use.
             within: The token of the parent session. The new session can't get more than its parent has.
+            version_of: Returns the present version of a composite; None for any other name.
 
         Raises:
             Failure: `invalid_arguments`; `permission_denied` if the parent is unknown, has ended, or has less than requested.
@@ -167,7 +182,8 @@ class Sessions:
         _check_arguments(client, cwd, tools, seconds)
         now = self._clock()
         expires = float("inf") if seconds is None else now + seconds
-        lease = Lease(tools, expires, budget or Budget())
+        versions = {name: version for name in tools or () if (version := version_of(name))}
+        lease = Lease(tools, expires, budget or Budget(), versions)
         parent = None
         if within is not None:
             above = self.find(within, workspace)
@@ -187,7 +203,7 @@ class Sessions:
             Failure: `io_error`.
         """
         budget = Budget(**{unit: left for unit in UNITS if (left := self.left(session, unit)) != float("inf")})
-        lease = Lease(session.lease.tools, expires, budget)
+        lease = replace(session.lease, expires=expires, budget=budget)
         parent = session.id if not session.grant else session.parent
         made = Session(os.urandom(8).hex(), _of_run(run), session.workspace, session.cwd, lease, parent, True)
         # No token can have this hash.
@@ -235,8 +251,8 @@ class Sessions:
             raise _denied("session.workspace", "the session is for another workspace")
         return line[0]
 
-    def demand(self, session: Session, tool: str) -> None:
-        """Require that the session is active and that its lease includes the tool.
+    def demand(self, session: Session, tool: str, callers: Sequence[tuple[str, str]] = ()) -> None:
+        """Require that the session is active and that its lease covers a call of the tool. See `Lease.covers`.
 
         Raises:
             Failure: `permission_denied`.
@@ -244,14 +260,14 @@ class Sessions:
         line = self._line(session.id)
         self._active(line, None)
         for each in line:
-            tools = each.lease.tools
-            if tools is not None and tool not in tools:
-                raise _denied(
-                    "lease.tools",
-                    f"{tool} is not among the tools of the session's lease",
-                    "use one of " + ", ".join(sorted(tools)[:20]) if tools else None,
-                    tool,
-                )
+            if not each.lease.covers(tool, callers):
+                tools = sorted(each.lease.tools or ())
+                hint = "use one of " + ", ".join(tools[:20]) if tools else None
+                changed = next((name for name, _ in callers if name in each.lease.versions), None)
+                if changed is not None:
+                    hint = f"{changed} has changed since the session was opened; a new session covers its calls again"
+                message = f"{tool} is not among the tools of the session's lease"
+                raise _denied("lease.tools", message, hint, tool)
 
     def afford(self, session: Session, tool: str) -> None:
         """Require that no budget is used up.
@@ -325,7 +341,7 @@ def _within(lease: Lease, above: Session, as_long: bool) -> Lease:
     """
     have = above.lease
     if lease.tools is None:
-        lease = replace(lease, tools=have.tools)
+        lease = replace(lease, tools=have.tools, versions=have.versions)
     elif have.tools is not None and not lease.tools <= have.tools:
         more = ", ".join(sorted(lease.tools - have.tools)[:10])
         raise _denied(

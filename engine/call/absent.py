@@ -18,7 +18,7 @@ class NoSession:
     id: str | None = None
     origin: str | None = None
 
-    def demand(self, tool: str) -> None:
+    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = ()) -> None:
         """Allow every tool."""
 
     def afford(self, tool: str) -> None:

@@ -85,11 +85,59 @@ def test_tokens_of_sessions(make: Any) -> None:
     assert code(bench.service.invoke("rest", session=token)) == "session.ended"
 
 
-def test_a_lease_applies_to_the_calls_of_a_program(make: Any) -> None:
+def composites(bench: Any) -> None:
+    bench.define('return tools.pour(name="a", size=1)', "part")
+    bench.define("return [tools.rest(), tools.part()]", "deploy")
+    bench.define("return tools.deploy()", "around")
+    bench.define("return tools.rest()", "other")
+
+
+def test_a_lease_covers_the_calls_of_a_composite_that_it_names(make: Any) -> None:
     bench = make()
-    bench.define("return tools.rest()")
-    assert code(bench.service.invoke("t", session=opened(bench, tools=["t"])[1])) == "lease.tools"
-    assert bench.service.invoke("t", session=opened(bench, tools=["t", "rest"])[1]).ok
+    composites(bench)
+    _, token = opened(bench, tools=["deploy"])
+    assert bench.service.invoke("deploy", session=token).value() == ["rested", 1]
+    # Directly, or through a composite that the lease does not name, nothing of it is covered.
+    for name in ("rest", "pour", "part", "around", "other"):
+        arguments = {"name": "b", "size": 1} if name == "pour" else {}
+        assert code(bench.service.invoke(name, arguments, session=token)) == "lease.tools", name
+    assert [path.name for path in bench.work.glob("[ab]*")] == ["a0"]
+    # An application may name every tool by itself instead.
+    assert bench.service.invoke("other", session=opened(bench, tools=["other", "rest"])[1]).ok
+
+
+def test_a_lease_covers_the_version_that_the_composite_had(make: Any) -> None:
+    bench = make()
+    _, early = opened(bench, tools=["deploy", "around"])
+    composites(bench)
+    _, token = opened(bench, tools=["deploy"])
+    leased = bench.service.describe("deploy").definition.version
+    # Its pinned version of `part` is still covered after `part` has changed.
+    bench.define("return tools.rest(seconds=0)", "part")
+    assert bench.service.invoke("deploy", session=token).ok
+    bench.define("return tools.part()", "deploy")
+    error = bench.service.invoke("deploy", session=token).error
+    assert (error.rule, error.tool) == ("lease.tools", "part")
+    assert error.hint == "deploy has changed since the session was opened; a new session covers its calls again"
+    assert bench.service.invoke("deploy", version=leased, session=token).ok
+    assert bench.service.invoke("deploy", session=opened(bench, tools=["deploy"])[1]).ok
+    # A name in a lease covers nothing if the composite was defined later, also not through another composite.
+    for name in ("deploy", "around"):
+        assert code(bench.service.invoke(name, session=early)) == "lease.tools"
+    # A session within another covers what both cover.
+    assert (
+        code(bench.service.invoke("deploy", session=opened(bench, tools=["deploy"], within=token)[1])) == "lease.tools"
+    )
+    bench.define("return [tools.rest(), tools.part()]", "deploy")
+    assert code(bench.service.invoke("deploy", session=opened(bench, within=token)[1])) == "lease.tools"
+
+
+def test_rules_and_budget_apply_to_the_calls_that_a_lease_covers(make: Any) -> None:
+    bench = make({"deny": ["pour"]})
+    composites(bench)
+    assert code(bench.service.invoke("deploy", session=opened(bench, tools=["deploy"])[1])) == "deny"
+    _, token = opened(bench, tools=["deploy"], budget=Budget(calls=1))
+    assert code(bench.service.invoke("deploy", session=token)) == "lease.budget.calls"
 
 
 def test_a_run_ends_with_its_session(make: Any) -> None:
@@ -225,6 +273,14 @@ def test_a_request_that_waits_for_an_answer_is_charged_for_its_time(make: Any) -
     result = bench.service.invoke("write_file", {"path": "a", "content": ""}, session=token)
     assert result.error.code == "suspended"
     assert list(used(bench, session)) == ["wall_seconds"]
+
+
+def test_a_resumed_run_covers_the_calls_of_its_composite(make: Any) -> None:
+    bench = make({"tools": {"pour": {"requires_approval_in_modes": ["NORMAL"]}}})
+    composites(bench)
+    waits = bench.service.invoke("deploy", session=opened(bench, tools=["deploy"])[1])
+    bench.service.within(lambda s: s.approvals.answer(waits.error.details["approval"], "once", "ann"))
+    assert bench.service.resume(waits.run_id).value() == ["rested", 1]
 
 
 def test_a_suspended_run_can_continue_after_the_lease(make: Any) -> None:
