@@ -14,7 +14,7 @@ Tools that the owner's rules deny are also denied in an example, and so are gate
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,11 @@ from albert_tools.engine.workspace.workspace import Workspace
 
 #: The time limit of one example, in seconds.
 MAX_SECONDS = 10.0
+_NOTHING: Mapping[str, Failure] = {}
 
 
 async def run_examples(
-    version: ToolVersion, examples: tuple[Example, ...], pipeline: Pipeline, deny: frozenset[str] = frozenset()
+    version: ToolVersion, examples: tuple[Example, ...], pipeline: Pipeline, denied: Mapping[str, Failure] = _NOTHING
 ) -> list[dict[str, Json]]:
     """Run the examples of a version that is not saved yet.
 
@@ -46,24 +47,25 @@ async def run_examples(
         version: The version.
         examples: The examples of the version.
         pipeline: The pipeline that runs the calls.
-        deny: The tools that an example must not execute. Only a stub can answer for them.
+        denied: The tools that an example must not execute, each with the reason. Only a stub can answer for them.
 
     Returns:
         One entry ``{line, message, expected, got}`` for each example that failed. The list is empty if all examples pass.
     """
     found = []
     for example in examples:
-        problem = await _run(version, example, pipeline, deny)
+        problem = await _run(version, example, pipeline, denied)
         if problem is not None:
             found.append({"line": example.line, **problem})
     return found
 
 
 async def _run(
-    version: ToolVersion, example: Example, pipeline: Pipeline, deny: frozenset[str]
+    version: ToolVersion, example: Example, pipeline: Pipeline, denied: Mapping[str, Failure]
 ) -> dict[str, Json] | None:
     try:
-        stubs = {name: _stub(name, answer) for name, answer in example.stubs.items()}
+        stubs = {name: _denial(name, why) for name, why in denied.items()}
+        stubs |= {name: _stub(name, answer) for name, answer in example.stubs.items()}
     except ValueError as error:
         return {"message": str(error)}
     with ExitStack() as stack:
@@ -76,7 +78,7 @@ async def _run(
             return {"message": f"its files can't be written: {failure.message}", "hint": failure.hint}
         limits = RunLimits()
         limits = limits._replace(run_seconds=MAX_SECONDS, own_seconds=min(limits.own_seconds, MAX_SECONDS))
-        context = ServiceContext(workspace, RulesSource(Governance(deny=deny, limits=limits), None))
+        context = ServiceContext(workspace, RulesSource(Governance(limits=limits), None))
         invocation = ToolInvocation(version.name, example.arguments)
         result = await pipeline.invoke(invocation, context, stages=EXAMPLE_STAGES, unsaved=version, stubs=stubs)
         return _compare(example, result, workspace)
@@ -167,6 +169,16 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
     return bool(a == b)
+
+
+def _denial(name: str, why: Failure) -> Callable[[dict[str, Any]], Any]:
+    """The stub of a tool that an example must not execute."""
+
+    def deny(arguments: dict[str, Any]) -> Any:
+        hint = f'give its answer in the example: stubs={{"{name}": …}}'
+        raise Failure("permission_denied", why.message, hint=why.hint or hint, rule=why.rule, tool=name)
+
+    return deny
 
 
 def _stub(name: str, answer: Any) -> Callable[[dict[str, Any]], Any]:

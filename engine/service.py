@@ -33,7 +33,6 @@ from albert_tools.engine.sandbox.worker.spawn import discard
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approvals
-    from albert_tools.engine.authority.authorization import Authority
     from albert_tools.engine.authority.sessions import Budget, Session, Sessions
     from albert_tools.engine.judging.accept import CheckedSource
     from albert_tools.engine.judging.answers import Outline
@@ -366,22 +365,24 @@ class ToolService:
                 found.append(summary.name)
         return tuple(sorted(found))
 
-    def _denied(self) -> frozenset[str]:
-        """The tools that an example must not execute. Without rules: all tools with effects outside the temporary workspace."""
-        rules, authority = self.context.governance, self.context.authority
-        if not isinstance(rules, Failure):
-            return rules.denied | (frozenset() if authority is None else self._not_in_examples(authority))
-        return frozenset(p.name for p in self.registry.primitives() if p.context is None and p.definition.effects)
+    def _denied(self) -> dict[str, Failure]:
+        """The tools that an example must not execute, each with the reason.
 
-    def _not_in_examples(self, authority: Authority) -> frozenset[str]:
-        """The primitives that the rules deny in the current mode or ask about, except those that only use the workspace."""
-        found = []
-        mode = authority.modes.mode
-        for p in self.registry.primitives():
-            verdict = authority.policy.permits(p.definition, p.gated, mode).verdict
-            if not p.gated and (verdict == "deny" or (verdict == "ask" and p.context is None)):
-                found.append(p.name)
-        return frozenset(found)
+        They are the tools that the rules deny, and the primitives that they ask about, except those that only use the workspace.
+        Without rules, they are all tools with effects outside the temporary workspace.
+        """
+        rules, authority, primitives = self.context.governance, self.context.authority, self.registry.primitives()
+        if isinstance(rules, Failure):
+            return {p.name: rules for p in primitives if p.context is None and p.definition.effects}
+        found = {}
+        for name in rules.denied:
+            found[name] = Failure("permission_denied", f"{name} is denied by the rules", rule="deny", tool=name)
+        for p in primitives if authority is not None else ():
+            assert authority is not None
+            decision = authority.policy.permits(p.definition, p.gated, authority.modes.mode)
+            if not p.gated and (decision.verdict == "deny" or (decision.verdict == "ask" and p.context is None)):
+                found[p.name] = decision.failure(p.name)
+        return found
 
     async def format(self, source: str) -> str:
         """Write a source in canonical form.

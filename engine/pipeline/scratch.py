@@ -26,9 +26,6 @@ async def scratch(call: Call, run: Run) -> Call:
         raise Known(run.stubs[name](call.arguments))
     rules = run.service.governance
     assert isinstance(rules, Governance)
-    if name in rules.denied:
-        hint = "the owner's governance.yaml denies it"
-        raise Failure("permission_denied", f"{name} is denied by the rules", hint=hint, rule="deny", tool=name)
     if call.target.primitive is not None and not _stays_inside(call.target.primitive):
         raise Failure(
             "permission_denied",

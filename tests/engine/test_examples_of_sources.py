@@ -121,9 +121,23 @@ def test_the_owners_denial_applies_in_examples(make_bench: Any) -> None:
     bench.define("return tools.look()", above='@example(arguments={}, stubs={"look": "7"}, result="7")\n')
 
 
+def test_a_denial_in_an_example_names_its_reason(make_bench: Any) -> None:
+    above = "@example(arguments={})\n"
+    bench = make_bench(governance={"deny": ["note"], "tools": {"launch": {"requires_approval_in_modes": ["NORMAL"]}}})
+    failure = bench.refused('return tools.note(text="a")', above)
+    assert "note is denied by the rules" in failure.message
+    assert failure.hint == "`deny` in the owner's governance.yaml lists it"
+    failure = bench.refused('return tools.launch(name="a")', above)
+    assert "launch needs a person's approval in NORMAL" in failure.message
+    bench.service.within(lambda s: s.context.modes.switch("LOCKDOWN", "a test", "to see"))
+    failure = bench.refused("return tools.look()", above)
+    assert "look is forbidden in LOCKDOWN" in failure.message
+    assert failure.hint == "`albert mode` shows why this mode is on; only a person can switch it"
+
+
 def test_without_rules_examples_have_no_effects_outside(make_bench: Any) -> None:
     bench = make_bench(governance={"nonsense": 1})
-    assert "is denied" in bench.refused("return tools.look()", "@example(arguments={})\n").message
+    assert "can't be used" in bench.refused("return tools.look()", "@example(arguments={})\n").message
     assert bench.done == []
     bench.define('return tools.note(text="a")', above='@example(arguments={}, result="a")\n')
 
