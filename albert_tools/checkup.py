@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.builtins.catalog import PLACES
+from albert_tools.engine.actions import ACTIONS
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.lint import lint, lint_settings
 from albert_tools.engine.policy.settings import Governance
@@ -246,7 +247,7 @@ def unwritable(folder: Path) -> str | None:
 
 def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     """Mistakes in rules that are readable but have no effect, such as a rule with a misspelled name."""
-    primitives = [p.definition for p in service.registry.primitives()]
+    primitives = [p.definition for p in (*service.registry.primitives(), *ACTIONS)]
     held = service.context.workspace
     workspace = "" if isinstance(held, Failure) else str(held.root)
     found = lint(rules, primitives, [s.name for s in service.store.list()], workspace, os.path.expanduser("~"))

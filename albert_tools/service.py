@@ -7,7 +7,7 @@ import builtins
 import concurrent.futures
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +36,10 @@ from albert_tools.store.record.runs import Runs
 from albert_tools.store.tools.tool_store import TinyToolStore
 
 if TYPE_CHECKING:
+    from albert_tools.engine.authority.sessions import Session
+    from albert_tools.engine.model.record_types import Entry
     from albert_tools.engine.model.telemetry import Observer
+    from albert_tools.engine.runs.runs import RunView
     from albert_tools.grammar.diagnostic import Diagnostic
 
 _T = TypeVar("_T")
@@ -310,9 +313,9 @@ class SyncToolService:
         """As `ToolService.check`."""
         return self._wait(self._service.check(source))
 
-    def define(self, source: str | bytes | Mapping[str, Any]) -> ToolDefinition:
+    def define(self, source: str | bytes | Mapping[str, Any], *, session: str | None = None) -> ToolDefinition:
         """As `ToolService.define`."""
-        return self._wait(self._service.define(source))
+        return self._wait(self._service.define(source, session=session))
 
     def validate(self, name: str, arguments: Mapping[str, Any]) -> builtins.list[dict[str, str]]:
         """As `ToolService.validate`."""
@@ -346,9 +349,29 @@ class SyncToolService:
             )
         )
 
-    def resume(self, run: str, log: Log | None = None) -> ToolResult:
+    def resume(self, run: str, log: Log | None = None, *, session: str | None = None) -> ToolResult:
         """As `ToolService.resume`."""
-        return self._wait(self._service.resume(run, log))
+        return self._wait(self._service.resume(run, log, session=session))
+
+    def list_runs(self, limit: int = 50, *, session: str | None = None) -> builtins.list[RunView]:
+        """As `ToolService.list_runs`."""
+        return self._wait(self._service.list_runs(limit, session=session))
+
+    def show_run(self, run: str, *, session: str | None = None) -> RunView:
+        """As `ToolService.show_run`."""
+        return self._wait(self._service.show_run(run, session=session))
+
+    def cancel_run(self, run: str, by: str, *, session: str | None = None) -> RunView:
+        """As `ToolService.cancel_run`."""
+        return self._wait(self._service.cancel_run(run, by, session=session))
+
+    def revoke_session(self, name: str, *, session: str | None = None) -> Session:
+        """As `ToolService.revoke_session`."""
+        return self._wait(self._service.revoke_session(name, session=session))
+
+    def records(self, kinds: Collection[str] | None = None, *, session: str | None = None) -> builtins.list[Entry]:
+        """As `ToolService.records`."""
+        return self._wait(self._service.records(kinds, session=session))
 
     def within(self, work: Callable[[ToolService], _T]) -> _T:
         """Call `work` with the service, in the service's thread, and return its result. Use it for sessions, approvals and runs."""
@@ -370,9 +393,9 @@ class SyncToolService:
         """As `ToolService.search`."""
         return self._wait(self._service.search(text, limit))
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, session: str | None = None) -> None:
         """As `ToolService.remove`."""
-        self._wait(self._service.remove(name))
+        self._wait(self._service.remove(name, session=session))
 
     def register(self, primitive: Primitive) -> None:
         """As `ToolService.register`."""

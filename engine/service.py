@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, REVOKE, Actions, Review
 from albert_tools.engine.call.context import Log, ServiceContext
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion
@@ -27,7 +29,7 @@ from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.runs.runs import RunManager
+from albert_tools.engine.runs.runs import RunManager, RunView
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.sandbox.worker.spawn import discard
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.judging.accept import CheckedSource
     from albert_tools.engine.judging.answers import Outline
     from albert_tools.engine.judging.source_judge import Judgement, SourceJudge
+    from albert_tools.engine.model.record_types import Entry
     from albert_tools.engine.sandbox.worker.spawn import Spawned
     from albert_tools.grammar.diagnostic import Diagnostic
 
@@ -140,7 +143,10 @@ class Description(Struct, frozen=True):
             "resources": dict(self.resources),
             "policy": dict(self.policy),
             "bounds": dict(self.bounds),
-            "versions": [{"version": v.version, "created": v.created, "current": v.current} for v in self.versions],
+            "versions": [
+                {"version": v.version, "created": v.created, "current": v.current, "author": v.author or None}
+                for v in self.versions
+            ],
             "versions_total": self.total,
             "source": self.source,
         }
@@ -186,6 +192,7 @@ class ToolService:
         self._closed = False
         self._pipeline = Pipeline(registry, store, self._started)
         self._runs = RunManager(self._pipeline, lambda: self.context)
+        self._actions = Actions(self._pipeline, lambda: self.context)
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ToolService:
@@ -292,38 +299,90 @@ class ToolService:
         return found
 
     async def define(
-        self, source: str | bytes | Mapping[str, Any], progress: Callable[[str], None] | None = None
+        self,
+        source: str | bytes | Mapping[str, Any],
+        progress: Callable[[str], None] | None = None,
+        *,
+        session: str | None = None,
     ) -> ToolDefinition:
         """Check a source, run its examples, and save it as the newest version of its tool.
 
         Args:
             source: The text, or ``{name, description, parameters, implementation}``.
             progress: Called with the name of each phase: ``checking``, ``running 2 examples``, ``saving``.
+            session: The token of the session that defines the tool, by the action ``define_tool``. A person is asked before the
+                session replaces a tool that the owner or another session has defined.
 
         Returns:
             The definition of the saved version.
 
         Raises:
             SourceError: The source has errors. The exception contains all diagnostics.
-            Failure: `example_failed` (expected and actual result are in `details`), `invalid_arguments`, `io_error`.
+            Failure: `example_failed` (expected and actual result are in `details`), `invalid_arguments`, `io_error`. In a session
+                also those of a call: `permission_denied`, `suspended`, `budget_exceeded`, …
             RuntimeError: The service is closed.
         """
-        return (await self.define_version(source, progress)).version.definition
+        return (await self.define_version(source, progress, session=session)).version.definition
 
     async def define_version(
-        self, source: str | bytes | Mapping[str, Any], progress: Callable[[str], None] | None = None
+        self,
+        source: str | bytes | Mapping[str, Any],
+        progress: Callable[[str], None] | None = None,
+        *,
+        session: str | None = None,
     ) -> Defined:
         """Like `define`, but also return the warnings, the replaced version, and the tools that still call an older version."""
+        self._must_be_open()
+        report_progress = progress or (lambda _: None)
+        if session is None:
+            version, warnings = await self._examined(source, report_progress)
+            report_progress("saving")
+            return await self._in_thread(self._saved, version, warnings)
+        examined: builtins.list[tuple[ToolVersion, tuple[Diagnostic, ...]]] = []
+        token, head = session, ""
+
+        async def review() -> Review:
+            nonlocal head
+            if not examined:
+                examined.append(await self._examined(source, report_progress, self._actions.session(token).id))
+            version = examined[0][0]
+            head, why = await self._in_thread(self._head, version.name, token, "replacing it", version.version)
+            facts = {"name": version.name, "replaces": head}
+            if why and self.context.contents is not None:
+                # The question itself has only the beginning of a long text.
+                facts["stored_source"] = await self._in_thread(self.context.contents.put, version.source.encode())
+            return Review(why, facts)
+
+        async def save() -> Defined:
+            report_progress("saving")
+            return await self._in_thread(self._saved, *examined[0], head)
+
+        return await self._actions.perform(DEFINE, {"source": _shown_source(source)}, token, save, review)
+
+    def _head(self, name: str, token: str, what: str, version: str = "") -> tuple[str, str]:
+        """The newest version of a tool, removed or not ("" if there is none), and why a person must be asked before a session
+        changes it. Nobody is asked if `version` already is the current version."""
+        versions, _ = self.store.history(name, 1)
+        if not versions:
+            return "", ""
+        head = versions[0]
+        if (head.current and head.version == version) or self._actions.owns(token, lambda: head.author):
+            return head.version, ""
+        whom = f"the session {head.author}" if head.author else "the owner"
+        return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"
+
+    async def _examined(
+        self, source: str | bytes | Mapping[str, Any], report_progress: Callable[[str], None], author: str = ""
+    ) -> tuple[ToolVersion, tuple[Diagnostic, ...]]:
+        """The version that a source makes, after its examples were run, and the checker's warnings. Raises as `define`."""
         from albert_tools.engine.examples import run_examples
         from albert_tools.grammar.diagnostic import SourceError
 
-        self._must_be_open()
-        report_progress = progress or (lambda _: None)
         report_progress("checking")
         diagnostics, checked = await self._judged_source(source, compiled=True)
         if checked is None:
             raise SourceError(diagnostics)
-        version, examples = _version(checked), checked.examples
+        version, examples = _version(checked, author), checked.examples
         if examples:
             report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
             problems = await run_examples(version, examples, self._pipeline, self._denied())
@@ -337,15 +396,15 @@ class ToolService:
                     line=first["line"],
                     details={"examples": problems},
                 )
-        report_progress("saving")
-        return await self._in_thread(self._saved, version, diagnostics)
+        return version, diagnostics
 
-    def _saved(self, version: ToolVersion, warnings: tuple[Diagnostic, ...]) -> Defined:
+    def _saved(self, version: ToolVersion, warnings: tuple[Diagnostic, ...], over: str | None = None) -> Defined:
         versions, total = self.store.history(version.name, 1)
         before = versions[0].version if versions and versions[0].current else None
-        changed = self.store.save(version)
+        changed = self.store.save(version, over)
         if changed:
-            self._record("definition", tool=version.name, version=version.version, replaced=before)
+            by = {"by": version.author} if version.author else {}
+            self._record("definition", tool=version.name, version=version.version, replaced=before, **by)
         callers = self._callers(version) if total > (before == version.version) else ()
         if not changed:
             return Defined(version, warnings, "unchanged", None, callers)
@@ -570,22 +629,124 @@ class ToolService:
         """The runs of this home: list, show, resume, cancel and replay them."""
         return self._runs
 
-    async def resume(self, run: str, log: Log | None = None) -> ToolResult:
-        """Resume a run that waits for an approval or whose process has died.
+    async def list_runs(self, limit: int = 50, *, session: str | None = None) -> builtins.list[RunView]:
+        """The newest runs, at most `limit`; with the token of a `session`, those of this session and of the sessions within it.
+
+        Raises:
+            Failure: `not_found` if this service records no runs; `permission_denied`, `io_error`.
+        """
+        if session is None:
+            return await self._in_thread(self._runs.list, limit)
+        mine = self._actions.session(session).id
+        return await self._in_thread(self._runs.list, limit, lambda of: self.sessions.is_within(of or "", mine))
+
+    async def show_run(self, run: str, *, session: str | None = None) -> RunView:
+        """One run, by its id or the first digits of the id. A session may read its own runs, and others by ``read_records``.
+
+        Raises:
+            Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; in a session also those of a call.
+        """
+
+        async def show() -> RunView:
+            return await self._in_thread(self._runs.show, run)
+
+        return await self._on_run(READ, {"of": f"run {run}"}, run, session, show)
+
+    async def cancel_run(self, run: str, by: str, *, session: str | None = None) -> RunView:
+        """Cancel a run, see `RunManager.cancel`. A session may cancel its own runs, and others by ``cancel_run``.
+
+        Raises:
+            Failure: See `RunManager.cancel`; in a session also those of a call.
+        """
+
+        async def cancel() -> RunView:
+            return self._runs.cancel(run, by if session is None else f"the session {self._actions.session(session).id}")
+
+        return await self._on_run(CANCEL, {"run": run}, run, session, cancel)
+
+    async def _on_run(
+        self,
+        action: Primitive,
+        arguments: dict[str, str],
+        run: str,
+        session: str | None,
+        effect: Callable[[], Awaitable[_T]],
+    ) -> _T:
+        """Do something with a run: as the owner, for the session to which it belongs, or by an action."""
+        if session is None or self._actions.owns(session, lambda: self._runs.show(run).session):
+            return await effect()
+        return await self._actions.perform(action, arguments, session, effect)
+
+    async def records(
+        self,
+        kinds: Collection[str] | None = None,
+        since: datetime | None = None,
+        run: str | None = None,
+        *,
+        session: str | None = None,
+    ) -> builtins.list[Entry]:
+        """The entries of the ledger, oldest first, see `Ledger.entries`. A session needs the action ``read_records``.
+
+        Raises:
+            Failure: `damaged`, `io_error`; in a session also those of a call.
+        """
+
+        async def read() -> builtins.list[Entry]:
+            return await self._in_thread(lambda: [*self.context.ledger.entries(kinds, since, run)])
+
+        if session is None:
+            return await read()
+        return await self._actions.perform(READ, {"of": "the ledger"}, session, read)
+
+    def list_sessions(self, *, session: str | None = None) -> builtins.list[Session]:
+        """All sessions, newest first; with the token of a `session`, this session and those within it.
+
+        Raises:
+            Failure: `not_found` if this service has no record; `permission_denied`.
+        """
+        if session is None:
+            return self.sessions.all()
+        mine = self._actions.session(session).id
+        return [each for each in self.sessions.all() if self.sessions.is_within(each.id, mine)]
+
+    async def revoke_session(self, name: str, *, session: str | None = None) -> Session:
+        """End a session and the sessions within it, by its id or the beginning of the id.
+
+        A session may end itself and the sessions within it, and others by the action ``revoke_session``.
+
+        Raises:
+            Failure: `not_found`, `invalid_arguments`; in a session also those of a call.
+        """
+
+        async def end() -> Session:
+            return self.sessions.end(name)
+
+        if session is None or self._actions.owns(session, lambda: self.sessions.complete(name)):
+            return await end()
+        return await self._actions.perform(REVOKE, {"session": name}, session, end)
+
+    async def resume(self, run: str, log: Log | None = None, *, session: str | None = None) -> ToolResult:
+        """Resume a run that waits for an approval or whose process has died. Its calls are judged as those of its own session.
 
         Args:
             run: The run's id, or the first digits of the id.
             log: Called with the tool and the text for each print of the program.
+            session: The token of the session that resumes the run: its own run, or another one by the action ``resume_run``.
 
         Returns:
             The result of the run.
 
         Raises:
             Failure: `not_found`, `damaged`; `exists` if the run has ended or another process runs it; `diverged` if the tool, the
-                workspace or the interpreter has changed.
+                workspace or the interpreter has changed. In a session also those of a call.
             RuntimeError: The service is closed.
         """
         self._must_be_open()
+
+        async def permitted() -> None:
+            """The run itself begins after the action, because it may take longer."""
+
+        await self._on_run(RESUME, {"run": run}, run, session, permitted)
         self._poll_cancellations()
         return await self._runs.resume(run, log)
 
@@ -765,11 +926,16 @@ class ToolService:
                     found[callee.name] = None if failure.code == "unknown_tool" else callee.version
         return found
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str, *, session: str | None = None) -> None:
         """Remove a saved tool. The store retains its versions, so tools that were checked against them can still run.
 
+        Args:
+            name: The tool.
+            session: The token of the session that removes the tool, by the action ``remove_tool``. A person is asked before the
+                session removes a tool that the owner or another session has defined.
+
         Raises:
-            Failure: `unknown_tool`; `permission_denied` if the tool is a primitive.
+            Failure: `unknown_tool`; `permission_denied` if the tool is a primitive. In a session also those of a call.
         """
         if self.registry.primitive(name) is not None:
             raise Failure(
@@ -779,8 +945,19 @@ class ToolService:
                 rule="primitive",
                 tool=name,
             )
-        await self._in_thread(self.store.delete, name)
-        self._record("removal", tool=name)
+        head = ""
+
+        async def review() -> Review:
+            nonlocal head
+            head, why = await self._in_thread(self._head, name, session, "removing it")
+            return Review(why, {"removes": head})
+
+        async def delete() -> None:
+            await self._in_thread(self.store.delete, name, None if session is None else head)
+            by = {} if session is None else {"by": self._actions.session(session).id}
+            self._record("removal", tool=name, **by)
+
+        await (delete() if session is None else self._actions.perform(REMOVE, {"name": name}, session, delete, review))
 
     def _record(self, kind: str, **data: Json) -> None:
         """Append an entry about a change of the store. The change remains in effect even if the entry can't be written."""
@@ -820,10 +997,20 @@ class _Catalog:
         return None if name in self._together else self._service.outdated(name)
 
 
-def _version(checked: CheckedSource) -> ToolVersion:
+def _version(checked: CheckedSource, author: str = "") -> ToolVersion:
     assert checked.program is not None
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    return ToolVersion(checked.definition, checked.source, checked.program, checked.calls, created=created).named()
+    created = datetime.now(UTC).isoformat(timespec="microseconds")
+    whole = ToolVersion(
+        checked.definition, checked.source, checked.program, checked.calls, created=created, author=author
+    )
+    return whole.named()
+
+
+def _shown_source(source: str | bytes | Mapping[str, Any]) -> str:
+    """A source as the argument of an action, for the question and the record."""
+    if isinstance(source, bytes):
+        return source.decode("utf-8", "replace")
+    return source if isinstance(source, str) else json.dumps(source, default=repr, ensure_ascii=False)
 
 
 def _changed(calls: Iterable[Callee], newest: Mapping[str, str | None]) -> tuple[Callee, ...]:

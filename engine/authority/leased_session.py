@@ -21,9 +21,16 @@ class LeasedSession:
         #: The session that made the request. For a resumed run, this is the session in which the run began.
         self.origin: str | None = session.parent if session.grant and session.parent else session.id
 
-    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = ()) -> None:
+    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = (), author: str = "") -> None:
         """See `Sessions.demand`."""
-        self._sessions.demand(self._session, tool, callers)
+        self._sessions.demand(self._session, tool, callers, author)
+
+    def knows(self, name: str, version: str, author: str, created: str) -> bool:
+        """Whether a version of a composite is older than the session, or was defined in it."""
+        if author and self._sessions.is_within(author, self._session.id):
+            return True
+        leased = self._session.lease.versions.get(name)
+        return leased == version if leased is not None else created <= self._session.created
 
     def afford(self, tool: str) -> None:
         """See `Sessions.afford`."""

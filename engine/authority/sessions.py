@@ -251,8 +251,11 @@ class Sessions:
             raise _denied("session.workspace", "the session is for another workspace")
         return line[0]
 
-    def demand(self, session: Session, tool: str, callers: Sequence[tuple[str, str]] = ()) -> None:
+    def demand(self, session: Session, tool: str, callers: Sequence[tuple[str, str]] = (), author: str = "") -> None:
         """Require that the session is active and that its lease covers a call of the tool. See `Lease.covers`.
+
+        `author` is the session that has defined the composite. A session may always call the composites that it has defined
+        itself, because the lease must cover each of their calls.
 
         Raises:
             Failure: `permission_denied`.
@@ -260,7 +263,8 @@ class Sessions:
         line = self._line(session.id)
         self._active(line, None)
         for each in line:
-            if not each.lease.covers(tool, callers):
+            asking = each.parent if each.grant and each.parent else each.id
+            if not (each.lease.covers(tool, callers) or (author and self.is_within(author, asking))):
                 tools = sorted(each.lease.tools or ())
                 hint = "use one of " + ", ".join(tools[:20]) if tools else None
                 changed = next((name for name, _ in callers if name in each.lease.versions), None)
@@ -305,18 +309,26 @@ class Sessions:
         parents count."""
         return [s.id for s in self._line(session.id) if not s.grant]
 
+    def is_within(self, session: str, above: str) -> bool:
+        """Whether the session with the id `session` is the one with the id `above`, or within it."""
+        return any(each.id == above for each in self._line(session))
+
     def seconds(self, session: Session) -> float:
         """Seconds until the session expires or has used up its `wall_seconds`."""
         return min(self.left(session, "wall_seconds"), session.lease.expires - self._clock())
 
-    def end(self, session: str) -> Session:
-        """Revoke a session and its nested sessions, by its id or the beginning of the id.
+    def complete(self, session: str) -> str:
+        """The id of the session whose id has this beginning.
 
         Raises:
             Failure: `not_found`; `invalid_arguments` if several ids have this beginning.
         """
         ids = [row.data["session"] for row in self._ledger.sessions.all()]
-        found = only_one(session, ids, "session", "albert session list")
+        return only_one(session, ids, "session", "albert session list")
+
+    def end(self, session: str) -> Session:
+        """Revoke a session and its nested sessions, by its id or the beginning of the id. Raises as `complete`."""
+        found = self.complete(session)
         self._ledger.durable(self._ledger.append("session_ended", {"session": found}))
         return self._line(found)[0]
 

@@ -18,8 +18,12 @@ class NoSession:
     id: str | None = None
     origin: str | None = None
 
-    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = ()) -> None:
+    def demand(self, tool: str, callers: Sequence[tuple[str, str]] = (), author: str = "") -> None:
         """Allow every tool."""
+
+    def knows(self, name: str, version: str, author: str, created: str) -> bool:
+        """Whether the owner has defined the version."""
+        return not author
 
     def afford(self, tool: str) -> None:
         """Allow every use."""

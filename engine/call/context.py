@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
     from albert_tools.engine.model.definition import Json, Mode, ToolVersion
+    from albert_tools.engine.model.primitive import Primitive
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
     from albert_tools.engine.model.telemetry import Observer, Span
     from albert_tools.engine.policy.outgoing import Outgoing
@@ -193,6 +194,8 @@ class Run(Struct, eq=False):
     resumed: Resumed
     journal: RunJournal | NoJournal
 
+    #: The action that is requested in place of a tool.
+    action: Primitive | None = None
     session: LeasedSession | NoSession = NO_SESSION
     #: The tool of the request.
     target: Target = UNKNOWN

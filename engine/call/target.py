@@ -25,6 +25,11 @@ class Target(Struct, frozen=True):
         """Whether a call may itself change something. A composite only calls other tools."""
         return self.primitive is not None and not set(self.definition.effects) <= {"read"}
 
+    @property
+    def author(self) -> str:
+        """The session that has defined the composite; empty for the owner's composites and for primitives."""
+        return self.version.author if self.version is not None else ""
+
 
 #: The target of a call whose tool has not been looked up, or is unknown.
 UNKNOWN = Target(ToolDefinition("", "", (), {}, (), version=""))
@@ -81,6 +86,11 @@ class Lookup:
     def _missing(self) -> str:
         """The application's primitives that could not be loaded. The requested tool may be one of them."""
         return "".join(f"; {problem}" for problem in self._registry.problems)
+
+    def before(self, name: str) -> str:
+        """The saved version before the newest one; empty if there is none."""
+        versions, _ = self._store.history(name, 2)
+        return versions[1].version if len(versions) > 1 else ""
 
     def outdated(self, version: ToolVersion) -> str | None:
         """Why a version must be checked again before it runs (a changed or missing callee); None if it can run."""

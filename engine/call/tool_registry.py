@@ -8,6 +8,7 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.model.reserved_names import RESERVED
 
 
 class ToolRegistry:
@@ -42,10 +43,12 @@ class ToolRegistry:
 
         Raises:
             TypeError: The object is not a primitive.
-            ValueError: Another primitive has the same name.
+            ValueError: Another primitive or an action has the same name.
         """
         if not isinstance(primitive, Primitive):
             raise TypeError(f"{primitive!r} is not a primitive; put @primitive(effects=[…]) over the function")
+        if primitive.name in RESERVED:
+            raise ValueError(f"{primitive.name!r} is the name of an action; choose another name")
         if self._primitives.get(primitive.name, primitive) is not primitive:
             raise ValueError(f"there is a primitive named {primitive.name!r} already")
         self._primitives[primitive.name] = primitive

@@ -11,7 +11,7 @@ from albert_tools.grammar.finding_code import FindingCode, in_tool
 WHEN_DEFINED = (
     FindingCode(
         "name-taken",
-        "The tool has the name of a primitive.",
+        "The tool has the name of a primitive or of an action.",
         "A saved tool must not replace what other tools rely on.",
         example=in_tool("return path").replace("work", "read_file"),
         rewrite=in_tool("return path").replace("work", "read_my_file"),

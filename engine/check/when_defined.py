@@ -8,6 +8,7 @@ from albert_tools.engine.check.checker import Report
 from albert_tools.engine.check.finding_limits import capped
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model.protocols import Catalog
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.grammar.diagnostic import Diagnostic
 
 
@@ -26,12 +27,13 @@ def with_existing_tools(report: Report, catalog: Catalog, outdated: Callable[[st
     refused: list[Diagnostic] = []
     name = facts.tool.name
     taken = catalog.get(name)
-    if taken is not None and taken.kind == "primitive":
+    if name in RESERVED or (taken is not None and taken.kind == "primitive"):
+        kind = "an action" if name in RESERVED else "a primitive"
         refused.append(
             error(
                 "name-taken",
                 facts.tool.name_span,
-                f"{name!r} is a primitive; a saved tool needs a name of its own",
+                f"{name!r} is {kind}; a saved tool needs a name of its own",
                 hint=f"call it something else, for example my_{name}",
             )
         )

@@ -21,6 +21,7 @@ from albert_tools.engine.model.definition import Callee, Program, ToolDefinition
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.primitive import NAME
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.model.schema_validity import fault_in
 
 #: The keywords of schemas that are made from annotations.
@@ -63,7 +64,8 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
             raise Unbelievable("a call of a tool that the source does not name")
         callees[name] = callee
     taken = known.get(tool.name)
-    if not NAME.match(tool.name) or tool.name not in words or (taken is not None and taken.kind == "primitive"):
+    is_free = tool.name not in RESERVED and (taken is None or taken.kind != "primitive")
+    if not NAME.match(tool.name) or tool.name not in words or not is_free:
         raise Unbelievable("a name that the source does not have")
     if not set(tool.imports) <= vocabulary.MODULES:
         raise Unbelievable("an import that the language does not have")

@@ -306,7 +306,10 @@ class Program(Struct, frozen=True):
 
 
 class ToolVersion(Struct, frozen=True):
-    """One immutable version of a saved tool. `version` is the hash of `content()`; `created` is ISO 8601, UTC."""
+    """One immutable version of a saved tool. `version` is the hash of `content()`; `created` is ISO 8601, UTC.
+
+    `author` is the id of the session that defined it; empty for the owner.
+    """
 
     definition: ToolDefinition
     source: str
@@ -315,6 +318,7 @@ class ToolVersion(Struct, frozen=True):
     language: int = 1
     created: str = ""
     version: str = ""
+    author: str = ""
 
     @property
     def name(self) -> str:
@@ -349,7 +353,8 @@ class ToolVersion(Struct, frozen=True):
 
     def to_document(self) -> Json:
         """The stored JSON form."""
-        return {**self.content(), "created": self.created, "version": self.version}
+        by = {"author": self.author} if self.author else {}
+        return {**self.content(), "created": self.created, "version": self.version, **by}
 
     @classmethod
     def from_document(cls, document: Json) -> ToolVersion:
@@ -389,6 +394,7 @@ class ToolVersion(Struct, frozen=True):
                 language=document["language"],
                 created=document["created"],
                 version=document["version"],
+                author=document.get("author", ""),
             )
             if digest(version.content()) != version.version:
                 raise ValueError("the content does not match the hash it was saved under")
@@ -406,7 +412,7 @@ def _misshapen(version: ToolVersion) -> str | None:
     """The first part of a stored version with a wrong type. The hash does not prove that the content has the right form."""
     d, program = version.definition, version.program
     parts: dict[str, bool] = {
-        "name": _texts(d.name, d.description, version.created, program.entry),
+        "name": _texts(d.name, d.description, version.created, version.author, program.entry),
         "source": _texts(version.source, program.lowered, *program.imports),
         "effects": all(e in EFFECTS for e in d.effects),
         "depth": type(d.depth) is int and type(version.language) is int,

@@ -45,22 +45,26 @@ class Summary(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """An entry of a tool's history: a version's hash, when it was saved (ISO 8601), and whether calls currently use it."""
+    """An entry of a tool's history: a version's hash, when it was saved (ISO 8601), whether calls currently use it, and the id of
+    the session that defined it (empty for the owner)."""
 
     version: str
     created: str
     current: bool = False
+    author: str = ""
 
 
 class ToolStore(Protocol):
     """Saved tools. Every method may be called by any thread and by any number of processes."""
 
-    def save(self, version: ToolVersion) -> bool:
+    def save(self, version: ToolVersion, over: str | None = None) -> bool:
         """Make `version` the newest version of its tool, durably. Returns False if it already was the newest version.
+
+        With `over`, this hash must still be that of the newest version. An empty text means that there must be no version.
 
         Raises:
             Failure: `io_error` if it can't be written, `damaged` if the stored file can't be extended, `invalid_arguments` if it is
-                not a proper version.
+                not a proper version, `exists` if `over` is not the newest version any more.
         """
 
     def load(self, name: str, version: str | None = None) -> ToolVersion:
@@ -79,11 +83,11 @@ class ToolStore(Protocol):
     def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
         """The tools whose name, description or source contain the words of `text`, best match first."""
 
-    def delete(self, name: str) -> None:
-        """Remove the tool from the list. Its history is retained.
+    def delete(self, name: str, over: str | None = None) -> None:
+        """Remove the tool from the list. Its history is retained. `over` is that of `save`.
 
         Raises:
-            Failure: `unknown_tool`.
+            Failure: `unknown_tool`, `exists`.
         """
 
 

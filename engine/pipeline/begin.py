@@ -58,7 +58,7 @@ async def begin(call: Call, run: Run) -> bool:
 def _charge(call: Call, run: Run) -> dict[str, Json]:
     """Check session, rate limits and budget once more, and use up the approval. Returns the charges, which the entry contains."""
     # The lease may have expired while a person decided, because a question only stops the clock of the call.
-    run.session.demand(call.name, call.around)
+    run.session.demand(call.name, call.around, call.target.author)
     demand_allowance(call, run)
     service, approval = run.service, call.approval
     if approval is not None and service.approvals is not None:

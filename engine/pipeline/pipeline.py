@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,6 +32,7 @@ from albert_tools.engine.call.context import (
     Resumed,
     Run,
     ServiceContext,
+    Stage,
     Stages,
 )
 from albert_tools.engine.call.errors import describe_fault
@@ -41,6 +42,7 @@ from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.model.schema import Violation
@@ -49,6 +51,7 @@ from albert_tools.engine.pipeline import observers
 from albert_tools.engine.pipeline.allowance import allowance
 from albert_tools.engine.pipeline.approval import approval
 from albert_tools.engine.pipeline.begin import begin
+from albert_tools.engine.pipeline.changes import changed_by_others
 from albert_tools.engine.pipeline.execute import execute
 from albert_tools.engine.pipeline.large_output import output_or_handle
 from albert_tools.engine.pipeline.lookup import demand_limits, lookup
@@ -70,6 +73,12 @@ STAGES: Stages = (validate, session, repeat, mode, policy, recover, allowance, a
 REPLAY_STAGES: Stages = (validate, mode, policy)
 #: An example runs in a temporary workspace, on which nothing outside depends.
 EXAMPLE_STAGES: Stages = (validate, scratch)
+
+
+def action_stages(review: Stage | None) -> Stages:
+    """The stages of an action. `review` finds out whether the action concerns what belongs to somebody else."""
+    return (validate, session, mode, policy, *([review] if review is not None else []), allowance, approval)
+
 
 #: The most requests from outside that run at the same time. Further requests wait. Calls by a program never wait.
 MAX_RUNS = 32
@@ -112,6 +121,7 @@ class Pipeline:
         unsaved: ToolVersion | None = None,
         stubs: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
         resumed: Resumed = NOT_RESUMED,
+        action: Primitive | None = None,
     ) -> ToolResult:
         """Make one request from outside.
 
@@ -124,6 +134,7 @@ class Pipeline:
             unsaved: A version to run instead of the stored one, for an example.
             stubs: Answers that replace tools, for an example.
             resumed: The earlier run that this request resumes or replays.
+            action: The action that is requested in place of a tool; see `engine.actions`.
 
         Returns:
             The result. If the request failed in any way, its `error` contains the failure.
@@ -149,6 +160,7 @@ class Pipeline:
             stubs=stubs or {},
             resumed=resumed,
             journal=resumed.journal,
+            action=action,
         )
         call = Call(
             tool=invocation.tool,
@@ -164,7 +176,8 @@ class Pipeline:
         self.active[run.id] = run
         try:
             # The journal of a resumed run is open, and must be closed if the caller is cancelled while it waits here.
-            async with self._slots:
+            # An action may itself wait for requests, such as the examples of a source. So it takes no slot from them.
+            async with self._slots if action is None else nullcontext():
                 output = await self.call(call, run)
         except Repeated as earlier:
             repeated = earlier.result
@@ -285,6 +298,7 @@ class Pipeline:
             trace_id=span.trace_id if span is not None else None,
             span_id=span.span_id if span is not None else None,
             run_id=run.journal.id,
+            metadata=changed_by_others(run),
         )
 
     def violations(self, name: str, arguments: Any, version: str | None = None) -> list[Violation]:

@@ -17,7 +17,7 @@ async def session(call: Call, run: Run) -> Call:
     if not call.depth and (run.invocation.session is not None or run.resumed.session is not None):
         _open(call, run)
         call = replace(call, deadline=min(call.deadline, run.clock() + run.session.seconds()))
-    run.session.demand(call.name, call.around)
+    run.session.demand(call.name, call.around, call.target.author)
     return call
 
 

@@ -40,7 +40,8 @@ def begin_run(call: Call, run: Run) -> None:
 
 def _create(run: Run) -> None:
     service, invocation, target = run.service, run.invocation, run.target
-    if service.runs is None:
+    # An action that waits for an answer is requested again afterwards.
+    if service.runs is None or run.action is not None:
         return
     header: dict[str, Json] = {
         "journal": JOURNAL_VERSION,

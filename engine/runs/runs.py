@@ -26,6 +26,8 @@ from albert_tools.engine.runs.lifecycle import JOURNAL_VERSION, cancellation, in
 
 #: The state of a run that a process has open, and the state of a run whose process died before the run ended.
 RUNNING, INTERRUPTED = "running", "interrupted"
+#: The newest runs that are read to list those of one session.
+MAX_SEARCHED = 1000
 
 
 class RunView(Struct, frozen=True):
@@ -102,19 +104,25 @@ class RunManager:
             raise Failure("not_found", "this service records no runs")
         return store
 
-    def list(self, limit: int = 50) -> builtins.list[RunView]:
+    def list(self, limit: int = 50, of: Callable[[str | None], bool] | None = None) -> builtins.list[RunView]:
         """The newest runs, at most `limit`. A damaged run is listed with its `problem`.
+
+        `of` restricts them by the id of their session. Then at most the newest `MAX_SEARCHED` runs are read.
 
         Raises:
             Failure: `not_found` if this service records no runs; `io_error`.
         """
-        found = []
-        for summary in self._store.list(limit):
+        found: builtins.list[RunView] = []
+        for summary in self._store.list(limit if of is None else MAX_SEARCHED):
             try:
-                found.append(view(self._load(summary.id)))
+                seen = view(self._load(summary.id))
+                if of is None or of(seen.session):
+                    found.append(seen)
             except Failure as failure:
-                if failure.code != "not_found":
+                if failure.code != "not_found" and of is None:
                     found.append(RunView(summary.id, "", "", "damaged", "", None, {}, problem=failure.message))
+            if len(found) >= limit:
+                break
         return found
 
     def show(self, run: str) -> RunView:

@@ -48,16 +48,17 @@ def completed(place: Place, name: str, version: str) -> str | None:
 def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:
     """At most `limit` versions, newest first, and the total number of versions."""
     entry = _entry(place, name)
-    held = _versions_in(entry)
+    held = [_facts(d) for d in _documents_of(entry)]
     head = None if entry is None or entry.deleted else entry.head
-    found = [Saved(version, created, version == head) for version, created in held.items()]
-    archived = [h for h in _archived(place) if h not in held]
+    found = [Saved(version, created, version == head, author) for version, created, author in held]
+    hashes = {version for version, _, _ in held}
+    archived = [h for h in _archived(place) if h not in hashes]
     if len(found) < limit:
         # Each archive file is written once, so the file times have the order of saving.
         archived.sort(key=lambda h: _time(place.archived(h)), reverse=True)
         for version in archived[: limit - len(found)]:
-            document = next(iter(_documents(place.archived(version), name)), {})
-            found.append(Saved(version, str(document.get("created", ""))))
+            _, created, author = _facts(next(iter(_documents(place.archived(version), name)), {}))
+            found.append(Saved(version, created, author=author))
     return found[:limit], len(held) + len(archived)
 
 
@@ -108,12 +109,20 @@ def _entry(place: Place, name: str) -> Entry | None:
         return None
 
 
-def _versions_in(entry: Entry | None) -> dict[str, str]:
-    """The versions in an entry file, each with its time of saving, newest first."""
-    if entry is None:
-        return {}
-    rows = sorted(entry.tables[VERSIONS].items(), key=lambda row: int(row[0]), reverse=True)
-    return {d["version"]: str(d.get("created", "")) for _, d in rows}
+def _documents_of(entry: Entry | None) -> list[dict[str, Any]]:
+    """The versions in an entry file, newest first."""
+    rows = [] if entry is None else sorted(entry.tables[VERSIONS].items(), key=lambda row: int(row[0]), reverse=True)
+    return [document for _, document in rows]
+
+
+def _versions_in(entry: Entry | None) -> set[str]:
+    return {document["version"] for document in _documents_of(entry)}
+
+
+def _facts(document: dict[str, Any]) -> tuple[str, str, str]:
+    """The version, its time of saving and its author."""
+    version, created, author = (str(document.get(name, "")) for name in ("version", "created", "author"))
+    return version, created, author
 
 
 def _archived(place: Place) -> list[str]:

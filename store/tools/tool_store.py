@@ -171,19 +171,23 @@ class TinyToolStore:
 
     # Writing
 
-    def save(self, version: ToolVersion) -> bool:
+    def save(self, version: ToolVersion, over: str | None = None) -> bool:
         """Store `version` durably as the newest of its name. Returns False if it already is the newest and not deleted.
+
+        With `over`, this hash must still be that of the newest version, removed or not. An empty text means that there must be no
+        version.
 
         Raises:
             Failure: `invalid_arguments` for an invalid name, or a version whose hash doesn't match its content (`named()`);
-                `io_error` if it can't be written; `damaged` if a newer release wrote the entry.
+                `io_error` if it can't be written; `damaged` if a newer release wrote the entry, or if the entry is damaged and
+                `over` is given; `exists` if the newest version is not `over`.
         """
         name = version.name
         document = _checked(version)
         place = Place.of(self.folder, name)
         with writing(place.shard):
             try:
-                tables = self._extensible(place, name, version.version)
+                tables = self._extensible(place, name, version.version, over)
                 if tables is None:
                     # The process that wrote the file may have died before it synced the folder.
                     sync_folder(place.shard)
@@ -193,11 +197,11 @@ class TinyToolStore:
                 raise io_failure(f"save the tool {name!r} to", place.entry, error) from error
         return True
 
-    def delete(self, name: str) -> None:
-        """Remove the tool from the list. Its versions are retained, and saving the tool again restores it.
+    def delete(self, name: str, over: str | None = None) -> None:
+        """Remove the tool from the list. Its versions are retained, and saving the tool again restores it. For `over` see `save`.
 
         Raises:
-            Failure: `unknown_tool`; `damaged` if the entry can't be read; `io_error`.
+            Failure: `unknown_tool`; `damaged` if the entry can't be read; `io_error`; `exists`.
         """
         if not NAME.match(name):
             raise self._unknown(name)
@@ -210,6 +214,7 @@ class TinyToolStore:
                 if entry is not None and entry.deleted:
                     raise _removed(name, entry)
                 if entry is not None:
+                    _demand_newest(name, entry, over)
                     _commit(place, entry.tables, {**entry.meta, "deleted": True}, None, ())
                     return
             except Damaged as error:
@@ -218,18 +223,19 @@ class TinyToolStore:
                 raise io_failure(f"delete the tool {name!r} from", place.entry, error) from error
         raise self._unknown(name)
 
-    def _extensible(self, place: Place, name: str, version: str) -> Tables | None:
+    def _extensible(self, place: Place, name: str, version: str, over: str | None) -> Tables | None:
         """The tables to which `version` is added; None if `version` already is the newest."""
         entry: Entry | None = None
         try:
             entry = read_entry(place.entry, name)
+            _demand_newest(name, entry, over)
             if entry is None:
                 return _fresh(place, name, {})
             if entry.newest().version == version and not entry.deleted:
                 return None
             return entry.tables
         except Damaged as error:
-            if error.newer:
+            if error.newer or over is not None:
                 raise _damaged(name, place.entry, error) from error
             set_aside(place.entry)
             return _fresh(place, name, _sound(entry, name))
@@ -247,6 +253,18 @@ class TinyToolStore:
             _archive(place, meta["name"], tables[VERSIONS][str(i)])
             meta["archived"] += 1
         _commit(place, tables, meta, document, [*drop, *surplus])
+
+
+def _demand_newest(name: str, entry: Entry | None, over: str | None) -> None:
+    """Require that the newest version is still `over`, unless that is None. Raises Failure `exists`."""
+    if over is not None and over != (entry.head if entry is not None else ""):
+        raise Failure(
+            "exists",
+            f"the tool {name!r} was changed in the meantime",
+            hint="look at its present version, then make the request again",
+            retryable=True,
+            tool=name,
+        )
 
 
 def _commit(place: Place, tables: Tables, meta: Mapping[str, Any], add: Mapping[str, Any] | None, drop: Any) -> None:

@@ -18,6 +18,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import command_line
+from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.times import about, moment
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -53,6 +54,9 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
     from albert_tools.engine.authority.approvals import State
 
     found = service.approvals.all(get_args(State)) if options.all else service.approvals.all()
+    if (mine := token()) is not None:
+        own = {each.id for each in service.list_sessions(session=mine)}
+        found = [a for a in found if a.session in own]
     if console.json:
         console.document({"ok": True, "approvals": [a.as_dict() for a in found]})
         return 0
@@ -105,6 +109,9 @@ def _value(value: Any, most: int) -> str:
 
 async def _show(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     found = service.approvals.get(options.id)
+    if (mine := token()) is not None and found.session not in {s.id for s in service.list_sessions(session=mine)}:
+        # The question has the arguments of a call of somebody else.
+        await service.records((), session=mine)
     whole = whole_arguments(service, found)
     if console.json:
         console.document({"ok": True, **found.as_dict(), "whole_arguments": whole})
@@ -120,10 +127,14 @@ async def _show(service: ToolService, options: argparse.Namespace, console: Cons
 
 
 def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] | None:
-    """The call's complete arguments, from the run's journal; None if the journal does not have them."""
+    """The call's complete arguments, from the run's journal; None if the journal does not have them. An action has no journal, and
+    its source is stored by its hash."""
     if not found.run:
         return None
+    stored = found.arguments.get("stored_source") if isinstance(found.arguments, Mapping) else None
     try:
+        if found.tool == "define_tool" and stored and service.context.contents is not None:
+            return {**found.arguments, "source": service.context.contents.get(stored).decode()}
         run = service.runs.show(found.run)
     except Failure:
         return None
@@ -237,6 +248,9 @@ def _run_waits(service: ToolService, found: Approval) -> bool:
 
 
 def _revoke(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.person import demand_person
+
+    demand_person("an answer is revoked")
     before = service.approvals.get(options.id)
     revoked = service.approvals.revoke(options.id)
     if console.json:

@@ -18,6 +18,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS, with_hint
+from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.stdin import read_stdin
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -81,6 +82,7 @@ async def _define(
                 defined = await service.define_version(
                     source,
                     lambda doing, name=name: console.progress(f"{safe(name)}: {doing} …"),  # type: ignore[misc]
+                    session=token(),
                 )
             except SourceError as error:
                 good = False

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.person import demand_person
 from albert_tools.surfaces.cli.run import environ_of
+from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.times import seconds
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -62,9 +64,21 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
     for name, (written, actions) in _OPTIONS.items():
         if getattr(options, name) not in (None, False) and options.action not in actions:
             raise Usage(f"ledger {options.action} takes no {written}", f"{written} is for {' and '.join(actions)}")
+    if options.action == "trim":
+        demand_person("the ledger is trimmed")
+    elif token() is not None:
+        _demand_reading(options)
     with Record(Homes.resolve(environ_of(options)).state / "record") as record:
         action = _ACTIONS.get(options.action, _show)
         return action(record, options, console)
+
+
+def _demand_reading(options: argparse.Namespace) -> None:
+    """Require that the session of ALBERT_SESSION may read the ledger."""
+    from albert_tools.service import SyncToolService
+
+    with SyncToolService.open(home=options.home, workspace=options.workspace) as service:
+        service.records((), session=token())
 
 
 def _show(record: Record, options: argparse.Namespace, console: Console) -> int:

@@ -199,6 +199,10 @@ def print_result(result: ToolResult, options: argparse.Namespace, console: Conso
                 console.note(console.paint(line, "dim", err=True))
         if error is None:
             _value(result.output, console)
+        if "changed" in result.metadata:
+            console.note(
+                f"{one_line(result.metadata['changed']['message'])}; `albert show {one_line(result.tool)}` shows it"
+            )
     if error is None:
         return 0
     if not console.json:

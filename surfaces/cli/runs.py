@@ -12,6 +12,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import command_line
+from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
 from albert_tools.surfaces.cli.times import about, lasting, since_1970
 
@@ -41,7 +42,7 @@ def _service(options: argparse.Namespace, workspace: Any = None) -> ToolService:
 
 async def _list(options: argparse.Namespace, console: Console) -> int:
     async with _service(options) as service:
-        found = await asyncio.to_thread(service.runs.list, options.limit)
+        found = await service.list_runs(options.limit, session=token())
         questions = {run.approval: _question(service, run) for run in found if run.approval}
     if console.json:
         console.document({"ok": True, "runs": [run.as_dict() for run in found]})
@@ -89,7 +90,7 @@ def _answered(question: Approval | None) -> str:
 
 async def _show(options: argparse.Namespace, console: Console) -> int:
     async with _service(options) as service:
-        run = service.runs.show(options.id)
+        run = await service.show_run(options.id, session=token())
         waiting = _question(service, run) if run.approval else None
     if console.json:
         console.document({"ok": True, **run.as_dict()})
@@ -134,7 +135,7 @@ async def _resume(options: argparse.Namespace, console: Console) -> int:
     async with open_service(options, console, workspace=began_in) as service:
 
         def resume(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
-            return service.resume(run, log)
+            return service.resume(run, log, session=token())
 
         result, interrupted = await run_attended(service, resume, tool, console)
     code = print_result(result, options, console)
@@ -146,7 +147,7 @@ async def _cancel(options: argparse.Namespace, console: Console) -> int:
 
     async with _service(options) as service:
         before = service.runs.show(options.id)
-        after = service.runs.cancel(options.id, person())
+        after = await service.cancel_run(options.id, person(), session=token())
     if console.json:
         console.document({"ok": True, **after.as_dict()})
         return 0
@@ -173,7 +174,7 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
     run, _, began_in = await _workspace_of(options.id, options)
     version = options.version
     async with _service(options, began_in) as service:
-        before = service.runs.show(run)
+        before = await service.show_run(run, session=token())
         if version is not None:
             version = (await service.describe(before.tool, version)).definition.version
         result = await service.runs.replay(run, version)
@@ -239,9 +240,11 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.store.places import Homes
     from albert_tools.store.record.record import Record
     from albert_tools.store.record.runs import Runs
+    from albert_tools.surfaces.cli.person import demand_person
     from albert_tools.surfaces.cli.run import environ_of
     from albert_tools.surfaces.cli.usage_error import Usage
 
+    demand_person("runs are deleted")
     if options.older_than < KEPT_SECONDS:
         raise Usage(
             f"--older-than {lasting(options.older_than)} is less than a day",

@@ -1,4 +1,4 @@
-"""The tools that the session of ALBERT_SESSION may call. Lists and guides show only these tools to an agent."""
+"""The session of ALBERT_SESSION, and the tools that it may call. Lists and guides show only these tools to an agent."""
 
 from __future__ import annotations
 
@@ -12,25 +12,31 @@ if TYPE_CHECKING:
     from albert_tools.service import ToolService
 
 
+def token() -> str | None:
+    """The token in ALBERT_SESSION; None if the variable is not set. Then a command is the owner's own."""
+    return os.environ.get("ALBERT_SESSION") or None
+
+
 def session_of_environment(service: ToolService) -> Session | None:
     """The session of ALBERT_SESSION; None if the variable is not set.
 
     Raises:
         Failure: `permission_denied`: the session does not exist, or has ended.
     """
-    token = os.environ.get("ALBERT_SESSION")
-    if not token:
+    given = token()
+    if given is None:
         return None
     workspace = service.context.workspace
-    return service.sessions.find(token, None if isinstance(workspace, Failure) else str(workspace.root))
+    return service.sessions.find(given, None if isinstance(workspace, Failure) else str(workspace.root))
 
 
 def may(service: ToolService, session: Session | None, tool: str) -> bool:
     """Whether the lease of the session, and the leases of its ancestors, allow a tool."""
     if session is None:
         return True
+    versions, _ = service.store.history(tool, 1)
     try:
-        service.sessions.demand(session, tool)
+        service.sessions.demand(session, tool, author=versions[0].author if versions else "")
     except Failure as failure:
         if failure.rule == "lease.tools":
             return False

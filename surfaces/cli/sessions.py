@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.times import about, moment
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -70,7 +72,7 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
                 given_by = "ALBERT_SESSION" if options.within == "" else "TOKEN"
                 failure.message = f"--within: {failure.message} (given by {given_by})"
             raise
-        known = [t.name for t in await service.list()] if tools else []
+        known = [t.name for t in await service.list()] + sorted(RESERVED) if tools else []
     if console.json:
         console.document({"ok": True, "token": token, "session": opened.as_dict()})
         return 0
@@ -101,7 +103,7 @@ def _may(session: Session) -> str:
 
 async def _list(options: argparse.Namespace, console: Console) -> int:
     async with _open_service(options) as service:
-        found = service.sessions.all()
+        found = service.list_sessions(session=token())
     shown = [s for s in found if options.all or not s.ended]
     if console.json:
         console.document({"ok": True, "sessions": [s.as_dict() for s in shown]})
@@ -132,7 +134,7 @@ def _line(one: Session, now: float, console: Console) -> None:
 async def _revoke(options: argparse.Namespace, console: Console) -> int:
     async with _open_service(options) as service:
         found = {s.id: s for s in service.sessions.all()}
-        ended = service.sessions.end(options.id)
+        ended = await service.revoke_session(options.id, session=token())
         already = found[ended.id].ended
         below = [s for s in service.sessions.all() if s.ended and s.id != ended.id and not found[s.id].ended]
     if console.json:

@@ -20,7 +20,7 @@ from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.service import Description, Listed
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
-from albert_tools.surfaces.cli.session_tools import may, only_these, session_of_environment
+from albert_tools.surfaces.cli.session_tools import may, only_these, session_of_environment, token
 from albert_tools.surfaces.cli.usage_error import Usage
 from albert_tools.surfaces.cli.wrap import flowing, unstyled
 
@@ -293,7 +293,8 @@ def _history(found: Description, console: Console) -> None:
     console.say(console.paint("versions, newest first", "bold"))
     for v in found.versions:
         now = "  " + console.paint("current", "green") if v.current else ""
-        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}", DIGITS + 4)
+        by = f"  by the session {safe(v.author)}" if v.author else ""
+        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}{by}", DIGITS + 4)
     if found.total > len(found.versions):
         console.say(f"  … and {found.total - len(found.versions):,} more")
 
@@ -338,7 +339,7 @@ def remove(options: argparse.Namespace, console: Console) -> int:
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
             versions, _ = service.store.history(options.name, 1)
-            await service.remove(options.name)
+            await service.remove(options.name, session=token())
             return versions[0].version if versions else ""
 
     version = asyncio.run(remove_it())

@@ -76,6 +76,55 @@ def test_the_end_of_a_session(albert: Albert) -> None:
     assert albert("session", "list", "--all").out.count(", ended") == 2
 
 
+def test_commands_in_a_session_act_for_the_session(albert: Albert) -> None:
+    albert.write(
+        "greet.tool", 'def greet() -> str:\n    """Greet."""\n    tools.sleep(seconds=0)\n    return "hello"\n'
+    )
+    albert("define", "greet.tool")
+    albert.home.joinpath("config").mkdir(exist_ok=True)
+    albert.home.joinpath("config/governance.yaml").write_text("tools: {sleep: {requires_approval_in_modes: [NORMAL]}}")
+    waits = albert("run", "greet", "--json").document()
+    run, approval = waits["run_id"], waits["error"]["details"]["approval"]
+    other = albert("session", "new", "--json").document()["session"]["session"]
+    opened = albert("session", "new", "--tools", "greet,define_tool", "--json").document()
+    mine, leased = opened["session"]["session"], {"ALBERT_SESSION": opened["token"]}
+    albert.write("greet.tool", 'def greet() -> str:\n    """Greet."""\n    return "hi"\n')
+    for words, rule in (
+        (("define", "greet.tool"), "another_author"),
+        (("remove", "greet"), "lease.tools"),
+        (("runs", "show", run), "lease.tools"),
+        (("runs", "cancel", run), "lease.tools"),
+        (("runs", "resume", run), "lease.tools"),
+        (("runs", "replay", run), "lease.tools"),
+        (("runs", "sweep"), "session.person"),
+        (("session", "revoke", other), "lease.tools"),
+        (("approvals", "show", approval), "lease.tools"),
+        (("approvals", "revoke", approval), "session.person"),
+        (("ledger", "tail"), "lease.tools"),
+        (("ledger", "export"), "lease.tools"),
+        (("ledger", "trim"), "session.person"),
+    ):
+        done = albert(*words, "--json", env=leased)
+        assert done.code != 0
+        assert rule in done.out, (words, done.out)
+    # A person sees the whole source before the answer.
+    (question,) = [a for a in albert("approvals", "--json").document()["approvals"] if a["tool"] == "define_tool"]
+    assert (
+        'return "hi"'
+        in albert("approvals", "show", question["approval"], "--json").document()["whole_arguments"]["source"]
+    )
+    assert albert("approvals", "answer", question["approval"], "once").code == 0
+    assert albert("define", "greet.tool", env=leased).code == 0
+    assert f"current  by the session {mine}" in albert("show", "greet").out
+    assert f"greet was changed by the session {mine} at 2" in albert("run", "greet").err
+    # Its own things are its own.
+    assert albert("runs", "--json", env=leased).document()["runs"] == []
+    own = albert("run", "greet", "--json", env=leased).document()["run_id"]
+    assert [r["run"] for r in albert("runs", "--json", env=leased).document()["runs"]] == [own]
+    assert [s["session"] for s in albert("session", "--json", env=leased).document()["sessions"]] == [mine]
+    assert albert("session", "revoke", mine, env=leased).code == 0
+
+
 def test_a_budget_and_a_folder(albert: Albert) -> None:
     (albert.project / "sub").mkdir()
     token = albert("session", "new", "--cwd", "sub", "--bytes-written", "3").out.strip()

@@ -11,6 +11,7 @@ from albert_tools.engine.check.facts import Facts, tool_name
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.nearest_name import did_you_mean, nearest
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
 from albert_tools.grammar.finding_code import FindingCode, in_tool
@@ -62,17 +63,13 @@ CODES = (
 )
 
 
-#: The agent's own tools. They define and run programs, so a program can't call them.
-META_TOOLS = frozenset({"define_tool", "run_tool", "check_tool", "search_tools", "describe_tool", "remove_tool"})
-
-
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each ``tools.NAME(...)`` against the catalogue, and each other use of `tools`."""
     for call, name in facts.tool_calls:
         if facts.tool is not None and name == facts.tool.name:
             yield _self_call(call.func, name)
             continue
-        if name in META_TOOLS:
+        if name in RESERVED:
             yield error(
                 "meta-tool",
                 call.func,

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Summary, ToolStore
@@ -55,6 +56,27 @@ def test_a_deleted_tool_keeps_its_history_and_can_be_saved_again(store: TinyTool
     assert _code(store.delete, "shout") == "unknown_tool"
     assert store.save(version) is True
     assert store.load("shout") == version
+
+
+def test_a_change_of_a_certain_version(store: TinyToolStore, make) -> None:
+    first, second = make(text="a"), make(text="a + a")
+    assert _code(store.save, first, second.version) == "exists"
+    assert store.save(first, "") is True
+    assert _code(store.save, second, "") == "exists"
+    assert store.save(second, first.version) is True
+    assert _code(store.delete, "shout", first.version) == "exists"
+    store.delete("shout", second.version)
+    assert store.save(first, second.version) is True
+    # Nothing is known about a damaged entry, so it is not replaced.
+    Place.of(store.folder, "shout").entry.write_text("{")
+    assert _code(store.save, second, first.version) == "damaged"
+
+
+def test_the_author_of_a_version(store: TinyToolStore, make) -> None:
+    for n in range(KEEP + 2):
+        store.save(replace(make(text=f"a + {n}"), author="" if n else "5e551011"))
+    assert [v.author for v in store.history("shout", KEEP + 2)[0]] == [""] * (KEEP + 1) + ["5e551011"]
+    assert store.load("shout", store.history("shout", KEEP + 2)[0][-1].version).author == "5e551011"
 
 
 def test_unknown_tools_and_versions(store: TinyToolStore, make) -> None:

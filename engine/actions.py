@@ -1,0 +1,156 @@
+"""The actions: what a session does with tools, runs, sessions and records, besides calling tools.
+
+An action is declared like a primitive and passes the pipeline like a call. So the lease, the mode, the rules and approvals judge
+it, the budget is charged, and the ledger records it. The registry does not contain it, so no program can call it.
+
+What belongs to the session itself, such as its runs and the sessions within it, needs no permission. The owner, who acts without a
+session, passes no pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from albert_tools.engine.authority.approval_digest import arguments_digest
+from albert_tools.engine.call.context import Call, Run, ServiceContext
+from albert_tools.engine.model.definition import Effect, ToolDefinition, ToolParameter
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.result import ToolInvocation
+from albert_tools.engine.pipeline.pipeline import Pipeline, action_stages
+from albert_tools.engine.policy.decision import Decision, strictest
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.sessions import Session
+
+T = TypeVar("T")
+_TEXT = {"type": "string"}
+#: Seconds that an action may take, after it was judged.
+TIMEOUT = 60.0
+
+
+def _action(name: str, description: str, effect: Effect, *parameters: str, gated: bool = False) -> Primitive:
+    declared = tuple(ToolParameter(p.rstrip("?"), _TEXT, "", not p.endswith("?"), "") for p in parameters)
+    definition = ToolDefinition(
+        name, description, declared, {}, (effect,), timeout=TIMEOUT, family="actions", version="1"
+    )
+    return Primitive(definition, _undone, is_async=True, gated=gated)
+
+
+async def _undone(**arguments: Any) -> None:
+    """The function of an action that nobody has requested."""
+
+
+DEFINE = _action("define_tool", "Save a source as a tool.", "write", "source", "name?", "replaces?", "stored_source?")
+REMOVE = _action("remove_tool", "Remove a saved tool.", "write", "name", "removes?")
+REVOKE = _action("revoke_session", "End another session.", "write", "session", gated=True)
+CANCEL = _action("cancel_run", "Cancel a run of another session or of the owner.", "write", "run", gated=True)
+RESUME = _action("resume_run", "Resume a run of another session or of the owner.", "write", "run", gated=True)
+READ = _action("read_records", "Read the ledger, or the runs of others.", "read", "of", gated=True)
+#: All actions that are judged. A gated action is denied until the owner's rules allow it by name.
+ACTIONS = (DEFINE, REMOVE, REVOKE, CANCEL, RESUME, READ)
+
+
+class Review(NamedTuple):
+    """What is found out about an action before it is approved: why a person must be asked ("" if nobody is), and further
+    arguments, for the question and the record."""
+
+    why: str
+    arguments: dict[str, str]
+
+
+class Actions:
+    """Performs the actions of sessions."""
+
+    def __init__(self, pipeline: Pipeline, context: Callable[[], ServiceContext]) -> None:
+        self._pipeline = pipeline
+        self._context = context
+
+    def session(self, token: str) -> Session:
+        """The active session of a token.
+
+        Raises:
+            Failure: `permission_denied`, `governance_unavailable`.
+        """
+        context = self._context()
+        if context.sessions is None:
+            raise Failure("permission_denied", "this service has no sessions", rule="session.unknown")
+        return context.sessions.find(token, context.root)
+
+    def owns(self, token: str, session: Callable[[], str | None]) -> bool:
+        """Whether something belongs to the session of a token, or to a session within it. `session` returns the id of the session
+        to which it belongs.
+
+        The answer is False if that can't be found out. Then the pipeline judges the action and reports the problem.
+        """
+        try:
+            sessions, mine = self._context().sessions, self.session(token)
+            return sessions is not None and sessions.is_within(session() or "", mine.id)
+        except Failure:
+            return False
+
+    async def perform(
+        self,
+        action: Primitive,
+        arguments: dict[str, str],
+        token: str,
+        effect: Callable[[], Awaitable[T]],
+        review: Callable[[], Awaitable[Review]] | None = None,
+    ) -> T:
+        """Perform an action for the session of a token.
+
+        Args:
+            action: One of `ACTIONS`.
+            arguments: Its arguments.
+            token: The session's token.
+            effect: Called if the action is allowed.
+            review: Called after the rules have allowed the action, and again after a person has answered.
+
+        Raises:
+            Failure: The action is denied or waits for an answer, or `effect` or `review` failed.
+            Exception: Another exception of `review`.
+        """
+        done: list[T] = []
+        problem: list[Exception] = []
+
+        async def function(**_: Any) -> None:
+            done.append(await effect())
+
+        async def reviewed(call: Call, run: Run) -> Call:
+            assert review is not None
+            try:
+                found = await review()
+            except Failure:
+                raise
+            except Exception as error:
+                # The source has errors. The caller gets them as data, and the record their text.
+                problem.append(error)
+                raise Failure("invalid_source", str(error)) from error
+            call = replace(call, arguments={**call.arguments, **found.arguments})
+            if not found.why:
+                return call
+            asking = Decision("ask", "another_author", "approval_required", found.why)
+            asks = (*call.asks, (asking.rule, arguments_digest(call.arguments)))
+            return replace(call, decision=strictest([asking, call.decision]), asks=asks)
+
+        context = self._context()
+        invocation = ToolInvocation(action.name, arguments, session=token)
+        requested = Primitive(action.definition, function, is_async=True, gated=action.gated)
+        stages = action_stages(reviewed if review is not None else None)
+        error = (await self._pipeline.invoke(invocation, context, stages=stages, action=requested)).error
+        if error is None:
+            return done[0]
+        if problem and error.code == "invalid_source":
+            raise problem[-1]
+        if error.code == "suspended" and context.approvals is not None:
+            approval = context.approvals.get(error.details["approval"])
+            message = f"{approval.message}; it waits for the answer"
+            hint = (
+                f"a person answers with `albert approvals answer {approval.id} once`; then make the same request again"
+            )
+            details = {"approval": approval.id, "expires": approval.expires}
+            raise Failure("suspended", message, hint=hint, rule=error.rule, tool=error.tool, details=details)
+        raise error

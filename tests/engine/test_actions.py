@@ -1,0 +1,369 @@
+"""Actions: what a session may do with tools, runs, sessions and records, and what it must not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from albert_tools import Failure, SourceError
+from albert_tools.checkup import mistakes
+from albert_tools.engine.actions import ACTIONS
+from albert_tools.engine.authority.sessions import Budget
+from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.reserved_names import RESERVED
+from tests.engine.conftest import DONE, one
+
+DEPLOY = one('return tools.launch(name="deploy")', "deploy")
+EVIL = one('return tools.launch(name="evil")', "deploy")
+ASKS = {"tools": {"launch": {"requires_approval_in_modes": ["NORMAL"]}}}
+#: The actions that the shipped rules turn off.
+CONTROL = [action.name for action in ACTIONS if action.gated]
+
+
+def opened(bench: Any, **lease: Any) -> tuple[str, str]:
+    """Return the id and the token of a new session."""
+    session, token = bench.service.within(lambda s: s.open_session("test", **lease))
+    return session.id, token
+
+
+def refused(action: Callable[[], object]) -> Failure:
+    with pytest.raises(Failure) as caught:
+        action()
+    return caught.value
+
+
+def entries(bench: Any, *kinds: str) -> list[dict[str, Any]]:
+    return [dict(e.data) for e in bench.service.records(kinds)]
+
+
+def answer(bench: Any, failure: Failure, choice: str = "once") -> None:
+    assert failure.code == "suspended", failure
+    assert str(failure.hint).endswith("then make the same request again")
+    bench.service.within(lambda s: s.approvals.answer(failure.details["approval"], choice, "ann"))
+
+
+def waiting_run(bench: Any, session: str | None = None) -> str:
+    """Return a run of `deploy` that waits for an answer."""
+    result = bench.service.invoke("deploy", session=session)
+    assert result.error.code == "suspended", result
+    return str(result.run_id)
+
+
+def attempts(bench: Any, token: str) -> dict[str, Callable[[], object]]:
+    """Everything that a session must not do to what belongs to others, by the action."""
+    service, (other, _), run = bench.service, opened(bench), waiting_run(bench)
+    return {
+        "define_tool": lambda: service.define(EVIL, session=token),
+        "remove_tool": lambda: service.remove("deploy", session=token),
+        "revoke_session": lambda: service.revoke_session(other, session=token),
+        "cancel_run": lambda: service.cancel_run(run, "me", session=token),
+        "resume_run": lambda: service.resume(run, session=token),
+        "read_records": lambda: service.records(session=token),
+        "read_records of a run": lambda: service.show_run(run, session=token),
+    }
+
+
+def untouched(bench: Any) -> None:
+    """Require that everything of the owner is as it was."""
+    service = bench.service
+    assert "deploy" in service.describe("deploy").definition.name
+    assert [run.state for run in service.list_runs()] == ["suspended"]
+    assert not any(s.ended for s in service.within(lambda s: s.sessions.all()))
+    assert service.within(lambda s: s.store.load("deploy").source) == DEPLOY
+    assert DONE == []
+
+
+def test_a_session_leased_to_one_tool_can_do_nothing_else(make_bench: Any) -> None:
+    bench = make_bench(governance=ASKS)
+    bench.service.define(DEPLOY)
+    _, token = opened(bench, tools=["read_file"])
+    for what, attempt in attempts(bench, token).items():
+        failure = refused(attempt)
+        assert (failure.code, failure.rule, failure.tool) == ("permission_denied", "lease.tools", what.split()[0])
+    assert bench.service.list_runs(session=token) == []
+    assert [s.client for s in bench.service.within(lambda s: s.list_sessions(session=token))] == ["test"]
+    untouched(bench)
+    # Each refusal is in the ledger.
+    assert [e["tool"] for e in entries(bench, "denied")] == [a.split()[0] for a in attempts(bench, token)]
+
+
+def test_a_session_without_a_list_of_tools_controls_nothing_of_others(make_bench: Any) -> None:
+    bench = make_bench(governance=ASKS)
+    bench.service.define(DEPLOY)
+    _, token = opened(bench)
+    for what, attempt in attempts(bench, token).items():
+        failure = refused(attempt)
+        if what in ("define_tool", "remove_tool"):
+            assert (failure.code, failure.rule) == ("suspended", "another_author")
+        else:
+            assert (failure.code, failure.rule) == ("permission_denied", "gated")
+            assert failure.hint.startswith(f"the owner can add `allow: [{what.split()[0]}]`")
+    untouched(bench)
+
+
+def test_a_session_may_control_others_if_lease_and_rules_name_the_action(make_bench: Any) -> None:
+    bench = make_bench(governance={**ASKS, "allow": CONTROL})
+    bench.service.define(DEPLOY)
+    _, token = opened(bench, tools=CONTROL)
+    other, _ = opened(bench)
+    run = waiting_run(bench)
+    service = bench.service
+    assert service.revoke_session(other, session=token).ended
+    assert service.show_run(run, session=token).tool == "deploy"
+    assert {e.kind for e in service.records(session=token)} >= {"session_ended", "call"}
+    assert service.resume(run, session=token).error.code == "suspended"
+    assert service.cancel_run(run, "me", session=token).state == "cancelled"
+    actions = [e for e in entries(bench, "call") if e["tool"] in RESERVED]
+    assert [e["tool"] for e in actions] == [
+        "revoke_session",
+        "read_records",
+        "read_records",
+        "resume_run",
+        "cancel_run",
+    ]
+    assert {(e["verdict"], e["rule_id"]) for e in actions} == {("allow", "allow.allowed_in_modes")}
+
+
+@pytest.mark.parametrize(
+    ("rules", "mode", "code", "rule"),
+    [
+        ({}, "LOCKDOWN", "permission_denied", "shipped.categories.system_write.forbidden_in_modes"),
+        ({}, "DEGRADED", "suspended", "shipped.categories.system_write.requires_approval_in_modes"),
+        ({"deny": ["define_tool"]}, "NORMAL", "permission_denied", "deny"),
+        ({"nonsense": 1}, "NORMAL", "governance_unavailable", None),
+    ],
+)
+def test_mode_and_rules_judge_an_action(make_bench: Any, rules: Any, mode: str, code: str, rule: str | None) -> None:
+    bench = make_bench(governance=rules)
+    if mode != "NORMAL":
+        bench.service.within(lambda s: s.context.modes.switch(mode, "a test", "to see"))
+    _, token = opened(bench)
+    failure = refused(lambda: bench.service.define(DEPLOY, session=token))
+    assert (failure.code, failure.rule) == (code, rule)
+    assert [t.name for t in bench.service.list() if t.kind == "composite"] == []
+    # The owner's own definitions pass no pipeline, and are recorded.
+    bench.service.define(DEPLOY)
+    assert entries(bench, "definition")[-1]["tool"] == "deploy"
+
+
+@pytest.mark.parametrize(
+    ("rules", "budget", "rule"),
+    [
+        ({}, Budget(calls=1), "lease.budget.calls"),
+        ({"tools": {"define_tool": {"rate_limit_per_hour": 1}}}, None, "rate_limit.tool:define_tool"),
+    ],
+)
+def test_budgets_and_rate_limits_count_actions(make_bench: Any, rules: Any, budget: Any, rule: str) -> None:
+    bench = make_bench(governance=rules)
+    _, token = opened(bench, budget=budget)
+    bench.service.define(one("return 1", "a"), session=token)
+    assert refused(lambda: bench.service.define(one("return 1", "b"), session=token)).rule == rule
+
+
+def test_a_session_works_with_its_own_things(make_bench: Any) -> None:
+    bench = make_bench(governance=ASKS)
+    service = bench.service
+    mine, token = opened(bench, tools=["define_tool", "remove_tool", "look"])
+    inner, inner_token = opened(bench, within=token)
+    for source in (one("return tools.look()", "peek"), one('return tools.look(at="sea")', "peek")):
+        assert service.define(source, session=token).name == "peek"
+    assert [e["by"] for e in entries(bench, "definition")] == [mine, mine]
+    # It can call what it has defined, and the lease must cover each of the calls.
+    assert service.invoke("peek", session=token).value() == "sea"
+    service.define(DEPLOY, session=token)
+    assert service.invoke("deploy", session=token).error.rule == "lease.tools"
+    assert service.invoke("peek", session=inner_token).error.rule == "lease.tools"
+    # The outer session may change what the inner one has defined, not the other way round.
+    service.define(one("return 1", "part"), session=inner_token)
+    service.define(one("return 2", "part"), session=token)
+    assert refused(lambda: service.remove("part", session=inner_token)).code == "suspended"
+    service.remove("part", session=token)
+    assert service.revoke_session(inner, session=token).ended
+    assert service.revoke_session(mine, session=token).ended
+
+
+def test_a_session_reads_and_controls_its_own_runs(make_bench: Any) -> None:
+    bench = make_bench(governance=ASKS)
+    service = bench.service
+    service.define(DEPLOY)
+    mine, token = opened(bench, tools=["deploy"])
+    _, inner = opened(bench, tools=["deploy"], within=token)
+    others, first, second = waiting_run(bench), waiting_run(bench, token), waiting_run(bench, inner)
+    assert [run.id for run in service.list_runs(session=token)] == [second, first]
+    assert [run.id for run in service.list_runs(1, session=token)] == [second]
+    assert [run.id for run in service.list_runs(session=inner)] == [second]
+    assert service.show_run(first, session=token).session == mine
+    assert refused(lambda: service.show_run(first, session=inner)).rule == "lease.tools"
+    assert refused(lambda: service.show_run(others[:6], session=token)).rule == "lease.tools"
+    cancelled = service.cancel_run(second, "me", session=token)
+    assert (cancelled.state, cancelled.history[-1]["by"]) == ("cancelled", f"the session {mine}")
+    assert service.resume(first, session=token).error.code == "suspended"
+    service.revoke_session(mine)
+    assert refused(lambda: service.show_run(first, session=token)).rule == "session.ended"
+
+
+def test_a_run_of_a_session_s_own_tool_is_resumed(make_bench: Any) -> None:
+    bench = make_bench(governance=ASKS)
+    _, token = opened(bench, tools=["define_tool", "launch"])
+    bench.service.define(DEPLOY, session=token)
+    waits = bench.service.invoke("deploy", session=token)
+    bench.service.within(lambda s: s.approvals.answer(waits.error.details["approval"], "once", "ann"))
+    assert bench.service.resume(waits.run_id, session=token).value() == "deploy"
+
+
+def test_rules_may_name_actions(make_bench: Any) -> None:
+    named = {action.name: {"allowed_in_modes": ["NORMAL"]} for action in ACTIONS}
+    bench = make_bench(governance={"allow": CONTROL, "tools": named})
+    assert bench.service.within(lambda s: mistakes(s, s.context.governance)) == []
+
+
+def test_replacing_what_another_defined_needs_a_yes(make_bench: Any) -> None:
+    bench = make_bench()
+    service = bench.service
+    service.define(DEPLOY)
+    mine, token = opened(bench, tools=["define_tool", "remove_tool"])
+    # The same source changes nothing, so nobody is asked.
+    assert service.define(DEPLOY, session=token).name == "deploy"
+    failure = refused(lambda: service.define(EVIL, session=token))
+    assert failure.message == (
+        "deploy was defined by the owner; replacing it needs a person's approval; it waits for the answer"
+    )
+    question = service.within(lambda s: s.approvals.get(failure.details["approval"]))
+    assert service.within(lambda s: s.context.contents.get(question.arguments["stored_source"])) == EVIL.encode()
+    answer(bench, failure, "no")
+    assert refused(lambda: service.define(EVIL, session=token)).code == "permission_denied"
+    assert service.describe("deploy").source == DEPLOY
+    # A yes is for one source in place of one version.
+    failure = refused(lambda: service.define(EVIL, session=token))
+    answer(bench, failure)
+    other = one('return tools.launch(name="worse")', "deploy")
+    assert refused(lambda: service.define(other, session=token)).details != failure.details
+    service.define(DEPLOY.replace("Do it", "Deploy it"))
+    assert refused(lambda: service.define(EVIL, session=token)).details != failure.details
+    answer(bench, refused(lambda: service.define(EVIL, session=token)))
+    service.define(EVIL, session=token)
+    versions = service.describe("deploy").versions
+    assert [(v.author, v.current) for v in versions] == [(mine, True), ("", False), ("", False)]
+    # A removed tool still belongs to its author.
+    service.define(DEPLOY)
+    service.remove("deploy")
+    assert refused(lambda: service.define(other, session=token)).code == "suspended"
+
+
+def test_removing_what_another_defined_needs_a_yes(make_bench: Any) -> None:
+    async def ask(question: Any) -> bool:
+        asked.append(question.decision.message)
+        return len(asked) > 1
+
+    asked: list[str] = []
+    bench = make_bench(ask=ask)
+    _, first = opened(bench)
+    author, second = opened(bench)
+    bench.service.define(DEPLOY, session=second)
+    assert refused(lambda: bench.service.remove("deploy", session=first)).code == "permission_denied"
+    assert bench.service.describe("deploy").source == DEPLOY
+    bench.service.remove("deploy", session=first)
+    assert refused(lambda: bench.service.describe("deploy")).code == "unknown_tool"
+    assert set(asked) == {f"deploy was defined by the session {author}; removing it needs a person's approval"}
+
+
+def test_a_tool_that_changes_while_a_person_decides(make_bench: Any) -> None:
+    async def ask(question: Any) -> bool:
+        asked.append(question.arguments["replaces"])
+        await bench.service.service.define(one(f"return {len(asked)}", "deploy"))
+        return True
+
+    asked: list[str] = []
+    bench = make_bench(ask=ask)
+    bench.service.define(DEPLOY)
+    _, token = opened(bench)
+    failure = refused(lambda: bench.service.define(EVIL, session=token))
+    assert failure.message == "what define_tool would do changed each time a person was asked about it"
+    # Each question was about the version of that time.
+    assert len(set(asked)) == len(asked) > 1
+    assert f"return {len(asked)}" in bench.service.describe("deploy").source
+
+
+def test_a_tool_that_changes_after_the_last_check(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = make_bench()
+    store = bench.service.service.store
+    _, token = opened(bench)
+    for source in (DEPLOY, EVIL):
+        bench.service.define(source, session=token)
+    first, second = (store.load("deploy", v.version) for v in reversed(bench.service.describe("deploy").versions))
+    for change in ("save", "delete"):
+        real = getattr(store, change)
+
+        def racing(*arguments: Any, real: Any = real, change: str = change) -> Any:
+            monkeypatch.undo()
+            store.save(first)
+            return real(*arguments)
+
+        monkeypatch.setattr(store, change, racing)
+        defines = lambda: bench.service.define(one("return 1", "deploy"), session=token)  # noqa: E731
+        removes = lambda: bench.service.remove("deploy", session=token)  # noqa: E731
+        failure = refused(defines if change == "save" else removes)
+        assert (failure.code, failure.message) == ("exists", "the tool 'deploy' was changed in the meantime")
+        assert store.load("deploy").version == first.version
+        store.save(second)
+
+
+def test_errors_of_a_source_are_those_of_the_owner(make_bench: Any) -> None:
+    bench = make_bench()
+    _, token = opened(bench)
+    with pytest.raises(SourceError) as caught:
+        bench.service.define("def t() -> int:\n    return open(1)\n", session=token)
+    assert caught.value.diagnostics
+    failing = one("return 1", above="@example(arguments={}, result=2)\n")
+    assert refused(lambda: bench.service.define(failing, session=token)).code == "example_failed"
+    assert refused(lambda: bench.service.remove("nothing", session=token)).code == "unknown_tool"
+    assert [e["code"] for e in entries(bench, "denied")] == ["invalid_source", "example_failed"]
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED))
+def test_the_name_of_an_action_is_reserved(bench: Any, name: str) -> None:
+    with pytest.raises(SourceError, match="name-taken"):
+        bench.service.define(one("return 1", name))
+    with pytest.raises(ValueError, match="the name of an action"):
+        bench.service.register(primitive(name=name)(lambda: None))
+
+
+def test_a_program_can_not_call_an_action(bench: Any) -> None:
+    with pytest.raises(SourceError, match="'remove_tool' is for the agent; a program can't call it"):
+        bench.service.define(one('return tools.remove_tool(name="deploy")'))
+    assert bench.service.invoke("remove_tool", {"name": "deploy"}).error.code == "unknown_tool"
+
+
+def test_whoever_calls_a_changed_tool_is_told(make_bench: Any) -> None:
+    async def ask(question: Any) -> bool:
+        return True
+
+    bench = make_bench(ask=ask)
+    service = bench.service
+    service.define(DEPLOY)
+    _, early = opened(bench)
+    _, leased = opened(bench, tools=["deploy"])
+    assert service.invoke("deploy").metadata == service.invoke("deploy", session=early).metadata == {}
+    mine, token = opened(bench)
+    before = service.describe("deploy").definition.version
+    service.define(EVIL, session=token)
+    for session in (None, early, leased):
+        changed = service.invoke("deploy", session=session).metadata["changed"]
+        assert (changed["by"], changed["before"]) == (mine, before)
+        assert changed["message"].startswith(f"deploy was changed by the session {mine} at 2")
+    # Its author and a session that was opened later know the version.
+    for session in (token, opened(bench)[1], opened(bench, tools=["deploy"])[1]):
+        assert service.invoke("deploy", session=session).metadata == {}
+    assert service.invoke("deploy", version=before).metadata == {}
+    service.define(DEPLOY)
+    assert service.invoke("deploy").metadata == {}
+    assert (
+        service.invoke("deploy", session=token)
+        .metadata["changed"]["message"]
+        .startswith("deploy was changed by the owner")
+    )
+    # A new tool replaces nothing.
+    service.define(one("return 1", "fresh"), session=token)
+    assert service.invoke("fresh", session=early).metadata == service.invoke("fresh").metadata == {}
