@@ -15,7 +15,7 @@ from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.resource_pool import ResourcePool
 from albert_tools.engine.call.target import UNKNOWN, Lookup, Target
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
+from albert_tools.engine.model.result import UNJUDGED_POLICY, Effect, ToolInvocation, ToolResult
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance
@@ -203,7 +203,7 @@ class Run(Struct, eq=False):
     #: ``KEY:DIGEST`` of the dedupe key and the arguments, after the call with this key has begun.
     repeat: str | None = None
     #: The decision about the request itself, for its result.
-    decision: dict[str, Json] | None = None
+    decision: dict[str, Json] = field(default_factory=UNJUDGED_POLICY.copy)
     #: A private copy of the request's arguments, after their validation.
     arguments: dict[str, Any] = field(default_factory=dict)
     effects: list[Effect] = field(default_factory=list)

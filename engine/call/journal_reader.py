@@ -16,7 +16,7 @@ from albert_tools.engine.model.definition import Json, Schema
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ContentStore
-from albert_tools.engine.model.result import Effect, ToolResult
+from albert_tools.engine.model.result import UNJUDGED_POLICY, Effect, ToolResult
 from albert_tools.engine.model.schema import violations
 
 #: The final states of a run.
@@ -146,7 +146,7 @@ def result_of(
         effects=tuple(read_effect(e) for e in last.get("effects", ())),
         log=last.get("log", ""),
         calls=last.get("calls", 0),
-        policy=last.get("policy"),
+        policy=last.get("policy") or UNJUDGED_POLICY.copy(),
         family=family,
         run_id=run,
     )

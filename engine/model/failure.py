@@ -45,7 +45,8 @@ class Failure(Exception):
         self.hint = hint
         self.retryable = retryable
         self.retry_after_ms = retry_after_ms
-        self.rule = rule
+        # Every denial names a rule.
+        self.rule = code if rule is None and code in DENIALS else rule
         self.tool = tool
         self.line = line
         self.details = details if details is not None else {}
@@ -59,7 +60,8 @@ class Failure(Exception):
 
     @property
     def denied(self) -> bool:
-        """Whether the failure is a denial, which means that nothing was executed."""
+        """Whether the failure is a denial: the call was not executed. A saved tool may have changed something before one of its
+        calls was denied; then `details["applied"]` is the number of these changes."""
         return self.code in DENIALS
 
     @property

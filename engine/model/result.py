@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from albert_tools.engine.model.bounds import MAX_DEDUPE_KEY, MAX_IDENTIFIER, MAX_REASON_GIVEN, MAX_TRACE
 from albert_tools.engine.model.definition import Json, Schema
@@ -84,6 +85,16 @@ class Effect(Struct, frozen=True):
         return {**named, "kind": self.kind, "tool": self.tool, **self.facts}
 
 
+#: The `policy` of a result whose call was refused before the rules could judge it, because its arguments are invalid, for example.
+UNJUDGED_POLICY: dict[str, Json] = {
+    "verdict": "deny",
+    "allowed": False,
+    "rule_id": "unjudged",
+    "rationale_code": "unjudged",
+    "message": "no rule has judged the call",
+}
+
+
 class ToolResult(Struct, frozen=True):
     """The answer to an invocation: an output or an error. Times are in seconds.
 
@@ -103,8 +114,9 @@ class ToolResult(Struct, frozen=True):
     repeated: bool = False
     #: When the call was made (ISO 8601, UTC).
     timestamp_utc: str = ""
-    #: The decision about the call itself: ``{verdict, allowed, rule_id, rationale_code, message}``.
-    policy: dict[str, Json] | None = None
+    #: The decision: ``{verdict, allowed, rule_id, rationale_code, message}``. If the error is a denial, perhaps of a nested call,
+    #: it is this denial. Otherwise it is the decision about the call itself. `allowed` is true only for a call that was executed.
+    policy: dict[str, Json] = field(default_factory=UNJUDGED_POLICY.copy)
     #: The family of the tool, for `strict`.
     family: str = ""
     #: The amounts that the call used from the caller's budget: ``calls``, ``wall_seconds``, ``bytes_written``, ``network_bytes``, …
@@ -114,8 +126,10 @@ class ToolResult(Struct, frozen=True):
     span_id: str | None = None
     #: The run whose journal contains the call, if there is such a run.
     run_id: str | None = None
-    #: Data of the component that made the result. Its content is not defined.
-    metadata: dict[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.error is not None and self.error.denied:
+            force_setattr(self, "policy", denial_policy(self.error))
 
     @property
     def ok(self) -> bool:
@@ -150,23 +164,13 @@ class ToolResult(Struct, frozen=True):
 
         ``tool`` is the family of the tool, and ``action`` is the tool itself.
         """
-        denied = self.error is not None and self.error.denied
-        policy: Mapping[str, Json] = self.policy or {"rule_id": None, "rationale_code": None}
-        if denied and self.error is not None:
-            # The denied call may be a nested call, while this call was allowed.
-            policy = {"rule_id": self.error.rule, "rationale_code": self.error.rationale}
         return {
             "timestamp_utc": self.timestamp_utc,
             "ok": self.ok,
             "tool": family or self.family or self.tool,
             "action": self.tool,
             "latency_ms": round(self.seconds * 1000, 3),
-            "policy": {
-                "allowed": not denied,
-                "rule_id": policy["rule_id"],
-                "rationale_code": policy["rationale_code"],
-                "message": self.error.message if denied and self.error is not None else "",
-            },
+            "policy": {name: self.policy[name] for name in ("allowed", "rule_id", "rationale_code", "message")},
             "output": {"value": self.output, "truncated": self.truncated},
             "effects": [e.strict() for e in self.effects],
             "error": None if self.error is None else {"type": self.error.kind, "message": self.error.message},
@@ -176,7 +180,6 @@ class ToolResult(Struct, frozen=True):
             "trace_id": self.trace_id,
             "span_id": self.span_id,
             "run_id": self.run_id,
-            "metadata": self.metadata,
         }
 
     @property
@@ -193,8 +196,7 @@ class ToolResult(Struct, frozen=True):
             found["error"] = self.error.as_dict()
         if self.timestamp_utc:
             found["timestamp_utc"] = self.timestamp_utc
-        if self.policy is not None:
-            found["policy"] = self.policy
+        found["policy"] = self.policy
         found["effects"] = [e.as_dict() for e in self.effects]
         found["log"] = self.log
         found["seconds"] = round(self.seconds, 6)
@@ -202,10 +204,20 @@ class ToolResult(Struct, frozen=True):
         for name in ("request_id", "trace_id", "span_id", "run_id"):
             if getattr(self, name) is not None:
                 found[name] = getattr(self, name)
-        for name in ("budget_consumed", "metadata"):
-            if getattr(self, name):
-                found[name] = getattr(self, name)
+        if self.budget_consumed:
+            found["budget_consumed"] = self.budget_consumed
         return found
+
+
+def denial_policy(denial: Failure) -> dict[str, Json]:
+    """The `policy` of a result whose error is this denial."""
+    return {
+        "verdict": "deny",
+        "allowed": False,
+        "rule_id": denial.rule,
+        "rationale_code": denial.rationale,
+        "message": denial.message,
+    }
 
 
 def hash_of_output(output: Json) -> str:

@@ -62,7 +62,7 @@ from albert_tools.engine.pipeline.repeat import ended_once, repeat
 from albert_tools.engine.pipeline.scratch import scratch
 from albert_tools.engine.pipeline.session import session
 from albert_tools.engine.pipeline.validate import validate
-from albert_tools.engine.runs.lifecycle import cancellation, end_run
+from albert_tools.engine.runs.lifecycle import cancellation, end_of_request, end_run
 from albert_tools.engine.runs.recovery import recover
 from albert_tools.engine.runs.replay import from_journal
 from albert_tools.engine.sandbox.worker.pool import Sandbox
@@ -182,7 +182,7 @@ class Pipeline:
         except Repeated as earlier:
             repeated = earlier.result
         except Failure as failure:
-            error = failure
+            error = end_of_request(failure, run)
         except asyncio.CancelledError:
             if run.stop is None:
                 raise
@@ -249,7 +249,7 @@ class Pipeline:
             failure = _as_denial(error)
             raise refuse(judged, run, failure, run.clock() - began) from failure.__cause__
         if not call.depth:
-            run.decision = judged.decision.as_dict()
+            run.decision = {**judged.decision.as_dict(), "allowed": True, "message": ""}
         began, judged.report.began = run.clock(), time.time()
         notice = observers.started(judged, run)
         try:

@@ -13,6 +13,7 @@ from albert_tools.engine.call.target import UNKNOWN
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.result import UNJUDGED_POLICY, denial_policy
 from albert_tools.engine.pipeline import observers
 from albert_tools.engine.pipeline.suspension import denied_for_now, suspended_by
 
@@ -86,15 +87,10 @@ def _end_step(call: Call, run: Run, outcome: Failure | Json) -> bool:
     return True
 
 
-def _decision(call: Call, failure: Failure) -> dict[str, Json] | None:
-    """The decision on a refused request, in the form of a result's `policy`: that of the rules, or of the check that denied it."""
-    judged = call.decision is not UNJUDGED
-    if not failure.denied or (judged and call.decision.rule == failure.rule):
-        return call.decision.as_dict() if judged else None
-    return {
-        "verdict": "deny",
-        "allowed": False,
-        "rule_id": failure.rule,
-        "rationale_code": failure.rationale,
-        "message": failure.message,
-    }
+def _decision(call: Call, failure: Failure) -> dict[str, Json]:
+    """The decision about a refused request: the denial, or what the rules said."""
+    if failure.denied:
+        return denial_policy(failure)
+    if call.decision is UNJUDGED:
+        return UNJUDGED_POLICY.copy()
+    return {**call.decision.as_dict(), "allowed": False, "message": call.decision.message or failure.message}

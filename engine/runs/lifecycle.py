@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
 from albert_tools.engine.call import ledger
 from albert_tools.engine.call.absent import NoJournal
@@ -127,11 +129,24 @@ def cancellation(journal: RunJournal | NoJournal, message: str) -> Failure:
     details = journal.outcome()
     if journal.id is None:
         return Failure("cancelled", message, details=details)
+    return Failure("cancelled", f"{message}; {_what_was_done(details)}", details=details)
+
+
+def end_of_request(failure: Failure, run: Run) -> Failure:
+    """The failure of a request. If it is a denial and earlier calls had changed something, the denial says so."""
+    details = run.journal.outcome()
+    if run.journal.id is None:
+        details["applied"] = int(any(e.kind != "read" for e in run.effects))
+    if not failure.denied or not (details["applied"] or details["unknown"]):
+        return failure
+    message = f"{failure.message}; {_what_was_done(details)}"
+    return failure.copy(message=message, details=failure.details | details)
+
+
+def _what_was_done(details: Mapping[str, Any]) -> str:
     if details["unknown"]:
         first = details["unknown"][0]
-        message += f"; whether {first['tool']} (step {first['step']}) was done is not known"
-    elif details["applied"]:
-        message += f"; {details['applied']} of its calls had changed something"
-    else:
-        message += "; nothing had been changed"
-    return Failure("cancelled", message, details=details)
+        return f"whether {first['tool']} (step {first['step']}) was done is not known"
+    if details["applied"]:
+        return f"{details['applied']} of its calls had changed something"
+    return "nothing had been changed"

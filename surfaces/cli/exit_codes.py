@@ -24,4 +24,5 @@ def exit_of(failure: Failure) -> int:
     """The exit code of a failure: `SUSPENDED`, `DENIED` or `FAILED`."""
     if failure.code == "suspended":
         return SUSPENDED
-    return DENIED if failure.denied else FAILED
+    # A saved tool may have changed something before one of its calls was denied.
+    return DENIED if failure.denied and "applied" not in failure.details else FAILED

@@ -58,14 +58,11 @@ def environ_of(options: argparse.Namespace) -> dict[str, str]:
 
 
 async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> int:
-    from albert_tools.surfaces.cli.arguments import read_arguments
-
     token, given_by = session_of(options)
     async with open_service(options, console, wait=options.wait, session=token is not None) as service:
         if spawned is not None:
             await service.prepare(options.name, spawned, options.version)
-        definition = (await service.describe(options.name, options.version)).definition
-        arguments = read_arguments(options.arguments, options.args, definition)
+        arguments = await _arguments(service, options)
 
         def invoke(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
             return service.invoke(
@@ -86,6 +83,22 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
         # The mistake is in the command line, not in the tool.
         code = 2
     return INTERRUPTED if interrupted else code
+
+
+async def _arguments(service: ToolService, options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of the call. If the tool can't be described, there are none: the call is refused and recorded anyway.
+
+    Raises:
+        Usage: at least one argument is wrong.
+    """
+    from albert_tools.engine.model.failure import Failure
+    from albert_tools.surfaces.cli.arguments import read_arguments
+
+    try:
+        definition = (await service.describe(options.name, options.version)).definition
+    except Failure:
+        return {}
+    return read_arguments(options.arguments, options.args, definition)
 
 
 def session_of(options: argparse.Namespace) -> tuple[str | None, str]:

@@ -82,7 +82,6 @@ SCHEMA: dict[str, Any] = {
         "trace_id": {"type": ["string", "null"], "pattern": "^[0-9a-f]{32}$"},
         "span_id": {"type": ["string", "null"], "pattern": "^[0-9a-f]{16}$"},
         "run_id": _TEXT_OR_NULL,
-        "metadata": {"type": "object"},
     },
     "if": {"properties": {"ok": {"const": True}}},
     "then": {
@@ -257,8 +256,8 @@ def faults(call: Call, result: ToolResult) -> list[str]:
     ]
     kinds = {
         "success": result.ok and not result.truncated,
-        "denial": not strict["policy"]["allowed"],
-        "failure": not result.ok and strict["policy"]["allowed"],
+        "denial": result.error is not None and result.error.denied,
+        "failure": result.error is not None and not result.error.denied,
         "truncated": strict["output"]["truncated"],
     }
     if not kinds[call.kind]:

@@ -47,13 +47,12 @@ def test_a_failure_is_reported_and_exits_with_1(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_result_of_a_wrong_form_or_kind_is_reported() -> None:
-    good = ToolResult("t", "x", timestamp_utc="2025-03-01T12:00:00+00:00")
+    allowed = {"verdict": "allow", "allowed": True, "rule_id": "a rule", "rationale_code": "allowed", "message": ""}
+    good = ToolResult("t", "x", timestamp_utc="2025-03-01T12:00:00+00:00", policy=allowed)
     call = Call("files", "success", "t", {})
     assert faults(call, good) == []
     assert len(faults(call, replace(good, timestamp_utc="yesterday"))) == 1
     assert len(faults(call, replace(good, span_id="xyz", request_id=""))) == 1
     assert len(faults(call._replace(kind="truncated"), good)) == 1
-    # A denial must name its rule.
-    assert (
-        faults(call._replace(kind="denial"), replace(good, output=None, error=Failure("permission_denied", "no"))) != []
-    )
+    # A failure is not a denial.
+    assert len(faults(call._replace(kind="denial"), replace(good, output=None, error=Failure("timeout", "no")))) == 1

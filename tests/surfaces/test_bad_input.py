@@ -13,8 +13,8 @@ import pytest
 
 CASES = [
     # The arguments, the exit code, the expected message.
-    (["run", "no_such"], 1, "no tool named 'no_such'"),
-    (["run", "word_frequencie"], 1, "did you mean 'word_frequencies'"),
+    (["run", "no_such"], 3, "no tool named 'no_such'"),
+    (["run", "word_frequencie"], 3, "did you mean 'word_frequencies'"),
     (["run", "word_frequencies"], 2, "path is missing"),
     (
         ["run", "word_frequencies", "pth=a", "top=x", "foo"],
@@ -30,12 +30,12 @@ CASES = [
     (["run", "word_frequencies", "--args", "@nowhere"], 2, "can't be read"),
     (["run", "word_frequencies", "--args", "NaN"], 2, "JSON has no NaN"),
     (["run", "word_frequencies", "--args", "[" * 100_000], 2, "--args"),
-    (["run", "word_frequencies", "path=x", "--version", "zz"], 1, "version"),
+    (["run", "word_frequencies", "path=x", "--version", "zz"], 3, "version"),
     (["run", "read_system_logs"], 3, "`allow: [read_system_logs]`"),
     (["run", "current_time", "--workspace", "nowhere"], 3, "does not exist"),
-    (["run", ""], 1, "no tool named"),
-    (["show", "no_such"], 1, "no_such"),
-    (["remove", "no_such"], 1, "no_such"),
+    (["run", ""], 3, "no tool named"),
+    (["show", "no_such"], 3, "no_such"),
+    (["remove", "no_such"], 3, "no_such"),
     (["remove", "read_file"], 3, "primitive"),
     (["define", "nowhere"], 1, "No such file"),
     (["define", "."], 1, "Is a directory"),

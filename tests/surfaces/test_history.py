@@ -84,7 +84,7 @@ def test_the_first_digits_name_a_version(albert: Albert) -> None:
     for digits in (first[:5], "0123456789", "zz", "../../x"):
         for words in (("run", "base", "text=a"), ("show", "base")):
             done = albert(*words, "--version", digits)
-            assert done.code == 1
+            assert done.code == 3
             assert f"the tool 'base' has no version {digits!r}" in done.err
             # The hinted command works.
             command = re.search(r"help: `albert (.*?)`", done.err)
@@ -102,7 +102,7 @@ def test_digits_that_several_versions_begin_with(albert: Albert) -> None:
         text = text.replace(old, new)
     entry.write_text(text)
     done = albert("show", "base", "--version", versions[2][:6])
-    assert done.code == 1
+    assert done.code == 3
     assert f"3 versions of 'base' begin with {versions[2][:6]!r}: " in done.err
     assert "give more digits" in done.err
     assert alike[0][:7] in done.err

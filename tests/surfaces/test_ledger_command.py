@@ -33,7 +33,7 @@ def used_once(tmp_path_factory: pytest.TempPathFactory) -> Albert:
     assert albert("run", "mine", "path=a.txt").code == 0
     assert albert("run", "write_file", "path=b.txt", "content=password: sk-abcdefghijklmnopqrstuv").code == 0
     assert albert("run", "read_file", "path=../x").code == 3
-    assert albert("run", "nothing").code == 1
+    assert albert("run", "nothing", "a=b").code == 3
     assert albert("mode", "ALERT", "--cause", "a drill").code == 0
     return albert
 
@@ -53,7 +53,7 @@ def test_the_ledger_has_every_call_and_no_secret(used: Albert) -> None:
     assert [e["kind"] for e in entries].count("policy") >= 2
     entries = [e for e in entries if e["kind"] not in ("policy", "run")]
     assert [e["kind"] for e in entries] == (
-        ["definition", "call", "call", "result", "call", "result", "denied", "mode"]
+        ["definition", "call", "call", "result", "call", "result", "denied", "denied", "mode"]
     )
     outer, inner = entries[1], entries[2]
     assert (outer["tool"], outer["arguments"], outer["verdict"]) == ("mine", {"path": "a.txt"}, "allow")
@@ -64,7 +64,12 @@ def test_the_ledger_has_every_call_and_no_secret(used: Albert) -> None:
     written = entries[5]["effects"][0]
     assert (written["kind"], written["path"], written["size_bytes"]) == ("write", "b.txt", 35)
     assert (entries[6]["code"], entries[6]["rule_id"]) == ("permission_denied", "path_traversal")
-    assert (entries[7]["to"], entries[7]["cause"]) == ("ALERT", "a drill")
+    assert (entries[7]["tool"], entries[7]["code"], entries[7]["rule_id"]) == (
+        "nothing",
+        "unknown_tool",
+        "unknown_tool",
+    )
+    assert (entries[8]["to"], entries[8]["cause"]) == ("ALERT", "a drill")
     assert "sk-abc" not in used("ledger", "export").out
     shown = used("ledger", "tail", "-n", "3").out
     assert shown.count("\n") == 3
@@ -74,15 +79,15 @@ def test_the_ledger_has_every_call_and_no_secret(used: Albert) -> None:
 def test_a_query(used: Albert) -> None:
     of_one = used("ledger", "query", "--tool", "read_file", "--json").document()["entries"]
     assert [e["kind"] for e in of_one] == ["call", "denied"]
-    assert [e["kind"] for e in used("ledger", "query", "--denied", "--json").document()["entries"]] == ["denied"]
+    assert [e["kind"] for e in used("ledger", "query", "--denied", "--json").document()["entries"]] == ["denied"] * 2
     assert used("ledger", "query", "--since", "2999-01-01", "--json").document()["entries"] == []
     assert used("ledger", "query", "--since", "soon").code == 2
     assert used("ledger", "query", "--since", "2h", "--denied", "--json").document()["entries"]
     # Filters apply before the number of entries.
     last = used("ledger", "tail", "--tool", "read_file", "-n", "2", "--json").document()["entries"]
     assert [e["kind"] for e in last] == ["call", "denied"]
-    assert used("ledger", "query", "--denied", "--lines", "3").out.count("\n") == 1
-    assert used("ledger", "tail", "--denied").out.count("\n") == 1
+    assert used("ledger", "query", "--denied", "--lines", "3").out.count("\n") == 2
+    assert used("ledger", "tail", "--denied").out.count("\n") == 2
     refused = used("ledger", "verify", "--denied")
     assert (refused.code, "ledger verify takes no --denied" in refused.err) == (2, True)
 

@@ -76,9 +76,9 @@ def test_an_argument_given_twice(mixed: Albert) -> None:
     ("words", "code", "help_"),
     [
         (["remove", "read_file"], 3, "to turn a primitive off"),
-        (["remove", "no_such"], 1, "`albert list` lists the tools"),
-        (["run", "no_such"], 1, "`albert list` lists the tools"),
-        (["show", "no_such", "--version", "1234567"], 1, "`albert list` lists the tools"),
+        (["remove", "no_such"], 3, "`albert list` lists the tools"),
+        (["run", "no_such"], 3, "`albert list` lists the tools"),
+        (["show", "no_such", "--version", "1234567"], 3, "`albert list` lists the tools"),
         (["run", "read_file", "path=zzz"], 1, "`albert run list_directory path=.` lists it"),
         (["run", "escape", "--args", "@nofile"], 2, "name a file that exists, or - for stdin"),
         (["run", "escape", "--args", "[1]"], 2, """write --args '{"name": "value"}'"""),

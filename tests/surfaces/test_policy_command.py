@@ -65,7 +65,7 @@ def test_explain(ruled: Any) -> None:
     )
     assert ruled("policy", "explain", "write_file", "path=a").code == 2
     assert ruled("policy", "explain").code == 2
-    assert ruled("policy", "explain", "nothing").code == 1
+    assert ruled("policy", "explain", "nothing").code == 3
     assert list(ruled.project.iterdir()) == [ruled.project / ".albert"]
 
 

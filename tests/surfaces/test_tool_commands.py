@@ -60,7 +60,7 @@ def test_a_tool_from_its_text_to_its_removal(albert: Albert) -> None:
     assert "top" in albert("list").out
     assert [t["name"] for t in albert("search", "shouted", "--json").document()["tools"]] == ["base"]
     assert albert("remove", "top").code == 0
-    assert albert("run", "top", "text=a").code == 1
+    assert albert("run", "top", "text=a").code == 3
     by_hash = albert("run", "--version", document["version"], "top", "text=a", "--quiet")
     assert (by_hash.out, by_hash.err) == ("A!\n", "")
 

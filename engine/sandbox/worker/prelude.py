@@ -21,6 +21,9 @@ class ToolError(Exception):
         retryable: Whether the same call may succeed later.
     """
 
+    #: The number of the failed call, by which the service finds its failure. Programs can't read or set it.
+    _call: int | None = None
+
     def __init__(
         self, message: Any = "", *, tool: str | None = None, code: str = "tool_error", retryable: bool = False
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from albert_tools.engine.model.definition import Program
@@ -86,48 +86,37 @@ class ProgramFailures(NamedTuple):
             message = "the worker ended without an answer"
         return Failure(code, message, tool=self.program.name, retryable=code == "worker_died")
 
-    def error(self, error: dict[str, Any], sent: Iterable[Failure]) -> Failure:
+    def error(self, error: dict[str, Any], sent: Mapping[int, Failure]) -> Failure:
         """The program ended with an exception, which the worker describes in `error`.
 
-        `sent` are the failures of its calls. If the program did not catch one of them, or has raised it again, it is forwarded.
+        `sent` are the failures of its calls, by the number of the call. If the exception is one of them, it is forwarded.
         """
-        code, kind, message = _text(error, "code"), _text(error, "type"), _text(error, "message")
         trace = self._source_lines(error.get("lines"))
         line = trace[-1] if trace else None
-        details: dict[str, Any] = {"lines": trace, "trail": [{"tool": self.program.name, "line": line}]}
-        passed_on = next((f for f in sent if f.code == code and _same(f.message, message)), None)
-        if passed_on is None and (code in _LIMITS or not believable(code)):
+        trail = [{"tool": self.program.name, "line": line}]
+        kind = _text(error, "type")
+        details: dict[str, Any] = {"lines": trace, "trail": trail, **({"type": kind} if kind else {})}
+        number = error.get("call")
+        passed_on = sent.get(number) if isinstance(number, int) else None
+        if passed_on is not None:
+            # If the failure comes from another saved tool, it keeps its line there, and its trail follows.
+            trail += passed_on.details.get("trail", []) if passed_on.line is not None else []
+            line = line if passed_on.line is None else passed_on.line
+            return passed_on.copy(line=line, details={**passed_on.details, **details})
+        code, message = _text(error, "code"), _text(error, "message")
+        if code in _LIMITS or not believable(code):
             if code != "tool_error":
                 details["code"] = code
             code = "tool_error"
-        if kind:
-            details["type"] = kind
-        if passed_on is not None and passed_on.line is not None:
-            # The failure comes from another saved tool. Report its line there, and add its trail.
-            details["trail"] += passed_on.details.get("trail", [])
-            line = passed_on.line
-        if code == "exception" and kind != "ToolError":
+        if code == "exception":
             message = f"{kind}: {message}" if message else kind
-        return Failure(
-            code,
-            message,
-            hint=passed_on.hint if passed_on is not None else None,
-            rule=passed_on.rule if passed_on is not None else None,
-            retryable=error.get("retryable") is True,
-            tool=_text(error, "tool") or self.program.name,
-            line=line,
-            details=details,
-        )
+        tool = _text(error, "tool") or self.program.name
+        return Failure(code, message, retryable=error.get("retryable") is True, tool=tool, line=line, details=details)
 
     def _source_lines(self, lines: object) -> list[int]:
         table = self.program.lines
         given = lines[:_MAX_LINES] if isinstance(lines, list) else []
         return [table[n - 1] for n in given if isinstance(n, int) and 0 < n <= len(table)]
-
-
-def _same(sent: str, message: str) -> bool:
-    """Whether a message is the one that was sent. The worker cuts off the end of a long message."""
-    return sent == message or (message[-1:] == "…" and len(message) > 1000 and sent.startswith(message[:-1]))
 
 
 def _text(error: dict[str, Any], name: str) -> str:

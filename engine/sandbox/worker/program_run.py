@@ -44,8 +44,8 @@ class ProgramRun(Struct):
     _log_left: int = 0
     #: The reason why this side killed the worker.
     _stopped: Failure | None = None
-    #: The failures that were sent as answers to calls. The program may keep an exception and raise it at any time.
-    _sent_failures: list[Failure] = field(default_factory=list)
+    #: The failures that were sent as answers to calls, by the number of the call. The program may raise any of them later.
+    _sent_failures: dict[int, Failure] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _timer: asyncio.TimerHandle | None = None
 
@@ -156,14 +156,10 @@ class ProgramRun(Struct):
             await rest
 
     def _failure_frame(self, number: int, failure: Failure, called: str) -> bytes:
-        self._sent_failures.append(failure)
-        facts = {
-            "code": failure.code,
-            "message": failure.message,
-            # The tool that the program called, even if a tool inside that tool failed.
-            "tool": called,
-            "retryable": failure.retryable,
-        }
+        # The tool that the program called, even if a tool inside that tool failed. A copy has no traceback, which would keep the
+        # call's arguments in memory.
+        sent = self._sent_failures[number] = failure.copy(tool=called, details=_passed_on(failure))
+        facts = {"code": sent.code, "message": sent.message, "tool": called, "retryable": sent.retryable}
         return pack(["failure", number, facts])
 
     # A program's own time runs while no tool call is pending.
@@ -211,3 +207,8 @@ class ProgramRun(Struct):
             return broke_protocol("the worker", self.worker.violation, self.program.name)
         exit_code = None if self._stopped else await self.worker.wait()
         return self._stopped or self._failures.death(exit_code, compiling=self.keep_code is not None)
+
+
+def _passed_on(failure: Failure) -> dict[str, Any]:
+    """The details that a failure keeps when a program does not catch it. The others, such as an output, belong to its call."""
+    return {name: failure.details[name] for name in ("trail", "rationale_code") if name in failure.details}

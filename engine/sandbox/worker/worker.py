@@ -285,7 +285,7 @@ class Worker:
         if message[0] == "value":
             value = message[2]
             return message[1], lambda: value
-        return message[1], lambda: _raise(message[2])
+        return message[1], lambda: _raise(message[1], message[2])
 
     def _receive(self) -> list[Any]:
         while not self._inbox:
@@ -322,7 +322,9 @@ class Worker:
             if isinstance(error, ToolError):
                 message = _text(error.message)
                 code = error.code if isinstance(error.code, str) else "tool_error"
-                described = _described(code, message, "ToolError", error.tool, bool(error.retryable), lines)
+                described = _described(
+                    code, message, "ToolError", error.tool, bool(error.retryable), lines, error._call
+                )
             else:
                 described = _described("exception", _text(str(error)), type(error).__name__, lines=lines)
         except (MemoryError, RecursionError):
@@ -344,8 +346,10 @@ class Worker:
         os._exit(0)
 
 
-def _raise(failure: dict[str, Any]) -> NoReturn:
-    raise ToolError(failure["message"], tool=failure["tool"], code=failure["code"], retryable=failure["retryable"])
+def _raise(call: int, failure: dict[str, Any]) -> NoReturn:
+    error = ToolError(failure["message"], tool=failure["tool"], code=failure["code"], retryable=failure["retryable"])
+    error._call = call
+    raise error
 
 
 def _described(
@@ -355,6 +359,7 @@ def _described(
     tool: str | None = None,
     retryable: bool = False,
     lines: list[int] | None = None,
+    call: int | None = None,
 ) -> dict[str, Any]:
     return {
         "code": code,
@@ -363,6 +368,7 @@ def _described(
         "tool": tool if isinstance(tool, str) else None,
         "retryable": retryable,
         "lines": lines or [],
+        "call": call,
     }
 
 

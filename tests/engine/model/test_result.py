@@ -25,6 +25,7 @@ def test_a_result_with_an_output() -> None:
         "tool": "t",
         "version": "v",
         "output": {"a": 1},
+        "policy": result.policy,
         "effects": [{"kind": "read", "tool": "read_file", "path": "x"}],
         "log": "",
         "seconds": 0.0,
@@ -87,7 +88,7 @@ def test_the_kind_and_category_of_a_code(code: str, kind: str, category: str, de
 def test_the_strict_form_has_all_keys() -> None:
     bare = ToolResult("read_file", "x").strict()
     assert bare["tool"] == bare["action"] == "read_file"
-    assert (bare["budget_consumed"], bare["trace_id"], bare["span_id"], bare["metadata"]) == ({}, None, None, {})
+    assert (bare["budget_consumed"], bare["trace_id"], bare["span_id"]) == ({}, None, None)
     result = ToolResult(
         "read_file",
         "x",
@@ -99,7 +100,6 @@ def test_the_strict_form_has_all_keys() -> None:
         budget_consumed={"calls": 1, "wall_seconds": 0.5},
         trace_id="ab" * 16,
         span_id="cd" * 8,
-        metadata={"by": "a test"},
     )
     strict = result.strict()
     assert (strict["tool"], strict["action"]) == ("filesystem", "read_file")
@@ -109,7 +109,7 @@ def test_the_strict_form_has_all_keys() -> None:
     ]
     for told in (strict, result.as_dict()):
         assert told["budget_consumed"] == {"calls": 1, "wall_seconds": 0.5}
-        assert (told["trace_id"], told["span_id"], told["metadata"]) == ("ab" * 16, "cd" * 8, {"by": "a test"})
+        assert (told["trace_id"], told["span_id"]) == ("ab" * 16, "cd" * 8)
 
 
 def test_spelling() -> None:

@@ -110,6 +110,7 @@ def test_result_error_and_prints(peer: Make) -> None:
             "tool": None,
             "retryable": False,
             "lines": [4, 2],
+            "call": None,
         },
     ]
 
