@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypedDict
+from functools import partial
+from typing import Any, NamedTuple, TypedDict
 
 from albert_tools.builtins.git.git_options import (
     ENVIRONMENT,
@@ -20,6 +22,8 @@ from albert_tools.builtins.git.git_options import (
     programs,
     switched_off,
 )
+from albert_tools.builtins.git.hidden_paths import HiddenPaths, hidden_paths
+from albert_tools.builtins.git.limited_operations import demand_kept, limited
 from albert_tools.builtins.shell.command_settings import GIT_SETTINGS
 from albert_tools.builtins.shell.confined_command import (
     MAX_TIMEOUT,
@@ -38,6 +42,8 @@ from albert_tools.engine.model.protocols import CallContext
 
 #: The timeout for reading a repository's configuration, in seconds.
 _CONFIG_TIMEOUT = 20.0
+#: The most files that the question about a commit lists, and the most characters of each.
+_MAX_LISTED, _MAX_NAME = 30, 200
 
 
 class ChangedFile(TypedDict):
@@ -77,6 +83,52 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
         raise invalid("url", "only https:// and http:// remotes can be reached")
 
 
+class _Prepared(NamedTuple):
+    """The command line of an operation, its environment, and the hidden paths that git needs to see."""
+
+    words: list[str]
+    environment: Mapping[str, str]
+    show: Sequence[str] = ()
+
+
+async def _prepared(
+    context: CallContext, operation: Operation, words: Sequence[str], cwd: str, *more: str
+) -> _Prepared:
+    """Prepare an operation, limited to what the rules allow. `more` are further options."""
+    hidden = await hidden_paths(context, cwd, run) if operation != "CLONE" else None
+    config = _configuration(context, cwd)
+    environment = await _environment(context, cwd, config, hidden)
+    whole = {**environment, **identity(context.settings, config)}
+    if hidden is None or not hidden.found:
+        return _Prepared(command(operation, [*more, *words]), whole)
+    exists, demand = partial(_exists, context, cwd), partial(_demand, context, cwd, hidden)
+    found = limited(operation, words, hidden, exists, demand)
+    await demand_kept(operation, words, partial(_changed, context, cwd, environment, hidden))
+    line = command(operation, [*more, *found.arguments], limited=True)
+    return _Prepared(line, whole, hidden.tracked if found.sees_tracked else ())
+
+
+async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
+    """The files that a COMMIT will change. For every operation, raises the failure of one that can't be limited."""
+    operation, cwd = arguments["operation"], arguments["cwd"]
+    more = ("--dry-run", "--porcelain", "-z", "--untracked-files=no") if operation == "COMMIT" else ()
+    prepared = await _prepared(context, operation, arguments["args"], cwd, *more)
+    if operation != "COMMIT":
+        return ""
+    how = {"environment": prepared.environment, "show": prepared.show, "separate_errors": True}
+    ran = await _run(context, prepared.words, cwd=cwd, timeout=_CONFIG_TIMEOUT, **how)
+    names, lines = [], iter(ran.output.whole.decode("utf-8", "replace").split("\0"))
+    for line in lines:
+        if re.match("[MTADRC]. ", line):
+            names.append(line[0] + " " + line[3:][:_MAX_NAME])
+        if line[:1] in ("R", "C"):
+            next(lines, None)  # The name before.
+    if ran.code not in (0, 1) or not ran.output.complete:
+        return "its files can't be listed"
+    more_names = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
+    return f"it commits {', '.join(names[:_MAX_LISTED])}{more_names}" if names else "it commits no changes of files"
+
+
 @primitive(
     effects=["read", "write", "delete", "execute", "network"],
     category="system_write",
@@ -86,6 +138,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     urls={"url": ""},
     judged={"operation": "operation"},
     refuse=_refuse,
+    preview=_preview,
     settings=GIT_SETTINGS,
 )
 async def git(
@@ -108,8 +161,11 @@ async def git(
     name or that were approved with "url". Changes of history, the working tree or a remote need a person's approval unless the
     rules say otherwise. Remotes and upstream branches cannot be changed while other commands run in the workspace.
 
-    Fails with `invalid_arguments` (an option that is not allowed, another transport), `timeout`, `permission_denied`,
-    `not_found` (cwd), `sandbox_unavailable`, `io_error`.
+    Files that the rules forbid are left out: they are not shown, and commits keep them as they are. In a repository with such
+    files, write "--" before the files of CHECKOUT and RESET.
+
+    Fails with `invalid_arguments` (an option that is not allowed, another transport), `timeout`, `permission_denied` (also what
+    would show, commit or throw away forbidden files), `not_found` (cwd), `sandbox_unavailable`, `io_error`.
 
     Args:
         operation: The operation.
@@ -123,14 +179,14 @@ async def git(
         # The URL goes after the options and before the other arguments.
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
-    config = _configuration(context, cwd)
-    drivers = await _drivers(context, cwd, config)
+    prepared = await _prepared(context, operation, words, cwd)
     ran = await _run(
         context,
-        command(operation, words),
+        prepared.words,
         cwd=cwd,
         timeout=timeout,
-        environment={**ENVIRONMENT, **switched_off(drivers), **identity(context.settings, config)},
+        environment=prepared.environment,
+        show=prepared.show,
         network=operation in OVER_NETWORK,
         # The rules were applied to `url`. The requests of git are inside a tunnel and can't be inspected.
         method="GET",
@@ -163,11 +219,11 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     Args:
         cwd: A folder of the repository, relative to the workspace.
     """
-    config = _configuration(context, cwd)
-    drivers = await _drivers(context, cwd, config)
-    words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all"])
+    hidden = await hidden_paths(context, cwd, run)
+    environment = await _environment(context, cwd, _configuration(context, cwd), hidden)
+    leaving_out = ["--", ":/", *hidden.excluded] if hidden is not None and hidden.found else []
+    words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", *leaving_out])
     facts = {"operation": "STATUS"}
-    environment = {**ENVIRONMENT, **switched_off(drivers)}
     ran = await _run(context, words, cwd=cwd, timeout=60, environment=environment, separate_errors=True, facts=facts)
     if ran.code != 0:
         reason = ran.errors.text().strip() if ran.errors is not None else ""
@@ -247,7 +303,38 @@ def _content(context: CallContext, path: str) -> bytes | None:
     return None
 
 
-async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
+async def _environment(context: CallContext, cwd: str, config: bytes, hidden: HiddenPaths | None) -> dict[str, str]:
+    """The environment that selects the repository and switches off the programs that it names."""
+    repository = {**ENVIRONMENT, **(hidden.environment if hidden is not None else {})}
+    return {**repository, **switched_off(await _drivers(context, cwd, config, repository))}
+
+
+def _exists(context: CallContext, cwd: str, word: str) -> bool:
+    with suppress(Failure):
+        context.workspace.info(f"{cwd}/{word}" if cwd else word)
+        return True
+    return False
+
+
+def _demand(context: CallContext, cwd: str, hidden: HiddenPaths, path: str, from_cwd: bool) -> None:
+    """Refuse a path that the rules forbid. It is relative to the working directory, or to the top folder of the repository."""
+    import os
+
+    start = context.workspace.absolute(context.workspace.locate(cwd or ".")) if from_cwd else hidden.top
+    context.workspace.judge.demand(os.path.normpath(os.path.join(start, path)), "read")
+
+
+async def _changed(
+    context: CallContext, cwd: str, environment: Mapping[str, str], hidden: HiddenPaths, *compared: str
+) -> list[str] | None:
+    """The hidden files that differ, as ``git diff`` lists them; None if it fails."""
+    words = command("DIFF", ["--name-only", "-z", "--no-renames", *compared, "--", *hidden.only])
+    how = {"environment": environment, "separate_errors": True, "show": hidden.tracked, "recorded": False}
+    ran = await _run(context, words, cwd=cwd, timeout=_CONFIG_TIMEOUT, **how)
+    return ran.output.whole.decode("utf-8", "replace").split("\0")[:-1] if ran.code == 0 else None
+
+
+async def _drivers(context: CallContext, cwd: str, config: bytes, repository: Mapping[str, str]) -> list[str]:
     """The names of settings that may name programs, of the repository and of its submodules.
 
     Git itself lists them, because only git knows which other files the configuration includes.
@@ -260,7 +347,7 @@ async def _drivers(context: CallContext, cwd: str, config: bytes) -> list[str]:
         return found
     words = ["git", "-c", "safe.directory=*", *LIST_DRIVERS]
     # In the C locale, patterns match bytes. In another locale, they skip names that are invalid in that locale.
-    environment = {**ENVIRONMENT, "LC_ALL": "C"}
+    environment = {**repository, "LC_ALL": "C"}
     facts = {"operation": "CONFIG"}
     ran = await _run(
         context, words, cwd=cwd, timeout=_CONFIG_TIMEOUT, environment=environment, separate_errors=True, facts=facts

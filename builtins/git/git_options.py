@@ -9,8 +9,9 @@ write a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import Literal
 
 from albert_tools.engine.model.argument_errors import refused_argument
@@ -136,6 +137,9 @@ _SETTINGS = (
     "status.submoduleSummary=false",
 )
 
+#: Further settings of a limited operation: files keep their paths, and no list of the changed files is printed.
+_LIMITED_SETTINGS = ("merge.directoryRenames=false", "merge.stat=false", "rebase.stat=false")
+
 #: The environment of every call: git reads only the repository's configuration, and never prompts.
 ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -186,10 +190,15 @@ def configures(operation: str, arguments: Sequence[str]) -> bool:
     return operation in CONFIGURING and (operation != "PUSH" or not {"-u", "--set-upstream"}.isdisjoint(arguments))
 
 
-def command(operation: str, arguments: Sequence[str]) -> list[str]:
-    """Returns the command line of an operation. Check `arguments` with `demand_options` first."""
-    words = ["git", "--no-pager", "--literal-pathspecs" if operation in ("ADD",) else "--no-optional-locks"]
-    for setting in _SETTINGS:
+def command(operation: str, arguments: Sequence[str], limited: bool = False) -> list[str]:
+    """Returns the command line of an operation. Check `arguments` with `demand_options` first.
+
+    `limited` is set if they are limited to the allowed paths (`limited_operations`).
+    """
+    words = ["git", "--no-pager", "--no-optional-locks"]
+    if operation == "ADD":
+        words[2:] = [] if limited else ["--literal-pathspecs"]
+    for setting in (*_SETTINGS, *(_LIMITED_SETTINGS if limited else ())):
         words += ["-c", setting]
     words.append(operation.lower())
     if operation in ("DIFF", "LOG", "SHOW"):
@@ -256,26 +265,43 @@ def demand_options(operation: str, arguments: Sequence[str]) -> None:
     Raises:
         Failure: `invalid_arguments`, with a list of the allowed options.
     """
+    for n, (kind, word) in enumerate(parsed(operation, arguments)):
+        if kind == "unknown":
+            raise _refused(operation, word, _allowed(operation, arguments))
+        if kind == "operand":
+            if operation in WORDS and n == 0 and word not in WORDS[operation] and word != "-":
+                raise _refused(operation, word, sorted(WORDS[operation]))
+            _demand_no_transport(word)
+
+
+#: The kind of an argument: an option, the value of the option before it, an option that is not allowed, a file after ``--``, or
+#: any other word.
+Kind = Literal["option", "value", "unknown", "operand", "path"]
+
+
+def parsed(operation: str, arguments: Sequence[str]) -> Iterator[tuple[Kind, str]]:
+    """The arguments of an operation without ``--``, each with its kind."""
+    allowed = _allowed(operation, arguments)
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            yield from (("path", path) for path in words)
+        elif not word.startswith("-") or word == "-":
+            yield "operand", word
+        else:
+            fits = [option for option in allowed if _fits(word, option)]
+            values = list(islice(words, 1)) if f"{word}:" in fits else []
+            # Without its value, an option would take the next word that this module adds.
+            yield "option" if fits and (values or f"{word}:" not in fits) else "unknown", word
+            yield from (("value", value) for value in values)
+
+
+def _allowed(operation: str, arguments: Sequence[str]) -> list[str]:
     allowed = OPTIONS[operation].split()
     if operation == "STASH" and arguments and arguments[0] in WORDS["STASH"] - {"push"}:
         # Other actions have no value after -m, so the next word would be an option that was not checked.
         allowed = [option for option in allowed if option not in ("--message:", "-m:")]
-    value_next = False
-    for n, word in enumerate(arguments):
-        if value_next:
-            value_next = False
-            continue
-        if word == "--":
-            return
-        if operation in WORDS and n == 0 and word not in WORDS[operation] and not word.startswith("-"):
-            raise _refused(operation, word, sorted(WORDS[operation]))
-        if not word.startswith("-") or word == "-":
-            _demand_no_transport(word)
-            continue
-        fits = [option for option in allowed if _fits(word, option)]
-        if not fits:
-            raise _refused(operation, word, allowed)
-        value_next = any(option == f"{word}:" for option in fits)
+    return allowed
 
 
 def _fits(word: str, option: str) -> bool:

@@ -71,6 +71,8 @@ async def run(
     git: Git | None = None,
     only: Sequence[str] | None = None,
     facts: Mapping[str, Any] | None = None,
+    show: Sequence[str] = (),
+    recorded: bool = True,
 ) -> CompletedCommand:
     """Run a command to its end and record it.
 
@@ -87,6 +89,8 @@ async def run(
         only: The only programs, and folders of programs, that may be started, if the confinement can enforce this. Includes
             the command.
         facts: Additional fields of the recorded effect.
+        show: Paths that the rules hide and that git needs.
+        recorded: Whether the command is recorded as an effect.
 
     Raises:
         Failure: `timeout`, `memory_limit` or `process_limit`, with the partial output in its details; `sandbox_unavailable`,
@@ -94,6 +98,7 @@ async def run(
     """
     import asyncio
 
+    from albert_tools.builtins.git.hidden_paths import repositories_to_hide
     from albert_tools.engine.sandbox.command.confinement import found
     from albert_tools.engine.sandbox.command.output import Output
     from albert_tools.engine.sandbox.command.run_command import run as run_confined
@@ -109,8 +114,11 @@ async def run(
     try:
         wanted = context.settings.get("confinement")
         every = git is not None and (await asyncio.to_thread(found)).best(wanted) == "landlock"
+        # Other programs than git could print hidden files from the objects of a repository.
+        hide = await repositories_to_hide(context, run) if only is None else []
         async with turn(str(context.workspace.root), git, seconds) as allowed:
-            with command_view(context.workspace, cwd, git="all" if every else allowed) as (view, workspace):
+            owns: Git | None = "all" if every else allowed
+            with command_view(context.workspace, cwd, git=owns, hide=hide, show=show) as (view, workspace):
                 command = Command(
                     words,
                     view,
@@ -132,7 +140,7 @@ async def run(
                     raise
     finally:
         # A cancelled command is recorded too, because it may have changed files.
-        if running_since is not None:
+        if running_since is not None and recorded:
             ending = _ending(ended, time.monotonic() - running_since)
             context.effect("execute", **(facts or {}), cwd=cwd or ".", **ending)
         for seen in connection.seen[:MAX_SEEN] if connection is not None else ():

@@ -103,6 +103,7 @@ class Authority:
             definition.name,
             self.policy.max_file_bytes(definition),
             selective=self.policy.paths.selective(definition),
+            globs=partial(self.policy.paths.forbidden_globs, definition),
             bytes_left=most,
             demand_approved=partial(demand_unchanged, approved or {}, definition.name),
         )

@@ -51,6 +51,10 @@ JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
 #: Raises the `Failure` for arguments that match their schemas but can never work.
 Refuse = Callable[[Mapping[str, Any]], object]
 
+#: Gets the context of a call and its arguments, and returns what the call will change, as a clause for the question to a person.
+#: It must not change anything.
+Preview = Callable[[CallContext, Mapping[str, Any]], Awaitable[str]]
+
 #: The owner's settings of a primitive, written as ``primitives: {NAME: …}``. Either a schema for each setting, or a function that
 #: gets all settings. The function returns the problems as pairs of a place (``providers.local``) and a message. When such a
 #: primitive is called, it uses the same function to read its settings.
@@ -75,6 +79,7 @@ class Primitive(Struct, frozen=True):
     refuse: Refuse | None = None
     once: tuple[str, ...] = ()
     settings: Settings | None = None
+    preview: Preview | None = None
 
     @property
     def name(self) -> str:
@@ -160,6 +165,7 @@ def primitive(
     refuse: Refuse | None = None,
     settle: Settling | None = None,
     settings: Settings | None = None,
+    preview: Preview | None = None,
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 
 
@@ -196,6 +202,8 @@ def primitive(
             work. It runs before a person is asked. It must not change anything or read anything else.
         settle: Called when a run continues after a crash. Gets an `InterruptedCall` and returns the outcome as a `Settled`.
         settings: The settings that the owner can write under ``primitives: {NAME: …}``; see `Settings`. Default: any setting.
+        preview: Called before a person is asked. Returns what the call will change, for the question; "" if there is nothing to
+            say. A `Failure` that it raises refuses the call, and nobody is asked.
 
     Raises:
         TypeError: The declaration is wrong. Examples: a parameter without an annotation, a type without a schema, a default that
@@ -231,6 +239,7 @@ def _declare(
     refuse: Refuse | None = None,
     settle: Settling | None = None,
     settings: Settings | None = None,
+    preview: Preview | None = None,
 ) -> Primitive:
     if not callable(function):
         raise TypeError(f"@primitive decorates a function, not {function!r}")
@@ -275,6 +284,7 @@ def _declare(
         refuse=refuse,
         once=tuple(once),
         settings=settings,
+        preview=preview,
     )
     problem = next(_problems(made, schemas or {}), None)
     if problem is not None:

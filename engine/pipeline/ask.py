@@ -28,6 +28,7 @@ from albert_tools.engine.call.context import Call, JudgeAgain, Run
 from albert_tools.engine.call.ledger import reason_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted_text
+from albert_tools.engine.pipeline.invoke_primitive import preview_of
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
 #: Seconds between two checks for an answer from another process.
@@ -53,12 +54,13 @@ async def find_approval(call: Call, run: Run) -> Call:
     lasting = approvals.standing(scope) if scope is not None else None
     if lasting is not None:
         return replace(call, approval=lasting)
-    action, objects = await _action(call, run)
+    shown = await preview_of(call, run)
+    action, objects = await _action(call, run, shown)
     found = approvals.about(action)
     if found is None:
         if run.service.ask is None and run.service.patience is None:
             raise nobody_to_ask(call.decision, call.name)
-        found = approvals.ask(_facts(call, run, action), scope)
+        found = approvals.ask(_facts(call, run, action, shown), scope)
         _write_question(call, run, found)
     elif found.state == "yes":
         return replace(call, approval=found, approved=objects)
@@ -67,7 +69,7 @@ async def find_approval(call: Call, run: Run) -> Call:
             approvals.use(found, call.id)
         raise refused_by_person(call.decision, call.name)
     if run.service.ask is not None:
-        await _ask(call, run, found, approvals)
+        await _ask(call, run, found, approvals, shown)
         raise JudgeAgain
     if await _answered_elsewhere(found, run, approvals):
         raise JudgeAgain
@@ -88,7 +90,7 @@ def _scope(call: Call, run: Run) -> Scope:
     return Scope(definition.name, definition.version, run.principal, call.mode, call.trail, digest, call.asks)
 
 
-async def _action(call: Call, run: Run) -> Action:
+async def _action(call: Call, run: Run, shown: str) -> Action:
     """What the answer covers. A call from outside keeps its identity when it is repeated. A call by a program is identified by its
     run and its step."""
     place = run.session.origin or "owner"
@@ -105,8 +107,13 @@ async def _action(call: Call, run: Run) -> Action:
         call.trail,
         place,
         call.rules.authority.reaching(run.workspace),
-        (call.mode, call.rules.governance.revision, call.decision.rule),
+        (call.mode, call.rules.governance.revision, call.decision.rule, *([shown] if shown else [])),
     )
+
+
+def _message(call: Call, shown: str) -> str:
+    """Why a person is asked, and what the call will change."""
+    return f"{call.decision.message}; {shown}" if shown else call.decision.message
 
 
 def _write_question(call: Call, run: Run, found: Approval) -> None:
@@ -115,7 +122,7 @@ def _write_question(call: Call, run: Run, found: Approval) -> None:
         run.journal.ask(call.place, found.id, call.arguments)
 
 
-def _facts(call: Call, run: Run, action: str) -> dict[str, Any]:
+def _facts(call: Call, run: Run, action: str, shown: str) -> dict[str, Any]:
     d = call.target.definition
     return {
         "action": action,
@@ -123,7 +130,7 @@ def _facts(call: Call, run: Run, action: str) -> dict[str, Any]:
         "version": d.version,
         "arguments": recorded(call.arguments, d.by_hash),
         "rule_id": call.decision.rule,
-        "message": call.decision.message,
+        "message": _message(call, shown),
         "reason": reason_of(run.invocation),
         "risk": d.risk,
         "callers": list(call.callers),
@@ -135,7 +142,7 @@ def _facts(call: Call, run: Run, action: str) -> dict[str, Any]:
     }
 
 
-async def _ask(call: Call, run: Run, found: Approval, approvals: Approvals) -> None:
+async def _ask(call: Call, run: Run, found: Approval, approvals: Approvals, shown: str) -> None:
     """Ask through the application, and record the answer.
 
     Raises:
@@ -145,7 +152,7 @@ async def _ask(call: Call, run: Run, found: Approval, approvals: Approvals) -> N
     question = Question(
         call.target.definition,
         export(call.arguments, MAX_ANSWER),
-        call.decision,
+        call.decision._replace(message=_message(call, shown)),
         call.callers,
         reason_of(run.invocation),
         found.id,

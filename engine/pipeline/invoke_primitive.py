@@ -21,6 +21,8 @@ from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, expor
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
 #: The longest pause before the second attempt, in seconds. The pause is random, so that many calls don't retry simultaneously.
 MAX_BACKOFF = 0.5
+#: The most seconds that a preview of a call may take.
+MAX_PREVIEW = 30.0
 
 
 async def run_primitive(primitive: Primitive, call: Call, run: Run) -> Any:
@@ -116,6 +118,29 @@ async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
     except SystemExit as leaving:
         # The function was written for a command line. Its exit must not end the service.
         raise RuntimeError(f"it called sys.exit({leaving.code!r})") from leaving
+
+
+async def preview_of(call: Call, run: Run) -> str:
+    """What a call will change, for the question to a person; "" if its primitive can't say so.
+
+    Raises:
+        Failure: The call would be refused.
+    """
+    primitive = call.target.primitive
+    if primitive is None or primitive.preview is None:
+        return ""
+    governance, authority = call.rules
+    guarded = authority.guarded(primitive.definition, run.workspace)
+    settings = governance.primitives.get(primitive.name, {})
+    context = _Silent(guarded, MAX_PREVIEW, settings, None, call, run)
+    return await primitive.preview(context, export(call.arguments, MAX_ANSWER))
+
+
+class _Silent(PrimitiveContext):
+    """The context of a preview, which changes nothing, so nothing is recorded."""
+
+    def effect(self, kind: str, **facts: Any) -> None:
+        pass
 
 
 async def _with_context(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class PathPatterns:
         self._names: dict[str, tuple[str, str]] = {}
         self._suffixes: dict[str, list[tuple[str, str, str]]] = {}
         self._wild: list[tuple[GitIgnoreSpec, str, str]] = []
+        #: Each pattern as its literal folder and the rest, which is relative to this folder.
+        self._forms: dict[tuple[str, str], None] = {}
         self._workspace = _fold(workspace).rstrip("/")
         # These texts become parts of patterns. So wildcard characters in them are escaped.
         self._home_text = literal(home.rstrip("/"))
@@ -70,6 +72,16 @@ class PathPatterns:
             return found
         below = path[floor + 1 :]
         return next(((pattern, rule) for spec, pattern, rule in self._wild if spec.match_file(below)), None)
+
+    def globs(self, top: str) -> list[str]:
+        """The patterns as git's globs for the paths below the folder `top`, and relative to it.
+
+        As git's pathspecs `:(glob)` (with `icase` on a file system that ignores case), they match the paths below `top` that
+        `match` matches.
+        """
+        folder = _fold(top).rstrip("/")
+        found = (glob for above, rest in self._forms for glob in _relative(above, rest, folder))
+        return list(dict.fromkeys(name for glob in found for name in (glob, f"{glob}/**")))
 
     def _under(self, above: str, path: str) -> tuple[str, str] | None:
         for spec, pattern, rule in self._rooted_wild.get(above, ()):
@@ -103,6 +115,7 @@ class PathPatterns:
         literal = next((i for i, p in enumerate(parts) if _WILD.search(p)), len(parts))
         above = "".join(f"/{p}" for p in parts[:literal])
         rest = parts[literal:]
+        self._forms[above, "/".join(rest)] = None
         if not rest:
             self._rooted[above or "/"] = (pattern, rule)
         else:
@@ -111,6 +124,7 @@ class PathPatterns:
 
     def _add_floating(self, text: str, pattern: str, rule: str) -> None:
         name = text.removeprefix("**/")
+        self._forms[self._workspace, f"**/{name}"] = None
         if not _WILD.search(name) and "/" not in name:
             self._names[name] = (pattern, rule)
         elif name.startswith("*.") and not _WILD.search(name[1:]) and "/" not in name:
@@ -147,6 +161,26 @@ def literal(path: str) -> str:
 def is_wild(part: str) -> bool:
     """Whether a part of a pattern can match more than one name."""
     return _WILD.search(part) is not None
+
+
+def _relative(above: str, rest: str, top: str) -> Iterator[str]:
+    """A pattern as globs for the paths below `top`. `above` is its literal folder, `rest` what follows."""
+    if above == top or above.startswith(f"{top}/"):
+        yield "/".join(filter(None, (literal(above[len(top) + 1 :]), rest))) or "**"
+    elif top.startswith(f"{above.rstrip('/')}/"):
+        yield from _below(rest.split("/") if rest else [], top[len(above.rstrip("/")) + 1 :].split("/"))
+
+
+def _below(parts: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
+    """What is left of a pattern's parts for the paths below these folders."""
+    if not folders or not parts:
+        yield "/".join(parts) or "**"
+        return
+    if parts[0] == "**":
+        yield from _below(parts[1:], folders)
+        yield from _below(parts, folders[1:])
+    elif _spec(f"/{parts[0]}").match_file(folders[0]):
+        yield from _below(parts[1:], folders[1:])
 
 
 def _spec(text: str) -> GitIgnoreSpec:

@@ -93,6 +93,10 @@ class PathJudge:
         rules = self._rules_of(definition)
         return bool(rules.forbidden) or bool(rules.allowed) or self._shipped_inside
 
+    def forbidden_globs(self, definition: ToolDefinition, top: str) -> list[str]:
+        """The forbidden paths below a folder that the rules allow to the tool, as git's globs (`PathPatterns.globs`)."""
+        return [*self._rules_of(definition).forbidden.globs(top), *self._shipped.globs(top)]
+
     def opened(self, definition: ToolDefinition) -> list[str]:
         """The patterns that open folders outside the workspace to a tool. They contain the real paths of the folders."""
         return [pattern for pattern, _ in self._rules_of(definition).opening]

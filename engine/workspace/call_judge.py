@@ -7,11 +7,12 @@ and a link can lead to a forbidden place. So this class checks the real path aga
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.workspace.path_judge import Use
+from albert_tools.engine.workspace.path_syntax import git_content
 
 #: Returns the decision about an absolute path and its use; None if no rule objects.
 PathRules = Callable[[str, str], Decision | None]
@@ -31,15 +32,18 @@ class CallJudge:
         max_file_bytes: int,
         *,
         selective: bool = False,
+        globs: Callable[[str], Sequence[str]] = lambda top: (),
         bytes_left: int | None = None,
         demand_approved: DemandApproved = lambda path, written, now: None,
     ) -> None:
-        """`bytes_left` limits the bytes that the call may write in total; None means no limit."""
+        """`globs` returns the forbidden paths below a folder, as git's globs. `bytes_left` limits the bytes that the call may
+        write in total; None means no limit."""
         self.max_file_bytes = max_file_bytes
         self.selective = selective
         self.bytes_written = 0
         self._rules = rules
         self._tool = tool
+        self._globs = globs
         self._bytes_left = bytes_left
         self._demand_approved = demand_approved
         self._changed: set[str] = set()
@@ -54,11 +58,23 @@ class CallJudge:
         decision = self._rules(path, use)
         if decision is not None and decision.verdict == "deny":
             raise decision.failure(self._tool)
+        if self.selective and git_content(path):
+            raise Failure(
+                "permission_denied",
+                "this part of git's folder may contain what the rules on paths forbid",
+                hint="use the tool `git`, which leaves out what the rules forbid",
+                rule="git_own",
+                tool=self._tool,
+            )
 
     def allows(self, path: str) -> bool:
         """Returns whether the rules allow reading a path."""
         decision = self._rules(path, "read")
         return decision is None or decision.verdict != "deny"
+
+    def forbidden_globs(self, top: str) -> Sequence[str]:
+        """The forbidden paths below an allowed folder, as git's globs relative to it."""
+        return self._globs(top)
 
     def demand_going(self) -> None:
         """Refuse if the call has ended.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 #: What a call does with a path.
@@ -34,6 +35,9 @@ class Judge(Protocol):
 
     def allows(self, path: str) -> bool:
         """Whether the rules allow reading a path."""
+
+    def forbidden_globs(self, top: str) -> Sequence[str]:
+        """The forbidden paths below an allowed folder, as git's globs relative to it."""
 
     def demand_going(self) -> None:
         """Raise `cancelled` if the call has ended."""
@@ -68,6 +72,10 @@ class AllowAll:
     def allows(self, path: str) -> bool:
         """Always true."""
         return True
+
+    def forbidden_globs(self, top: str) -> Sequence[str]:
+        """Always empty."""
+        return ()
 
     def demand_going(self) -> None:
         """Do nothing: the call never ends."""

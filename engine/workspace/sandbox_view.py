@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Literal
 
@@ -56,12 +56,14 @@ _FREE: dict[Git, tuple[str, ...]] = {"tree": (), "configuration": _CONFIGURATION
 
 
 @contextmanager
-def command_view(workspace: Workspace, cwd: str, *, git: Git | None = None) -> Iterator[tuple[View, int]]:
+def command_view(
+    workspace: Workspace, cwd: str, *, git: Git | None = None, hide: Sequence[str] = (), show: Sequence[str] = ()
+) -> Iterator[tuple[View, int]]:
     """Yields the view for a command that starts in `cwd`, and a descriptor of the workspace's folder.
 
     `git` is given if the command is git itself. Then the command can change the tracked files of its repository, including hooks,
     and maybe its configuration. Other repositories stay protected, because the present repository may have been manipulated to
-    harm them.
+    harm them. `hide` are further hidden paths. The paths in `show` are visible although the rules hide them.
 
     Raises:
         Failure: `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
@@ -82,7 +84,9 @@ def command_view(workspace: Workspace, cwd: str, *, git: Git | None = None) -> I
         shown: list[str] | None = None
         if workspace.judge.selective:
             shown, denied = _judged(workspace.judge, root)
-            hidden += denied
+            hidden += (path for path in denied if not any(_within(inner, path) for inner in show))
+        hidden += (folder for folder in hide if not any(_within(folder, path) for path in hidden))
+        sealed = [path for path in sealed if not any(_within(path, folder) for folder in hide)]
         readable = tuple(path for path in workspace.extra_roots if _wholly_readable(workspace, path))
         if shown is not None:
             # Hidden paths need no protection, and protecting them would make them visible.
@@ -90,6 +94,37 @@ def command_view(workspace: Workspace, cwd: str, *, git: Git | None = None) -> I
             if not any(_within(start, path) for path in shown):
                 start = root
         yield View(root, start, None if shown is None else tuple(shown), tuple(hidden), tuple(sealed), readable), handle
+
+
+def repositories(root: str) -> Iterator[str]:
+    """The top folders of the repositories in the workspace."""
+    left = MAX_ENTRIES
+    for place, folders, files in os.walk(root):
+        left -= len(folders) + len(files)
+        if left < 0:
+            # A command can't run in such a workspace.
+            return
+        folders[:] = [name for name in folders if name != GIT_FOLDER]
+        if os.path.lexists(f"{place}/{GIT_FOLDER}"):
+            yield place
+        elif is_bare(place):
+            folders.clear()
+            yield place
+
+
+def is_bare(folder: str) -> bool:
+    """Whether a folder is itself a git folder."""
+    return os.path.isfile(f"{folder}/HEAD") and os.path.isdir(f"{folder}/objects")
+
+
+def folders_of_git(root: str, top: str) -> list[str]:
+    """The git folder of the repository at `top`, and the main git folder that it names if `top` is a further working tree."""
+    folder = top if is_bare(top) else _git_folder(root, top) or f"{top}/{GIT_FOLDER}"
+    with suppress(OSError, ValueError), open(f"{folder}/{_TAKEN_AWAY}") as file:
+        common = os.path.realpath(os.path.join(folder, file.read(_MAX_CONFIG).strip()))
+        if _within(common, root):
+            return [folder, common]
+    return [folder]
 
 
 def _protected(root: str, start: str, folders: Iterable[str], own: str | None, free: Collection[str]) -> Iterator[str]:

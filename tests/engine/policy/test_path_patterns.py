@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import subprocess
+from pathlib import Path
+
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 from albert_tools.engine.policy import path_patterns
 from albert_tools.engine.policy.path_patterns import PathPatterns
+from tests.helpers.effort import examples
 
 ROOT, HOME = "/w/project", "/home/user"
 
@@ -96,3 +101,38 @@ def test_the_index_agrees_with_matching_each_pattern(patterns: list[str], parts:
     assert (found is not None) == any(alone(p) for p in patterns)
     if found is not None:
         assert alone(found[0])
+
+
+NAMES = ("a", "ab", "a.x", "c.x.y", "secret")
+#: All paths of at most three of these names.
+FILES = ["/".join(parts) for n in (1, 2, 3) for parts in itertools.product(NAMES, repeat=n)]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose index has all `FILES`, each as a file in a folder of its own."""
+    folder = tmp_path_factory.mktemp("repository")
+    subprocess.run(["git", "init", "-q", "."], cwd=folder, check=True)
+    empty = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+    lines = "".join(f"100644 {empty}\t{path}/file\n" for path in FILES)
+    subprocess.run(["git", "update-index", "--index-info"], input=lines, text=True, cwd=folder, check=True)
+    return folder
+
+
+@given(st.lists(PATTERNS, min_size=1, max_size=4), st.sampled_from(["", "/a", "/a/a.x", "/secret"]))
+@example(["a/**/*.x"], "/a")
+@example(["*/secret"], "/a")
+@example(["**/a/a"], "/a")
+@example(["**/a.x/?"], "/a")
+@example(["a/a.x/secret", "./ab"], "/a/a.x")
+@examples(60)
+def test_git_excludes_the_paths_that_the_patterns_match(index: Path, patterns: list[str], folder: str) -> None:
+    """`folder` is the place of the repository in the workspace."""
+    top, rules = ROOT + folder, PathPatterns([(p, p) for p in patterns], ROOT, HOME)
+    # A folder that is forbidden itself is refused before git runs.
+    assume(rules.match(top) is None)
+    specs = [f":(top,glob,exclude){glob}" for glob in rules.globs(top)]
+    words = ["git", "ls-files", "--", ":/", *specs]
+    done = subprocess.run(words, cwd=index, capture_output=True, text=True, check=True)
+    left = {line.removesuffix("/file") for line in done.stdout.splitlines()}
+    assert left == {path for path in FILES if rules.match(f"{top}/{path}/file") is None}

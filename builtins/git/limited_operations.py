@@ -1,0 +1,223 @@
+"""Limits an operation of git to the paths that the rules allow, in a repository that tracks files that they forbid.
+
+The limit is one list of pathspecs that exclude the hidden paths. It is added to each operation that takes pathspecs, so git itself
+leaves these paths out, however they are named. Three things need more:
+
+- an argument can name an object without its path. Each is turned into the name of a commit, or of a file whose path is allowed;
+- an operation that moves the working tree to another commit (CHECKOUT, MERGE, PULL) takes no pathspecs. Git updates the hidden
+  files then, as it updates any file, and prints no content. It may not throw away a change in them that is not committed;
+- a commit must have the hidden files of the commit before it, or of the merged one.
+
+What can't be limited is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from albert_tools.builtins.git.git_options import WORDS, parsed
+from albert_tools.builtins.git.hidden_paths import HiddenPaths
+from albert_tools.engine.model.failure import Failure
+
+#: Options that print or combine files without regard to pathspecs, by operation, and what to do without them.
+_UNLIMITED: dict[str, tuple[str, str]] = {
+    "STATUS": ("-v", 'use ("DIFF", ["--cached"])'),
+    "COMMIT": ("-v|--verbose", 'use ("DIFF", ["--cached"])'),
+    "LOG": ("--follow", "name the file's earlier paths too"),
+    "MERGE": (r"--autostash|--strategy=(?!ort$|recursive$).*|.*\bsubtree\b.*", "merge without it"),
+    "REBASE": (r"--autostash|.*\bsubtree\b.*", "rebase without it"),
+    "PULL": ("--autostash", "pull without it"),
+    "STASH": ("-p|--stat", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])'),
+}
+#: Operations that print files.
+_PRINTING = ("DIFF", "LOG", "SHOW")
+#: Operations that move the working tree to another commit.
+_MOVING = ("MERGE", "REBASE", "PULL")
+
+#: Suffixes of a commit that stand for a range.
+_RANGE_SUFFIX = re.compile(r"\^(@|!|-\d*)\Z")
+
+#: Returns whether the call may see something at a path, which is relative to its working directory.
+Exists = Callable[[str], bool]
+#: Refuses a forbidden path. It is written as in ``REVISION:PATH``, or as a file among the arguments if the flag is set.
+Demand = Callable[[str, bool], None]
+#: Returns the names that ``git diff`` with these words lists; None if it fails.
+Changed = Callable[..., Awaitable[list[str] | None]]
+
+
+class Limited(NamedTuple):
+    """The arguments of a limited operation, and whether git needs to see the hidden files that are tracked."""
+
+    arguments: list[str]
+    sees_tracked: bool = False
+
+
+def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exists: Exists, demand: Demand) -> Limited:
+    """The arguments with which an operation leaves out the hidden paths.
+
+    Raises:
+        Failure: `permission_denied`: an argument names a forbidden file, or the operation can't be limited.
+    """
+    words = list(parsed(operation, arguments))
+    options = [word for kind, word in words if kind in ("option", "value")]
+    operands = [word for kind, word in words if kind == "operand"]
+    paths = [word for kind, word in words if kind == "path"]
+    pattern, instead = _UNLIMITED.get(operation, ("(?!)", ""))
+    for word in options:
+        if re.fullmatch(pattern, word):
+            raise _refused(f"{operation} can't leave them out with {word[:100]!r}", instead)
+
+    def ending(files: Sequence[str]) -> list[str]:
+        for path in files:
+            if not _is_pattern(path):
+                demand(path, True)
+        return ["--", *(files or [":/"]), *hidden.excluded]
+
+    if operation in _PRINTING:
+        if "--" not in arguments:
+            first = next((n for n, word in enumerate(operands) if _is_path(word, exists)), len(operands))
+            operands, paths = operands[:first], operands[first:]
+        if operation == "LOG" and not paths:
+            # Show the commits that change only hidden files too, without their files.
+            options += ["--full-history", "--sparse"]
+        revisions = [_commit(word, demand) for word in operands]
+        if operation == "DIFF" and not paths and len(operands) == 2 and all(":" in word for word in operands):
+            # Two allowed files; git takes no pathspecs with them.
+            return Limited([*options, *revisions, "--"])
+        return Limited([*options, *revisions, *ending(paths)])
+    if operation in ("CHECKOUT", "RESET"):
+        if "--" not in arguments and any(_is_path(word, exists) for word in operands):
+            raise _refused(f"{operation} must know which arguments are files", "put '--' before the files")
+        # It would list the hidden files that have changes.
+        options += ["--quiet"] if "--hard" not in options else []
+        if paths:
+            return Limited([*options, *(_commit(word, demand) for word in operands), *ending(paths)])
+        # With the last word, git can't take the name of a hidden file for a file.
+        return Limited([*options, *operands, "--"], True)
+    files = [*operands, *paths]
+    if operation == "STATUS":
+        return Limited([*options, *ending(files)])
+    if operation == "ADD" and (files or not {"-A", "--all", "-u", "--update"}.isdisjoint(options)):
+        start, *rest = ending(files)
+        return Limited([*options, start, *(f":(literal){path}" for path in files), *rest[len(files) :]])
+    if operation == "COMMIT":
+        every = [word for word in options if word in ("-a", "--all", "-am")]
+        if every and files:
+            raise _refused("COMMIT takes either -a or files", "leave out one of them")
+        if every:
+            # The same as -a, but it takes pathspecs.
+            options = ["-m" if word == "-am" else word for word in options if word not in ("-a", "--all")]
+            return Limited([*options, "--include", *ending(())], True)
+        return Limited([*options, *ending(files)] if files else options, True)
+    if operation == "STASH":
+        return _stash(options, operands, paths, ending)
+    if operation == "TAG" and len(operands) == 2 and {"-d", "--delete", "-l", "--list"}.isdisjoint(options):
+        return Limited([*options, operands[0], _commit(operands[1], demand)])
+    return Limited(list(arguments), operation in _MOVING)
+
+
+async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed) -> None:
+    """Refuse an operation that would commit or throw away changes in the hidden files.
+
+    Raises:
+        Failure: `permission_denied`.
+    """
+    words = list(parsed(operation, arguments))
+    options = {word for kind, word in words if kind == "option"}
+    named = [word for kind, word in words if kind in ("operand", "path")]
+    if (operation == "COMMIT" and (not named or "--include" in options or "-i" in options)) or (
+        operation == "MERGE" and "--continue" in options
+    ):
+        await _demand_as_committed(changed)
+    elif operation == "RESET" and not any(kind == "path" for kind, _ in words):
+        if await changed("HEAD", f"{named[0] if named else 'HEAD'}^{{commit}}") != []:
+            raise _refused("that commit has other versions of them", "ask the owner to do it")
+        if not options.isdisjoint({"--hard", "--merge", "--keep"}):
+            await _demand_clean(changed)
+    elif operation == "CHECKOUT" and not options.isdisjoint({"-f", "--force"}):
+        await _demand_clean(changed)
+
+
+async def _demand_as_committed(changed: Changed) -> None:
+    staged = await changed("--cached", "HEAD")
+    if staged:
+        merged = await changed("--cached", "MERGE_HEAD")
+        staged = staged if merged is None else [path for path in staged if path in merged]
+    if staged != []:
+        raise _refused(
+            "the index has other versions of them than the last commit",
+            "commit only some files (`--` and their names), or ask the owner to commit or unstage the others",
+        )
+
+
+async def _demand_clean(changed: Changed) -> None:
+    await _demand_as_committed(changed)
+    if await changed() != []:
+        raise _refused("changes in them would be lost", "ask the owner to commit or undo these changes")
+
+
+def _stash(
+    options: list[str], operands: list[str], paths: list[str], ending: Callable[[Sequence[str]], list[str]]
+) -> Limited:
+    action = operands.pop(0) if operands and operands[0] in WORDS["STASH"] else "push"
+    if action == "push":
+        return Limited(["push", *options, *ending([*operands, *paths])])
+    if action == "show":
+        raise _refused("STASH show can't leave them out", _UNLIMITED["STASH"][1])
+    stashes = operands[1:] if action == "branch" else operands
+    if not all(re.fullmatch(r"stash@\{\d+\}|\d+", word) for word in stashes):
+        raise _refused(f"STASH {action} takes no other commits", "name a stash, as in stash@{0}")
+    quiet = ["--quiet"] if action in ("pop", "apply") else []
+    return Limited([action, *quiet, *options, *operands], action != "list")
+
+
+def _is_pattern(word: str) -> bool:
+    return word == ":/" or word.startswith((":(", ":!", ":^")) or re.search(r"[*?[]", word) is not None
+
+
+def _is_path(word: str, exists: Exists) -> bool:
+    return (_is_pattern(word) and "{" not in word) or exists(word)
+
+
+def _commit(word: str, demand: Demand) -> str:
+    """A revision or a range, limited to commits, and to files at allowed paths."""
+    if word.startswith(":/"):
+        # A commit whose message has this text.
+        return word
+    if word.startswith("^"):
+        return f"^{_commit(word[1:], demand)}"
+    at = _outside_braces(word, ":")
+    if at >= 0:
+        start, path = word[:at], word[at + 1 :]
+        stage = re.match(r"[0-3]:", path) if not start else None
+        if ".." in word:
+            raise _refused(
+                f"the path in {word[:100]!r} is unclear", "write REVISION:PATH, with the path from the top folder"
+            )
+        demand(path[2:] if stage else path, path.startswith("./"))
+        return f"{start}^{{commit}}:{path}" if start else word
+    for dots in ("...", ".."):
+        at = _outside_braces(word, dots)
+        if at >= 0:
+            sides = word[:at], word[at + len(dots) :]
+            return dots.join(_commit(side, demand) if side else "" for side in sides)
+    suffix = _RANGE_SUFFIX.search(word)
+    start = word[: suffix.start()] if suffix else word
+    return f"{start}^{{commit}}{suffix[0] if suffix else ''}" if start else word
+
+
+def _outside_braces(word: str, what: str) -> int:
+    """The index of a text outside braces; -1 if it isn't there."""
+    depth = 0
+    for n, character in enumerate(word):
+        if not depth and word.startswith(what, n):
+            return n
+        depth = max(0, depth + (character == "{") - (character == "}"))
+    return -1
+
+
+def _refused(what: str, hint: str) -> Failure:
+    message = f"the repository tracks files that the rules forbid, and {what}"
+    return Failure("permission_denied", message, hint=hint, rule="git_forbidden_paths")

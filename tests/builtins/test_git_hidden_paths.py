@@ -1,0 +1,355 @@
+"""git in a repository that tracks files that the rules forbid: nobody reads them through it, and commits keep them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.builtins.files import files
+from albert_tools.builtins.git import git as tools
+from albert_tools.builtins.git.hidden_paths import hidden_paths
+from albert_tools.builtins.shell import confined_command, shell
+from albert_tools.engine.authority.authorization import Authority, Question
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive, call_primitive
+from albert_tools.engine.policy.layers import Layer
+from albert_tools.engine.policy.modes import Modes
+from albert_tools.engine.policy.rules import Policy
+from albert_tools.engine.sandbox.command.confinement import found
+from albert_tools.engine.workspace.workspace import Workspace
+from tests.builtins.conftest import Context
+from tests.builtins.test_git import ENVIRONMENT, plain
+from tests.helpers.governed import Governed
+
+FORBIDDEN = ["secrets", "*.pem", "config/prod.yml"]
+#: Every version of a forbidden file contains this text.
+MARK = "HIDDEN"
+
+
+def build(root: Path) -> None:
+    """Two commits; the second changes, deletes and adds forbidden files. A dropped commit has another one."""
+    plain(root, "init", "-q", "-b", "main")
+    for name in ("secrets/key", "config/prod.yml", "old.pem", "sub/x.pem"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(f"{MARK} {name}\n")
+    (root / "config/dev.yml").write_text("dev\n")
+    (root / "a.txt").write_text("one\n")
+    plain(root, "add", "--all")
+    plain(root, "commit", "-q", "-m", "first")
+    plain(root, "branch", "old")
+    (root / "old.pem").unlink()
+    (root / "secrets/key").write_text(f"{MARK} rotated\n")
+    (root / "a.txt").write_text("one\ntwo\n")
+    plain(root, "commit", "-q", "-a", "-m", "second")
+    plain(root, "tag", "blob", "HEAD:secrets/key")
+    (root / "secrets/staged").write_text(f"{MARK} stashed\n")
+    plain(root, "add", "--all")
+    plain(root, "stash", "-q")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built").resolve() / "work"
+    folder.mkdir()
+    build(folder)
+    return folder
+
+
+@pytest.fixture
+def repository(built: Path, root: Path) -> Path:
+    shutil.copytree(built, root, dirs_exist_ok=True, symlinks=True)
+    return root
+
+
+def context_of(tool: Primitive, root: Path, forbidden: list[str] = FORBIDDEN, confinement: str = "bwrap") -> Context:
+    """The context of a call to a tool for which the rules forbid these paths."""
+    policy = Policy((Layer(tools={tool.name: {"forbidden_paths": tuple(forbidden)}}),), str(root), "/nowhere")
+    workspace = Authority(policy, Modes(None)).guarded(tool.definition, Workspace(root))
+    return Context(workspace, settings={"confinement": confinement})
+
+
+async def git(root: Path, operation: str, *args: str, **more: Any) -> Any:
+    """The output of an operation, or the failure as text, with the exit code before it."""
+    confinement = more.pop("confinement", "bwrap")
+    try:
+        arguments = {"operation": operation, "args": list(args), **more}
+        result = await call_primitive(tools.git, arguments, context_of(tools.git, root, confinement=confinement))
+    except Failure as failure:
+        if failure.code not in ("permission_denied", "invalid_arguments") or not failure.hint:
+            raise
+        return f"{failure.code} {failure.rule} {failure.message}"
+    return f"{result['exit_code']} {result['output']}"
+
+
+def readings(root: Path) -> list[tuple[Any, ...]]:
+    """Attempts to read a forbidden file: an operation, its arguments, and perhaps the working directory."""
+    blob, tree = (plain(root, "rev-parse", name).strip() for name in ("HEAD:secrets/key", "HEAD:secrets"))
+    return [
+        ("SHOW", "HEAD:secrets/key"),
+        ("SHOW", "HEAD:secrets"),
+        ("SHOW", ":secrets/key"),
+        ("SHOW", ":0:secrets/key"),
+        ("SHOW", "HEAD:./secrets/key"),
+        ("SHOW", "HEAD:sub/../secrets/key"),
+        ("SHOW", "HEAD:./prod.yml", "config"),
+        ("SHOW", "HEAD:../secrets/key", "config"),
+        ("SHOW", "HEAD~1:old.pem"),
+        ("SHOW", "HEAD~1"),
+        ("SHOW", "--name-only", "HEAD", "--", "*"),
+        ("SHOW", blob),
+        ("SHOW", blob[:10]),
+        ("SHOW", "blob"),
+        ("SHOW", "blob^{}"),
+        ("SHOW", f"{tree}:key"),
+        ("SHOW", tree),
+        ("SHOW", "HEAD^{tree}:secrets/key"),
+        ("SHOW", "stash@{0}^2"),
+        ("SHOW", "stash@{0}:secrets/staged"),
+        ("LOG", "-p"),
+        ("LOG", "-p", "--all", "--graph"),
+        ("LOG", "-p", "--", "secrets/*", ":(top)old.pem", ":(icase)SECRETS/key"),
+        ("LOG", "-p", "main", "--", ":(exclude)a.txt"),
+        ("LOG", "--follow", "-p", "--", "a.txt"),
+        ("LOG", "--stat", "--format=", "old..main"),
+        ("LOG", "-p", "a.txt", "-S"),
+        ("LOG", "-p", "-S", "--", "-U9"),
+        ("DIFF", "HEAD~1"),
+        ("DIFF", "HEAD~1..HEAD", "--binary"),
+        ("DIFF", "old", "main", "--raw"),
+        ("DIFF", "old...main", "--", ":/"),
+        ("DIFF", "--stat", "HEAD~1:secrets/key", "HEAD:secrets/key"),
+        ("DIFF", "HEAD~1:secrets/key..HEAD:secrets/key"),
+        ("DIFF", "blob", "HEAD:a.txt"),
+        ("DIFF", "HEAD:a.txt", blob),
+        ("DIFF", "--cached", "HEAD~1", "--", "secrets/key"),
+        ("DIFF", "secrets/key", "/dev/null"),
+        ("STASH", "show", "-p"),
+        ("STASH", "list", "-p"),
+        ("STATUS", "-v"),
+        ("COMMIT", "--dry-run", "-v", "--amend", "-m", "x"),
+        ("TAG", "t", "HEAD:secrets/key"),
+        ("TAG", "--list", "--format=%(refname) %(objecttype)"),
+        ("BRANCH", "b", "HEAD:secrets/key"),
+        ("LOG", "-p", ".git"),
+    ]
+
+
+@pytest.mark.parametrize("confinement", ["bwrap", pytest.param("landlock", marks=pytest.mark.slow)])
+async def test_no_operation_prints_a_forbidden_file(built: Path, confinement: str) -> None:
+    assert confinement in found().kinds, found().missing.get(confinement)
+    attempts = readings(built)
+    await git(built, "STATUS", confinement=confinement)  # The look at the repository is remembered.
+    turns = asyncio.Semaphore(4)
+
+    async def attempt(operation: str, *args: str) -> str:
+        more = {"cwd": args[-1]} if args[-1:] in (("config",), (".git",)) else {}
+        async with turns:
+            return str(await git(built, operation, *args[: len(args) - len(more)], confinement=confinement, **more))
+
+    answers = await asyncio.gather(*(attempt(*each) for each in attempts))
+    leaks = {each: answer for each, answer in zip(attempts, answers, strict=True) if MARK in answer}
+    assert leaks == {}
+    named = ("rotated", "prod.yml |", "key |", "old.pem |", "sub/x.pem\n", "staged |")
+    assert [answer for answer in answers if any(text in answer for text in named)] == []
+
+
+async def test_allowed_files_are_shown_as_ever(built: Path) -> None:
+    assert (await git(built, "LOG", "--format=%s", "main")) == "0 second\nfirst\n"
+    assert "+two" in await git(built, "SHOW")
+    assert (await git(built, "SHOW", "HEAD~1:a.txt")) == "0 one\n"
+    assert "+two" in await git(built, "DIFF", "HEAD~1:a.txt", "HEAD:a.txt")
+    assert "+two" in await git(built, "DIFF", "old..main", "a.txt")
+    assert await git(built, "STATUS", "--short") == "0 "
+    status = await call_primitive(tools.git_status, {}, context_of(tools.git_status, built))
+    assert status["clean"]
+
+
+async def test_other_programs_do_not_see_the_git_folder(built: Path) -> None:
+    commands = "git log -p; cat .git/HEAD; ls -A .git; git -C sub log -p; grep -rs HIDDEN .; echo end"
+    result = await call_primitive(shell.bash, {"command": commands}, context_of(shell.bash, built))
+    assert "not a git repository" in result["output"]
+    assert result["output"].endswith("\nend\n")
+    assert MARK not in result["output"]
+    for path in (".git/index", next((built / ".git/objects").glob("??/*")), ".git/logs/../index"):
+        name = str(path).removeprefix(f"{built}/")
+        with pytest.raises(Failure) as caught:
+            await call_primitive(files.read_file, {"path": name}, context_of(files.read_file, built))
+        assert caught.value.code == "permission_denied"
+    await call_primitive(files.read_file, {"path": ".git/HEAD"}, context_of(files.read_file, built))
+
+
+@pytest.mark.parametrize("where", ["reset commit", pytest.param("removed", marks=pytest.mark.slow), "index"])
+async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path, where: str) -> None:
+    forbidden = ["only.key"]
+    (repository / "only.key").write_text(f"{MARK}\n")
+    plain(repository, "add", "only.key")
+    if where != "index":
+        plain(repository, "commit", "-q", "-m", "add")
+        (repository / "only.key").unlink()
+        plain(repository, "commit", "-q", "-a", "-m", "remove")
+        if where == "reset commit":
+            plain(repository, "reset", "-q", "--hard", "HEAD~2")
+    context = context_of(shell.bash, repository, forbidden)
+    result = await call_primitive(shell.bash, {"command": "git log --all -p; git show :only.key"}, context)
+    assert result["exit_code"] == 128
+    assert "not a git repository" in result["output"]
+
+
+async def test_a_repository_without_forbidden_files_costs_one_look(repository: Path) -> None:
+    ran: list[Any] = []
+
+    async def counted(*args: Any, **how: Any) -> Any:
+        ran.append(args[1])
+        return await confined_command.run(*args, **how)
+
+    context = context_of(tools.git, repository, ["nothing"])
+    for _ in range(3):
+        hidden = await hidden_paths(context, "", counted)
+        assert hidden is not None
+        assert not hidden.found
+    assert len(ran) == 3  # Of one look: the index, the branches, the history.
+    plain(repository, "commit", "-q", "--allow-empty", "-m", "more")
+    await hidden_paths(context, "", counted)
+    assert any(word.startswith("^") for word in ran[-1])  # Only new commits are searched.
+    assert await hidden_paths(context_of(tools.git, repository, []), "", counted) is None
+    # Nothing is restricted.
+    arguments = {"operation": "LOG", "args": ["--follow", "--format=%s", "a.txt"]}
+    assert (await call_primitive(tools.git, arguments, context))["output"] == "second\nfirst\n"
+    result = await call_primitive(
+        shell.bash, {"command": "git log -1"}, context_of(shell.bash, repository, ["nothing"])
+    )
+    assert result["exit_code"] == 0
+
+
+def hidden_in(root: Path, commit: str) -> str:
+    """The forbidden files of a commit with their hashes."""
+    return plain(root, "ls-tree", "-r", commit, "--", "secrets", "config/prod.yml", "sub/x.pem", "old.pem")
+
+
+async def test_everyday_work_keeps_the_forbidden_files(repository: Path) -> None:
+    before = hidden_in(repository, "HEAD")
+    # The owner's uncommitted changes.
+    (repository / "secrets/key").write_text("changed by the owner")
+    (repository / "secrets/new").write_text("added by the owner")
+    for n, commit in enumerate((["-m", "x"], ["-am", "x"], ["-m", "x", "--", "a.txt", "b.txt"])):
+        (repository / "a.txt").write_text(f"{n}\n")
+        (repository / "b.txt").write_text(f"{n}\n")
+        if n != 1:
+            assert await git(repository, "ADD", "-A") == "0 "
+        assert (await git(repository, "COMMIT", *commit)).startswith("0 "), commit
+        assert plain(repository, "show", "--format=", "--name-only").split() == ["a.txt", "b.txt"]
+        assert hidden_in(repository, "HEAD") == before
+    (repository / "a.txt").write_text("stashed\n")
+    assert (await git(repository, "STASH")).startswith("0 ")
+    assert (await git(repository, "STASH", "pop")).startswith("0 ")
+    assert plain(repository, "status", "--short") == " M a.txt\n M secrets/key\n?? secrets/new\n"
+    assert "would be lost" in await git(repository, "RESET", "--hard")
+    assert "would be lost" in await git(repository, "CHECKOUT", "-f", "old")
+    assert "forbidden by" in await git(repository, "CHECKOUT", "--", "secrets/key")
+    for attempt in (("CHECKOUT", "secrets/key"), ("CHECKOUT", "HEAD", "--", "."), ("RESET", "--", ".")):
+        await git(repository, *attempt)
+    assert (repository / "secrets/key").read_text() == "changed by the owner"
+    assert (repository / "secrets/new").read_text() == "added by the owner"
+
+
+async def test_git_moves_between_commits_with_other_forbidden_files(repository: Path) -> None:
+    assert (await git(repository, "CHECKOUT", "-b", "side", "old")).startswith("0 ")
+    assert (repository / "old.pem").exists()
+    (repository / "a.txt").write_text("conflict\n")
+    await git(repository, "COMMIT", "-a", "-m", "side")
+    assert "CONFLICT" in await git(repository, "MERGE", "main")
+    (repository / "a.txt").write_text("resolved\n")
+    await git(repository, "ADD", "a.txt")
+    assert (await git(repository, "COMMIT", "-m", "merged")).startswith("0 ")
+    assert hidden_in(repository, "HEAD") == hidden_in(repository, "main")
+    assert plain(repository, "status", "--short") == ""
+
+
+async def test_no_commit_deletes_or_reverts_a_forbidden_file(repository: Path) -> None:
+    before = hidden_in(repository, "HEAD")
+    attempts = [
+        ("RESET", "old"),
+        ("RESET", "--soft", "old"),
+        ("RESET", "old", "--", "."),
+        ("CHECKOUT", "old", "--", ":/"),
+        ("ADD", "-A", "secrets"),
+        ("ADD", "--renormalize", "."),
+        ("MERGE", "--strategy=ours", "old"),
+        ("MERGE", "--strategy-option=subtree=pub", "old"),
+        ("STASH", "apply", "main~1"),
+    ]
+    for attempt in attempts:
+        await git(repository, *attempt)
+        staged = plain(repository, "diff", "--cached", "--name-only").split()
+        assert not {"secrets/key", "config/prod.yml", "sub/x.pem", "old.pem"} & set(staged), attempt
+    assert (await git(repository, "COMMIT", "-a", "-m", "x")).startswith("0 ")
+    assert hidden_in(repository, "HEAD") == before
+    plain(repository, "rm", "-q", "--cached", "secrets/key")
+    answer = await git(repository, "COMMIT", "-m", "what the owner staged")
+    assert answer.startswith(
+        "permission_denied git_forbidden_paths the repository tracks files that the rules forbid, and the"
+    )
+    plain(repository, "reset", "-q")
+    await git(repository, "CHECKOUT", "--orphan", "new")
+    assert "permission_denied" in await git(repository, "COMMIT", "-m", "a new beginning without them")
+
+
+async def test_a_false_repository_does_not_move_the_rules(repository: Path) -> None:
+    (repository / "config/.git").mkdir()
+    answer = await git(repository, "SHOW", "HEAD:config/prod.yml", cwd="config")
+    assert MARK not in answer
+    assert "not a git repository" in answer
+    assert "invalid_arguments" in await git(repository, "LOG", "-p", cwd=".git")
+
+
+@pytest.mark.slow
+async def test_a_bare_repository_and_a_second_working_tree(repository: Path) -> None:
+    plain(repository, "clone", "-q", "--bare", ".", "copies/bare.git")
+    plain(repository, "worktree", "add", "-q", "--detach", "copies/tree")
+    for cwd in ("copies/bare.git", "copies/tree"):
+        answer = await git(repository, "LOG", "-p", cwd=cwd)
+        assert MARK not in answer
+        assert "+two" in answer
+    commands = "git -C copies/bare.git log -p; git -C copies/tree log -p"
+    result = await call_primitive(shell.bash, {"command": commands}, context_of(shell.bash, repository))
+    assert "+two" not in result["output"]
+
+
+def test_the_question_about_a_commit_lists_its_files(built: Path, govern: Callable[..., Governed]) -> None:
+    asked: list[str] = []
+
+    async def person(question: Question) -> bool:
+        asked.append(question.decision.message)
+        return True
+
+    home = govern(governance={"tools": {"git": {"forbidden_paths": FORBIDDEN}}}, ask=person)
+    shutil.copytree(built, home.work, dirs_exist_ok=True, symlinks=True)
+    (home.work / "a.txt").write_text("three\n")
+    plain(home.work, "mv", "config/dev.yml", "config/test.yml")
+    home.value("git", operation="COMMIT", args=["-a", "-m", "Improve"])
+    for n in range(40):
+        (home.work / f"{n:02}.txt").write_text("x")
+    home.value("git", operation="ADD", args=["--all"])
+    home.value("git", operation="COMMIT", args=["-m", "Many"])
+    assert home.error("git", operation="RESET", args=["--hard", "old"]).rule == "git_forbidden_paths"
+    assert [text.partition("; ")[2] for text in asked] == [
+        "it commits M a.txt, R config/test.yml",
+        f"it commits {', '.join(f'A {n:02}.txt' for n in range(30))} and 10 more",
+    ]
+
+
+def test_the_files_of_a_question_are_part_of_the_approval(built: Path, govern: Callable[..., Governed]) -> None:
+    home = govern()
+    shutil.copytree(built, home.work, dirs_exist_ok=True, symlinks=True)
+    (home.work / "a.txt").write_text("three\n")
+    first = home.error("git", operation="COMMIT", args=["-a", "-m", "x"]).details["approval"]
+    (home.work / "b.txt").write_text("new\n")
+    subprocess.run(["git", "add", "b.txt"], cwd=home.work, env=ENVIRONMENT, check=True)
+    second = home.error("git", operation="COMMIT", args=["-a", "-m", "x"]).details["approval"]
+    assert first != second
