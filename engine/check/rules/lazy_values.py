@@ -1,19 +1,20 @@
-"""Lazy values are consumed where they are created.
+"""Lazy values are consumed where they are created, or soon after, by a name that is used once (`lazy_names`).
 
 ``map``, ``zip``, ``csv.reader``, ``re.finditer``, generator expressions and similar values may be used in a ``for`` header, or as
-an argument of a function that consumes them. They can't be bound, returned or stored, for three reasons: they would be evaluated
-later than the source suggests, they could be nested without limit, and they can't be part of a result. The rewrite is
-``list(...)``."""
+an argument of a function that consumes them. They can't be kept, returned or stored otherwise, for three reasons: they would be
+evaluated later than the source suggests, they could be nested without limit, and they can't be part of a result. The rewrite is
+``list(...)``. It is only a fix where the lazy value itself can't be used: elsewhere the values would be made at another time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.lazy_names import lazy_names
 from albert_tools.engine.check.rule import error, wrap
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.diagnostic import Diagnostic, Fix
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 
 CODES = (
@@ -46,17 +47,44 @@ FACADE_CONSUMERS = frozenset(
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every lazy value."""
+    named = {id(value) for value in consumed_names(facts).values()}
     for node in facts.every(tree.Call, tree.GeneratorExp):
-        if lazy(facts, node) and not consumed(facts, node):
+        if lazy(facts, node) and not consumed(facts, node) and id(node) not in named:
             yield error(
                 "lazy-value",
                 node,
                 f"{_name(node)} is lazy and must be consumed where it is made",
-                hint="wrap it in list(…)",
-                fix=wrap(node, "list", "", "make a list")
-                if isinstance(node, tree.GeneratorExp) and _has_parentheses(facts, node)
-                else wrap(node, "list(", ")", "make a list"),
+                hint="wrap it in list(…); a name may hold it if it is consumed once, later in the same block, and nothing that"
+                " it reads changes in between",
+                fix=_list_of(facts, node) if _unusable(facts, node) else None,
             )
+
+
+def consumed_names(facts: Facts) -> dict[int, tree.Expr]:
+    """The lazy values that a name holds until they are consumed, by id of the node where the name is consumed."""
+    return lazy_names(facts, lazy, consumed)
+
+
+def _unusable(facts: Facts, node: tree.Expr) -> bool:
+    """Whether the lazy value can only cause an error here: as a result, as an argument of a tool, for its length or an item."""
+    above = facts.parent(node)
+    match above:
+        case tree.Return():
+            return facts.tool is not None and facts.function_of(above) is facts.tool
+        case tree.Keyword():
+            call = facts.parent(above)
+            return isinstance(call, tree.Call) and tool_name(call.func) is not None
+        case tree.Call():
+            return tool_name(above.func) is not None or (isinstance(above.func, tree.Name) and above.func.id == "len")
+        case tree.Subscript():
+            return above.value is node
+    return False
+
+
+def _list_of(facts: Facts, node: tree.Expr) -> Fix:
+    if isinstance(node, tree.GeneratorExp) and _has_parentheses(facts, node):
+        return wrap(node, "list", "", "make a list")
+    return wrap(node, "list(", ")", "make a list")
 
 
 def lazy(facts: Facts, node: tree.Node) -> bool:
@@ -91,6 +119,8 @@ def consumed(facts: Facts, node: tree.Node) -> bool:
             return above.value is node and all(isinstance(t, tree.Tuple | tree.List) for t in above.targets)
         case tree.AugAssign():
             return above.op == "+"
+        case tree.IfExp():
+            return above.test is not node and consumed(facts, above)
         case tree.Call():
             return any(a is node for a in above.args) and _consumes(facts, above, node)
     return False

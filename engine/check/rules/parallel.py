@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, bindings, bound_names, tool_name
 from albert_tools.engine.check.rule import error
+from albert_tools.engine.check.written import written
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
@@ -33,12 +34,6 @@ CODES = (
         ),
         rewrite=in_tool("return parallel(tools.read_file(path=p) for p in path.split())"),
     ),
-)
-
-#: Façade functions that change an argument in place.
-MUTATING_FACADES = frozenset(
-    """heapq.heappush heapq.heappop heapq.heapify heapq.heapreplace heapq.heappushpop bisect.insort
-    bisect.insort_left bisect.insort_right csv.writer csv.DictWriter""".split()
 )
 
 
@@ -248,7 +243,7 @@ def _item_of(node: tree.Expr) -> str | None:
 
 
 def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str], owned: frozenset[str]) -> Iterator[Diagnostic]:
-    for container in _written(facts, node):
+    for container in written(facts, node):
         if isinstance(container, tree.Name) and container.id in fresh:
             continue
         # An item of a fresh container may come from outside, unless the helper creates all items.
@@ -259,49 +254,6 @@ def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str], owned: frozen
         yield _refusal(node)
 
 
-def _written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
-    """The expressions for the containers that a node changes."""
-    match node:
-        case tree.Call(func=tree.Attribute(attr=attr, value=value)) if attr in vocabulary.MUTATORS:
-            return [] if facts.facade(node.func) is not None else [value]
-        case tree.Name() | tree.Attribute() if _mutating(facts, node) and not _called(facts, node):
-            return [node]  # passed as a callback: map(heapq.heappop, heaps)
-        case tree.Call(func=func, args=args) if args:
-            if _mutating(facts, func):
-                return [args[0]]
-            stored = not isinstance(args[0], tree.Call | tree.GeneratorExp)
-            return [args[0]] if isinstance(func, tree.Name) and func.id == "next" and stored else []
-        case tree.AugAssign(target=tree.Name() as name):
-            return [] if _only_rebinds(node) else [name]
-        case tree.AugAssign(target=target) | tree.For(target=target) | tree.Comprehension(target=target):
-            return [s.value for s in _items(target)]
-        case tree.Assign(targets=found) | tree.Delete(targets=found):
-            return [s.value for target in found for s in _items(target)]
-    return []
-
-
-def _mutating(facts: Facts, func: tree.Expr) -> bool:
-    named = facts.facade(func)
-    return named is not None and f"{named[0]}.{named[1]}" in MUTATING_FACADES
-
-
-def _called(facts: Facts, node: tree.Expr) -> bool:
-    above = facts.parent(node)
-    return isinstance(above, tree.Call) and above.func is node
-
-
-def _items(target: tree.Expr) -> list[tree.Subscript]:
-    """The items that an assignment target binds."""
-    match target:
-        case tree.Subscript():
-            return [target]
-        case tree.Tuple(elts=elts) | tree.List(elts=elts):
-            return [s for e in elts for s in _items(e)]
-        case tree.Starred(value=value):
-            return _items(value)
-    return []
-
-
 def _refusal(node: tree.Node) -> Diagnostic:
     return error(
         "parallel-change",
@@ -309,14 +261,3 @@ def _refusal(node: tree.Node) -> Diagnostic:
         "inside parallel only containers that the body created itself may be changed",
         hint="return the value from the body, and put the results together after parallel(…)",
     )
-
-
-#: Operators that never change a container in place.
-_NEVER_IN_PLACE = frozenset({"/", "//", "%", "**", "<<", ">>", "@"})
-
-
-def _only_rebinds(node: tree.AugAssign) -> bool:
-    """Whether the statement only binds a name, as in ``n += 1``. In contrast, ``xs *= 2`` changes the object."""
-    if node.op in _NEVER_IN_PLACE:
-        return True
-    return node.op != "*" and isinstance(node.value, tree.Constant)

@@ -1,7 +1,7 @@
-# a generator expression bound to a name
+# a generator expression that a name holds until it is consumed
 def t(xs: list) -> list:
     """Double."""
-    ys = (x * 2 for x in xs)  # error: 10 [lazy-value] "a generator expression is lazy and must be consumed where it is made"
+    ys = (x * 2 for x in xs)
     return list(ys)
 ---
 # map, filter, zip, enumerate and reversed bound or returned
@@ -48,10 +48,10 @@ def t(xs: list) -> Any:
     head = next(iter(xs))
     return [first, head, next(reversed(xs), 0), next(map(str, xs))]
 ---
-# next on an iterator that was stored
+# next on an iterator that a name holds, once
 def t(xs: list) -> Any:
     """Find."""
-    it = iter(xs)  # error: 10 [lazy-value] "iter(…) is lazy and must be consumed where it is made"
+    it = iter(xs)
     return next(it)
 ---
 # a generator expression as an argument of a helper
@@ -85,12 +85,12 @@ def t(xs: list) -> Any:
 # a conditional expression of lazy values
 def t(xs: list) -> Any:
     """Use."""
-    for x in (reversed(xs) if xs else xs):  # error: 15 [lazy-value] "reversed(…) is lazy and must be consumed where it is made"
+    for x in (reversed(xs) if xs else xs):
         print(x)
     for x in map(str, xs) or []:  # error: 14 [lazy-value] "map(…) is lazy and must be consumed where it is made"
         print(x)
 ---
-# lazy functions of modules
+# lazy functions of modules, each held by a name until it is consumed
 import csv
 import io
 import itertools
@@ -98,9 +98,9 @@ import re
 
 def t(text: str) -> Any:
     """Use."""
-    rows = csv.DictReader(io.StringIO(text))  # error: 12 [lazy-value] "DictReader(…) is lazy and must be consumed where it is made"
-    found = re.finditer("a", text)  # error: 13 [lazy-value] "finditer(…) is lazy and must be consumed where it is made"
-    pairs = itertools.pairwise(text)  # error: 13 [lazy-value] "pairwise(…) is lazy and must be consumed where it is made"
+    rows = csv.DictReader(io.StringIO(text))
+    found = re.finditer("a", text)
+    pairs = itertools.pairwise(text)
     return [list(rows), list(found), list(pairs)]
 ---
 # lazy functions of modules, consumed
@@ -120,14 +120,14 @@ def t(text: str) -> Any:
     best = next(re.finditer("c", text), None)
     return [rows, spans, flat, len(first), best is None, ["".join(p) for p in itertools.permutations("ab")]]
 ---
-# finditer of a compiled pattern, stored
+# finditer of a compiled pattern, held by a name
 import re
 
 WORD = re.compile(r"\w+")
 
 def t(text: str) -> Any:
     """Use."""
-    found = WORD.finditer(text)  # error: 13 [lazy-value] "finditer(…) is lazy and must be consumed where it is made"
+    found = WORD.finditer(text)
     return [m[0] for m in found]
 ---
 # a lazy constant
@@ -149,7 +149,7 @@ from collections import Counter
 def t(xs: list) -> Any:
     """Use."""
     c = Counter(x for x in xs)
-    e = c.elements()  # error: 9 [lazy-value] "elements(…) is lazy and must be consumed where it is made"
+    e = c.elements()
     return [list(e), sorted(c.elements()), c.most_common(2)]
 ---
 # sorted, list, tuple and range are not lazy
@@ -179,3 +179,121 @@ def t(xs: list, ys: list) -> Any:
     a = list(map(WORD.finditer, xs))  # error: 23 [function-value] "the method 'finditer' is lazy; it can't be a callback"
     b = list(map(Counter.elements, ys))  # error: 26 [function-value] "the method 'elements' is lazy; it can't be a callback"
     return [a, b]
+---
+# a lazy value that a name holds, consumed in a for header, by another lazy value, in conditions
+def t(text: str) -> Any:
+    """Use."""
+    parts = (p.strip() for p in text.split(","))
+    long = (p for p in parts if len(p) > 1)
+    out = []
+    for p in long:
+        out.append(p)
+    found = map(len, out)
+    if any(n > 3 for n in found):
+        return out
+    pairs = zip(text, out)
+    return {a: b for a, b in pairs} if text else 0
+---
+# a lazy value that a name holds, consumed twice, in a loop, in another block, in a lambda, in another function, or never
+def t(xs: list) -> Any:
+    """Use."""
+    a = map(str, xs)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    print(list(a), list(a))
+    b = map(str, xs)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    for x in xs:
+        print(list(b))
+    c = map(str, xs)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    if xs:
+        print(list(c))
+    d = map(str, xs)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    print(sorted(xs, key=lambda x: x in d))
+    e = map(str, xs)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    print([x for x in xs if x in e], [[y for y in e] for x in xs])
+    f = map(str, xs)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    for f in xs:
+        print(f)
+    for x in xs:
+        g = map(str, xs)  # error: 13 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    if xs:
+        h = map(str, xs)  # error: 13 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    else:
+        print(list(h))  # error: 20 [unassigned] "'h' has no value here"
+    return None
+---
+# a lazy value that a name holds, while something that it reads changes
+def _change(xs: list) -> None:
+    xs.clear()
+
+def t(xs: list, k: int, d: dict) -> Any:
+    """Use."""
+    a = (x + k for x in xs)  # error: 9 [lazy-value] "a generator expression is lazy and must be consumed where it is made"
+    k = 2
+    print(list(a))
+    b = map(str, xs)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    xs.append(1)
+    print(list(b))
+    c = map(str, d["xs"])  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    d["xs"] = []
+    print(list(c))
+    e = enumerate(xs)  # error: 9 [lazy-value] "enumerate(…) is lazy and must be consumed where it is made"
+    _change(xs)
+    print(list(e))
+    f = map(str, xs)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    print([xs.pop(), list(f)])
+    g = (x for x in xs)
+    h = map(str, g)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    for x in [1]:
+        xs += [x]
+    return list(h)
+---
+# a lazy value with effects, while something else has effects
+def _read(path: str) -> str:
+    return tools.read_file(path=path)
+
+def t(paths: list[str]) -> Any:
+    """Use."""
+    a = (tools.read_file(path=p) for p in paths)  # error: 9 [lazy-value] "a generator expression is lazy and must be consumed where it is made"
+    print("reading")
+    print(list(a))
+    b = map(_read, paths)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    tools.write_file(path="a", content="b")
+    print(list(b))
+    c = map(_read, paths)
+    out = {}
+    for text in c:
+        tools.write_file(path="a", content=text)
+    d = map(str.upper, paths)
+    print(_read("a"), out)
+    return list(d)
+---
+# a chain of lazy values is short
+def t(xs: list) -> Any:
+    """Use."""
+    a = map(str, xs)
+    b = map(str, a)
+    c = map(str, b)
+    d = map(str, c)
+    e = map(str, d)
+    f = map(str, e)
+    g = map(str, f)
+    h = map(str, g)
+    i = map(str, h)
+    j = map(str, i)
+    k = map(str, j)  # error: 9 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    return list(k)
+---
+# a body of parallel can't consume what a name holds
+def t(paths: list[str]) -> Any:
+    """Use."""
+    a = (p.strip() for p in paths)  # error: 9 [lazy-value] "a generator expression is lazy and must be consumed where it is made"
+    return parallel(tools.read_file(path=p) for p in a)
+---
+# a lazy value that reads the list that it extends
+def t(xs: list) -> Any:
+    """Use."""
+    more = (x for x in xs)  # error: 12 [lazy-value] "a generator expression is lazy and must be consumed where it is made"
+    xs.extend(more)
+    again = (x for x in xs)
+    for x in again:
+        xs.append(x)
+    return xs

@@ -364,3 +364,51 @@ def t(d: dict) -> Any:
     return _down(**d)
 # arguments: {"d": {"n": 9, "step": 2}}
 # result: 5
+---
+# lazy values that names hold are made when they are consumed
+def _shout(x: int) -> str:
+    print("made", x)
+    return str(x)
+
+def t() -> Any:
+    """Use."""
+    xs, k = [1, 2, 3], 10
+    a = map(_shout, xs)
+    b = (y + "!" for y in a if y != "2")
+    out = []
+    for y in b:
+        print("got", y)
+        out.append(y)
+    c = (k + x for x in xs)
+    print("before")
+    return [out, list(c), len(out)]
+# prints: "made 1"
+# prints: "got 1!"
+# prints: "made 2"
+# prints: "made 3"
+# prints: "got 3!"
+# prints: "before"
+# result: [["1!", "3!"], [11, 12, 13], 2]
+---
+# an error of a lazy value that a name holds is raised where it is consumed
+def t() -> Any:
+    """Use."""
+    xs = [2, 1, 0]
+    try:
+        a = (2 // x for x in xs)
+        print("later")
+        return list(a)
+    except ZeroDivisionError:
+        return "caught"
+# prints: "later"
+# result: "caught"
+---
+# a list grows while a name that reads it is consumed
+def t() -> Any:
+    """Use."""
+    xs = [3, 1]
+    more = (x + 1 for x in xs if x < 4)
+    for x in more:
+        xs.append(x)
+    return xs
+# result: [3, 1, 4, 2, 3, 4]
