@@ -126,6 +126,8 @@ class ToolResult(Struct, frozen=True):
     span_id: str | None = None
     #: The run whose journal contains the call, if there is such a run.
     run_id: str | None = None
+    #: ``{"changed": {message, by, at, before}}`` if somebody else has changed the composite; see `changed_by_others`.
+    metadata: dict[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.error is not None and self.error.denied:
@@ -180,6 +182,7 @@ class ToolResult(Struct, frozen=True):
             "trace_id": self.trace_id,
             "span_id": self.span_id,
             "run_id": self.run_id,
+            "metadata": self.metadata,
         }
 
     @property
@@ -204,8 +207,9 @@ class ToolResult(Struct, frozen=True):
         for name in ("request_id", "trace_id", "span_id", "run_id"):
             if getattr(self, name) is not None:
                 found[name] = getattr(self, name)
-        if self.budget_consumed:
-            found["budget_consumed"] = self.budget_consumed
+        for name in ("budget_consumed", "metadata"):
+            if getattr(self, name):
+                found[name] = getattr(self, name)
         return found
 
 

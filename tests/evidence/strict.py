@@ -82,6 +82,7 @@ SCHEMA: dict[str, Any] = {
         "trace_id": {"type": ["string", "null"], "pattern": "^[0-9a-f]{32}$"},
         "span_id": {"type": ["string", "null"], "pattern": "^[0-9a-f]{16}$"},
         "run_id": _TEXT_OR_NULL,
+        "metadata": {"type": "object"},
     },
     "if": {"properties": {"ok": {"const": True}}},
     "then": {
