@@ -15,6 +15,7 @@ from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.error_codes import CODES, DENIALS
 from albert_tools.engine.model.limits import MAX_ROUNDS, RunLimits
+from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
 from albert_tools.surfaces.cli.exit_codes import EXITS
@@ -68,7 +69,8 @@ def errors() -> str:
         f"| one call | {limits.call_seconds:g} s, or less as the tool says | `timeout` |",
         f"| processor time | {limits.cpu_seconds} s | `cpu_limit` |",
         f"| memory | {limits.memory_bytes // 2**20} MiB | `memory_limit` |",
-        f"| result, and arguments of one call | {limits.result_bytes // 2**20} MiB | `result_limit` |",
+        f"| result, and arguments of one call inside `parallel` | {limits.result_bytes // 2**20} MiB | `result_limit` |",
+        f"| arguments of another call | {MAX_ANSWER // 2**20} MiB | `result_limit` |",
         f"| what is printed | {limits.log_bytes // 2**20} MiB | `log_limit` |",
         f"| rounds of a loop over a list that grows in it | {MAX_ROUNDS:,} | `loop_limit` |",
         f"| tool calls | {limits.calls:,} | `call_limit` |",

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypedDict
 
 from albert_tools.builtins.files.results import MAX_SLICE, text_of
 from albert_tools.builtins.text_encoding import encode
+from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.definition import one_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
@@ -22,7 +23,7 @@ from albert_tools.engine.model.protocols import Artifact, ArtifactStore, CallCon
 from albert_tools.engine.model.schema import Bound
 
 #: Bytes of a content that is given as a text or a file. A larger content must be a stored value already.
-MAX_CONTENT = 100 * MiB
+MAX_CONTENT = MAX_WRITE
 #: Bytes of all metadata of one artifact. Metadata describes the content and should not contain it.
 MAX_METADATA = 1 * MiB
 

@@ -16,18 +16,18 @@ from typing import Annotated, TypedDict
 
 from albert_tools.builtins.files.existing_target import occupied
 from albert_tools.builtins.text_encoding import decode, demand_text, encode, known_encoding, not_text
+from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.definition import excludes
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import InterruptedCall, Settled
-from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.parameter_types import FilePath, NewText, OldText, ReadLimit, WriteContent
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.workspace.opened_file import OpenedFile
 
-#: Bytes of one file that is read or written. A program can have several such files in memory.
-MAX_FILE = 10 * MiB
+#: Bytes of one file that is read or written, if the rules don't set a lower limit. They set 10 MiB, unless the owner changes it.
+MAX_FILE = MAX_WRITE
 
 #: The number of a line; the first is 1.
 LineNumber = Annotated[int, Bound(minimum=1)]
@@ -67,10 +67,10 @@ def read_file(
     exact: newlines are not translated, and a UTF-8 byte order mark stays as "\\ufeff" unless the encoding is
     "utf-8-sig". Links that stay inside the workspace are followed.
 
-    Without offset and limit, the tool returns the whole file, which may have at most 10 MiB. With offset or limit, it returns
-    at most `limit` lines from line `offset` on, each with its "\\n". If the file ends earlier, there are fewer lines; after its
-    end the result is "". Lines are counted from 1 and end with "\\n" only, as in search_text. The file may then have any size,
-    but the result at most 10 MiB.
+    Without offset and limit, the tool returns the whole file, which may have at most 10 MiB (the rule max_file_size_mb sets
+    another size, up to 100 MiB). With offset or limit, it returns at most `limit` lines from line `offset` on, each with its
+    "\\n". If the file ends earlier, there are fewer lines; after its end the result is "". Lines are counted from 1 and end with
+    "\\n" only, as in search_text. The file may then have any size, but the result only the size of a whole file.
 
     Fails with `not_found`, `not_a_file` (a folder, FIFO or device), `not_a_directory` (a part of the path is
     a file), `encoding_error` (bytes that are not text in the encoding, with their offset; a NUL, which means that the
@@ -79,8 +79,8 @@ def read_file(
 
     Args:
         path: The file to read, for example "notes/today.md".
-        offset: The first line to return, counted from 1.
-        limit: The largest number of lines to return; by default all following lines.
+        offset: The number of the first line to return, counted from 1.
+        limit: The largest number of lines (not bytes) to return; by default all following lines.
         encoding: The encoding of the file, for example "utf-8", "utf-16", "cp1252"; "latin-1" reads any bytes, one character
             for each, NUL included.
     """
@@ -179,7 +179,8 @@ def write_file(
     The folder must exist (see make_directory). The path is relative to the workspace (an absolute path inside it works
     too; `..` is refused). The content is written exactly: newlines are not translated, and nothing is added. With append,
     the content follows the old content directly. Atomic: on failure the old content stays. The whole file may have at most
-    10 MiB, and its whole size is charged to the budget of bytes written.
+    10 MiB (the rule max_file_size_mb sets another size, up to 100 MiB), and its whole size is charged to the budget of bytes
+    written.
 
     Returns {"path", "size_bytes", "sha256"} of the written file: the path relative to the workspace, the size in
     bytes, and the content's sha256 as 64 hex digits.
@@ -196,14 +197,8 @@ def write_file(
         append: Whether to add the content to the end of the file; a missing file is created.
     """
     data = encode(content, "the content")
-    _demand_size(len(data))
     if append:
-
-        def longer(old: bytes | None) -> bytes:
-            _demand_size(len(old or b"") + len(data))
-            return (old or b"") + data
-
-        facts = context.workspace.rewrite(path, longer, MAX_FILE, missing=True)
+        facts = context.workspace.rewrite(path, lambda old: (old or b"") + data, MAX_FILE, missing=True)
     else:
         with occupied(context, path, "leave out create_only to replace it, or use another path"):
             facts = context.workspace.replace(path, data, new=create_only)
@@ -217,7 +212,7 @@ def edit_file(context: CallContext, path: FilePath, old_text: OldText, new_text:
 
     The old text is compared exactly, with all its spaces and newlines. Copy it from read_file, with enough of the surrounding
     text to make it unique. Atomic: on failure the tool changes nothing. It fails if another process changes the file at
-    the same time. A file may have at most 10 MiB.
+    the same time. A file may have as many bytes as write_file accepts.
 
     Returns {"path", "size_bytes", "sha256", "line"}: path, size and hash of the changed file, and the line (counted from 1)
     at which the new text begins.
@@ -243,15 +238,8 @@ def edit_file(context: CallContext, path: FilePath, old_text: OldText, new_text:
         text = decode(old or b"", "utf-8", repr(path))
         demand_text(text, "utf-8", repr(path))
         result, line = edited(text, old_text, new_text, path)
-        data = encode(result, "the file")
-        _demand_size(len(data))
-        return data
+        return encode(result, "the file")
 
     facts = context.workspace.rewrite(path, change, MAX_FILE)
     context.effect("write", path=context.workspace.recorded(facts.path), size_bytes=facts.size, sha256=facts.sha256)
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256, "line": line}
-
-
-def _demand_size(size: int) -> None:
-    if size > MAX_FILE:
-        raise Failure("too_large", f"the content has {size:,} bytes, and {MAX_FILE:,} is the most that can be written")

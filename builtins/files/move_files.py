@@ -68,8 +68,8 @@ def move_file(context: CallContext, source: FilePath, target: FilePath, overwrit
     sha256 as 64 hex digits.
 
     Fails with `not_found` (the file, or the target's folder), `exists` (the target exists, without overwrite),
-    `not_a_file` (one of the paths is a folder), `not_a_directory`, `too_large` (more than 10 MiB from one file system to
-    another), `invalid_arguments` (both are the same path), `io_error` (also a file that is read-only), or
+    `not_a_file` (one of the paths is a folder), `not_a_directory`, `too_large` (more than read_file accepts, from one file system
+    to another), `invalid_arguments` (both are the same path), `io_error` (also a file that is read-only), or
     `permission_denied` (outside the workspace, through a symbolic link, or Albert's own files and git's).
 
     Args:
@@ -92,7 +92,7 @@ def copy_file(context: CallContext, source: FilePath, target: FilePath, overwrit
     The target is the complete path of the copy with the file name, not a folder. Its folder must exist (see make_directory).
     A new file gets the permissions of the source; a replaced file keeps its own permissions. Both paths are relative to the
     workspace (absolute paths inside it work too; `..` is refused). If the source is a link that stays inside the workspace,
-    it is followed. Atomic: on failure the target is unchanged. A file may have at most 10 MiB.
+    it is followed. Atomic: on failure the target is unchanged. A file may have as many bytes as write_file accepts.
 
     Returns {"path", "size_bytes", "sha256"} of the copy: its path relative to the workspace, the size in bytes, and the
     content's sha256 as 64 hex digits.

@@ -55,7 +55,8 @@ def search_text(
     workspace, the number of the line counted from 1 (as read_file's offset accepts it), and the line without its "\\n", shortened
     to 500 characters. Matches are sorted by path and line. "truncated" is true if there are more than `limit` matches; then the
     list has the first ones. "files" is the number of files that were searched up to that point. "skipped" is the number of files
-    that are binary (not UTF-8 text, or with a NUL), have more than 10 MiB, or may not be read. An empty result is not a failure.
+    that are binary (not UTF-8 text, or with a NUL), are too large (see read_file), or may not be read. An empty result is not a
+    failure.
 
     The pattern has RE2's syntax and is matched against each line separately. "^" and "$" match the ends of a line, "\\d", "\\w",
     "\\s", "\\b" are ASCII, and there are no backreferences and no lookaround. To find a text with special characters, put a

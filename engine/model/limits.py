@@ -24,7 +24,7 @@ class RunLimits(NamedTuple):
     cpu_seconds: int = 30
     #: Memory of the program, in addition to the memory of the worker itself.
     memory_bytes: int = 256 * MiB
-    #: The encoded result, including its strings.
+    #: The encoded result, including its strings. Also the arguments of each call inside `parallel`.
     result_bytes: int = 16 * MiB
     #: The total size of the printed texts of a run.
     log_bytes: int = 1 * MiB

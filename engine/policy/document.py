@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from albert_tools.engine.model.definition import CATEGORIES, Category
+from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.policy.host_rules import read_host
 from albert_tools.engine.policy.layers import Section
@@ -59,15 +60,15 @@ def _number(kind: type, *, above: float | None = None, least: float | None = Non
     return Annotated[kind, Field(gt=above, ge=least, le=most)]
 
 
+#: The smallest value of each limit of a run. The other limits are above 0.
+_LEAST_LIMITS = {"memory_bytes": 16 * MiB, "calls": 0}
+
 #: Limits of every run. Each one can only be lowered.
 LimitsDocument = _optional(
     "LimitsDocument",
     {
-        **dict.fromkeys(("own_seconds", "run_seconds", "call_seconds"), _number(float, above=0)),
-        **dict.fromkeys(("cpu_seconds", "result_bytes", "log_bytes"), _number(int, above=0)),
-        "memory_bytes": _number(int, least=16 * 1024 * 1024),
-        "calls": _number(int, least=0),
-        "recursion": _number(int, least=1),
+        name: _number(type(most), least=_LEAST_LIMITS.get(name), above=None if name in _LEAST_LIMITS else 0, most=most)
+        for name, most in RunLimits()._asdict().items()
     },
 )
 

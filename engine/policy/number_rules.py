@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.policy.layers import Layer, sections_of
 from albert_tools.engine.policy.rule_kind import Examined, Finding, NumberKey, RuleKind
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 
-#: The largest size that a rule can set, in MiB. Larger files can't be read anyway.
-_MOST_MB = 1024
+#: The largest size that a rule can set, in MiB. No tool reads or writes larger files.
+_MOST_MB = MAX_WRITE // MiB
 _MOST_SECONDS = 3600
 #: The most calls per hour that a rule can set. A larger number would not limit any tool.
 _MOST_CALLS = 1_000_000
@@ -20,7 +22,7 @@ SIZE = NumberKey(
     float,
     _MOST_MB,
     "2",
-    f"MiB of the largest file read or written; {MAX_FILE_SIZE_MB:g} by default",
+    f"MiB of the largest file read or written, at most {_MOST_MB}; {MAX_FILE_SIZE_MB:g} by default",
     least=0,
 )
 TIMEOUT = NumberKey(
@@ -67,6 +69,21 @@ def _lint_rate(examined: Examined) -> Iterator[Finding]:
             return
 
 
+def _lint_timeout(examined: Examined) -> Iterator[Finding]:
+    """Find timeouts without effect: every tool of the section has a lower limit of its own."""
+    seconds, own = TIMEOUT.of(examined.section), max((d.timeout for d in examined.tools), default=None)
+    if seconds is not None and own is not None and own <= seconds:
+        yield (
+            f"{examined.place}.{TIMEOUT.name}",
+            f"{seconds:g} s are never reached: the limit is {own:g} s without this rule",
+        )
+
+
+def _lint(examined: Examined) -> Iterator[Finding]:
+    yield from _lint_timeout(examined)
+    yield from _lint_rate(examined)
+
+
 def _other_rates(examined: Examined) -> Iterator[tuple[str, int]]:
     layer, group, name = examined.layer, examined.group, examined.name
     for other in examined.layers[: examined.layers.index(layer)]:
@@ -84,4 +101,4 @@ def _other_rates(examined: Examined) -> Iterator[tuple[str, int]]:
 
 
 SIZES = RuleKind((SIZE,))
-TIMES_AND_RATES = RuleKind((TIMEOUT, RATE), for_composites=True, lint=_lint_rate)
+TIMES_AND_RATES = RuleKind((TIMEOUT, RATE), for_composites=True, lint=_lint)

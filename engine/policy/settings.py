@@ -222,14 +222,11 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
         read = read_document(document, marks)
     except Mistaken as mistaken:
         raise _unavailable(path, str(mistaken)) from None
-    base = RunLimits()
-    lower = {
-        f: min(getattr(base, f), value) for f in RunLimits._fields if (value := getattr(read.limits, f)) is not None
-    }
+    lower = {f: value for f in RunLimits._fields if (value := getattr(read.limits, f)) is not None}
     return Governance(
         allow=frozenset(read.allow),
         deny=frozenset(read.deny),
-        limits=base._replace(**lower),
+        limits=RunLimits(**lower),
         primitives=read.primitives,
         primitives_from=tuple(read.primitives_from),
         secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},

@@ -370,7 +370,7 @@ class Workspace(Resolver):
             raise Failure(
                 "too_large",
                 f"{size:,} bytes are more than the {self.judge.max_file_bytes:,} that a file may have",
-                hint="write several files",
+                hint=f"write several files, or ask the owner to raise {MAX_FILE_RULE}",
                 rule=MAX_FILE_RULE,
             )
 

@@ -84,8 +84,8 @@ async def test_half_a_surrogate_pair_is_neither_read_nor_written(context: Any, r
     assert not (root / "b").exists()
 
 
-async def test_sizes_over_the_limit(context: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_FILE", 10)
+async def test_sizes_over_the_limit(context: Any, root: Path) -> None:
+    context.workspace.judge.max_file_bytes = 10
     (root / "a").write_bytes(b"x" * 11)
     with pytest.raises(Failure) as caught:
         await read(context, "a")
@@ -162,8 +162,8 @@ async def test_the_lines_of_a_file_make_up_the_file(context: Any, root: Path, mo
             assert await read(context, "a", offset=80, limit=2, encoding=encoding) == "\U0001f600\nend"
 
 
-async def test_a_part_of_a_file_that_is_too_large(context: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_FILE", 100)
+async def test_a_part_of_a_file_that_is_too_large(context: Any, root: Path) -> None:
+    context.workspace.judge.max_file_bytes = 100
     (root / "a").write_text("0123456789\n" * 1000)
     with pytest.raises(Failure) as caught:
         await read(context, "a")
@@ -212,8 +212,8 @@ async def test_create_only(context: Any, root: Path) -> None:
     assert sorted(p.name for p in root.iterdir()) == ["a", "link"]
 
 
-async def test_appending(context: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_FILE", 10)
+async def test_appending(context: Any, root: Path) -> None:
+    context.workspace.judge.max_file_bytes = 10
     assert (await write(context, "a", "one", append=True))["size_bytes"] == 3
     (root / "other").hardlink_to(root / "a")
     done = await write(context, "a", "é2", append=True)

@@ -8,18 +8,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from albert_tools.builtins.files import files, find_files, results, search_text
+from albert_tools.builtins.files import find_files, results, search_text
 from albert_tools.builtins.net import bounds
 from albert_tools.builtins.shell import confined_command
 from albert_tools.builtins.system import logs
 from albert_tools.engine.call import ledger
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.pipeline import large_output
+from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 from tests.helpers.governed import Governed
 from tests.helpers.network import answer, raw
 
 MiB = 1024 * 1024
 LIMITS = RunLimits()
+SIZE = int(MAX_FILE_SIZE_MB * MiB)
 
 
 class Shown(NamedTuple):
@@ -78,10 +80,10 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
         )
 
     def file_size() -> tuple[str, str, bool]:
-        (home.work / "large.bin").write_bytes(b"x" * (files.MAX_FILE + 1))
+        (home.work / "large.bin").write_bytes(b"x" * (SIZE + 1))
         error = home.error("read_file", path="large.bin")
         return (
-            f"read_file: a file of {files.MAX_FILE + 1} bytes",
+            f"read_file: a file of {SIZE + 1} bytes",
             f"{error.code}: {error.message}",
             error.code == "too_large",
         )
@@ -133,7 +135,7 @@ def demonstrations(home: Governed, url: str, log: Path) -> dict[str, tuple[int |
             refused("search_text", search_text.MAX_MATCHES, pattern="x"),
         ),
         "builtins.files.search_text.MAX_SHOWN": (search_text.MAX_SHOWN, shown),
-        "builtins.files.files.MAX_FILE": (files.MAX_FILE, file_size),
+        "engine.policy.shipped.MAX_FILE_SIZE_MB": (SIZE, file_size),
         "builtins.system.logs.MAX_MESSAGE": (logs.MAX_MESSAGE, message),
         "engine.pipeline.large_output.SHOWN_BYTES": (large_output.SHOWN_BYTES, handed),
         "engine.call.ledger.MAX_EFFECTS": (ledger.MAX_EFFECTS, effects),

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.limits import LARGE_STRING, MAX_NODES, MAX_VALUE_DEPTH, MiB
 
-#: The most bytes of a call's arguments or its answer. The limit is high, because a primitive may return a large file.
-MAX_ANSWER = 64 * MiB
+#: The most bytes of a call's arguments or its answer: the largest file that a primitive reads or writes, and the other values.
+MAX_ANSWER = MAX_WRITE + 4 * MiB
 
 _MIN_INT = -(2**63)
 _MAX_INT = 2**63 - 1

@@ -97,7 +97,7 @@ class Child:
                 self._receiver = None
         return self.inbox.popleft()
 
-    def send(self, frame: bytes) -> Awaitable[None] | None:
+    def send(self, frame: bytes | bytearray) -> Awaitable[None] | None:
         """Send a frame after all earlier frames. Returns an awaitable if the frame can't be sent at once, otherwise None.
 
         A frame to a child that has ended is dropped.

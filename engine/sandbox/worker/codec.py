@@ -22,19 +22,21 @@ from albert_tools.engine.sandbox.worker.boundary_values import BadFrame, Unexpor
 
 _HEAD = struct.Struct("<II")
 _EXTENSION = 1
+#: Characters of a large string that are encoded at once.
+_PART = 1 << 20
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def pack(message: list[Any], value: Any = None, max_bytes: int = 0) -> bytes:
+def pack(message: list[Any], value: Any = None, max_bytes: int = 0) -> bytes | bytearray:
     """Encode `message` as a frame. With `max_bytes`, `value` is exported and appended to the message.
 
     Raises:
         Unexportable: `value` has a wrong type or is too large.
     """
-    strings: list[bytes] = []
+    strings: list[str] = []
 
     def aside(text: str) -> msgspec.msgpack.Ext:
-        strings.append(text.encode())
+        strings.append(text)
         return msgspec.msgpack.Ext(_EXTENSION, (len(strings) - 1).to_bytes(4, "little"))
 
     if max_bytes:
@@ -44,8 +46,13 @@ def pack(message: list[Any], value: Any = None, max_bytes: int = 0) -> bytes:
         raise Unexportable("result_limit", f"has more than {MAX_STRUCTURE:,} bytes of structure")
     if not strings:
         return _HEAD.pack(len(structure), 0) + structure
-    lengths = struct.pack(f"<{len(strings)}I", *map(len, strings))
-    return b"".join((_HEAD.pack(len(structure), len(strings)), lengths, structure, *strings))
+    lengths = struct.pack(f"<{len(strings)}I", *(len(s) if s.isascii() else len(s.encode()) for s in strings))
+    frame = bytearray(_HEAD.pack(len(structure), len(strings)) + lengths + structure)
+    for text in strings:
+        # In parts, because a worker has no memory for a third copy of a large file.
+        for start in range(0, len(text), _PART):
+            frame += text[start : start + _PART].encode()
+    return frame
 
 
 class Unpacker:
@@ -99,12 +106,18 @@ class Unpacker:
             self._wanted = start + structure + beside
             if len(buffer) < self._wanted:
                 return
-            frame = bytes(buffer[: self._wanted])
-            del buffer[: len(frame)]
+            frame: bytes | bytearray
+            if len(buffer) == self._wanted:
+                # The common case for a large frame: no copy.
+                frame, self._buffer = buffer, bytearray()
+                buffer = self._buffer
+            else:
+                frame = bytes(buffer[: self._wanted])
+                del buffer[: len(frame)]
             self._wanted = 8
             yield self._message(frame, start, structure, lengths)
 
-    def _message(self, frame: bytes, start: int, structure: int, lengths: tuple[int, ...]) -> list[Any]:
+    def _message(self, frame: bytes | bytearray, start: int, structure: int, lengths: tuple[int, ...]) -> list[Any]:
         view = memoryview(frame)
         at = start + structure
         self._beside = []

@@ -49,7 +49,7 @@ class ProgramRun(Struct):
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _timer: asyncio.TimerHandle | None = None
 
-    async def run(self, frame: bytes) -> Any:
+    async def run(self, frame: bytes | bytearray) -> Any:
         """Send the program, and return its result.
 
         Raises:
@@ -155,7 +155,7 @@ class ProgramRun(Struct):
         if rest is not None:
             await rest
 
-    def _failure_frame(self, number: int, failure: Failure, called: str) -> bytes:
+    def _failure_frame(self, number: int, failure: Failure, called: str) -> bytes | bytearray:
         # The tool that the program called, even if a tool inside that tool failed. A copy has no traceback, which would keep the
         # call's arguments in memory.
         sent = self._sent_failures[number] = failure.copy(tool=called, details=_passed_on(failure))

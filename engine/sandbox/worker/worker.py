@@ -272,7 +272,9 @@ class Worker:
         """
         self._number += 1
         try:
-            frame = pack(["call", self._number, name, key, overlapping], arguments, self._result_bytes)
+            # Only one call at a time may have large arguments, because the service stores them until the call ends.
+            most = self._result_bytes if overlapping else MAX_ANSWER
+            frame = pack(["call", self._number, name, key, overlapping], arguments, most)
         except Unexportable as error:
             what = f"an argument of {name}"
             raise ToolError(error.sentence(what), tool=name, code=error.code) from None
@@ -336,7 +338,7 @@ class Worker:
     def _send(self, message: list[Any]) -> None:
         self._send_frame(pack(message))
 
-    def _send_frame(self, frame: bytes) -> None:
+    def _send_frame(self, frame: bytes | bytearray) -> None:
         if self._socket is not None:
             self._socket.sendall(frame)
 

@@ -473,6 +473,20 @@ def test_a_rule_about_the_size_of_files(make: Any) -> None:
     assert bench.value("file_info", path="l.txt")["size_bytes"] == 50
 
 
+@pytest.mark.parametrize("mib", [17, pytest.param(100, marks=pytest.mark.slow)])
+def test_files_of_the_size_that_the_owner_allows(make: Any, mib: int) -> None:
+    bench = make({"tools": {n: {"max_file_size_mb": mib} for n in ("read_file", "write_file", "copy_file")}})
+    size = mib * 1024 * 1024
+    text = "x" * (size - 1) + "\n"
+    assert bench.value("write_file", path="large.txt", content=text)["size_bytes"] == size
+    assert bench.value("copy_file", source="large.txt", target="copy.txt")["sha256"] == sha(text)
+    assert bench.value("read_file", path="copy.txt")["size_bytes"] == size
+    bench.define('text = tools.read_file(path="large.txt"); return tools.write_file(path="again.txt", content=text)')
+    assert bench.value("t")["sha256"] == sha(text)
+    error = bench.error("write_file", path="large.txt", content="x", append=True)
+    assert (error.code, error.rule) == ("too_large", "max_file_size_mb")
+
+
 @pytest.mark.parametrize("tool", ["find_files", "search_text", "list_directory"])
 def test_forbidden_folders_are_not_entered(make: Any, tool: str) -> None:
     bench = make({"tools": {tool: {"allowed_in_modes": ["NORMAL"], "forbidden_paths": ["sub", "secret*"]}}})

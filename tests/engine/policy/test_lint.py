@@ -81,6 +81,10 @@ TOOLS = [
         ),
         ({"tools": {"mine": {"rate_limit_per_hour": 1}}}, []),
         (
+            {"tools": {"read_file": {"timeout_seconds": 60}}, "categories": {"network": {"timeout_seconds": 20}}},
+            ["tools.read_file.timeout_seconds: 60 s are never reached: the limit is 30 s without this rule"],
+        ),
+        (
             {"categories": {"artifact": {"timeout_seconds": 1}}},
             ["categories.artifact: no primitive is of this category"],
         ),

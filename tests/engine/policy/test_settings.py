@@ -58,7 +58,10 @@ def test_a_complete_file(tmp_path: Path) -> None:
 
 
 def test_limits_can_only_be_lowered(tmp_path: Path) -> None:
-    assert load(tmp_path, "limits: {own_seconds: 1000000, calls: 10, run_seconds: .inf}").limits == RunLimits(calls=10)
+    assert load(tmp_path, "limits: {own_seconds: 30, calls: 10}").limits == RunLimits(calls=10)
+    for name, most in RunLimits()._asdict().items():
+        said = refused(tmp_path, f"limits: {{{name}: {most + 1}}}")
+        assert f"limits.{name}: input should be less than or equal to {int(most)}" in said
 
 
 @pytest.mark.parametrize(
@@ -70,7 +73,7 @@ def test_limits_can_only_be_lowered(tmp_path: Path) -> None:
         ("allow: bash", "allow: expected a list; write `allow: [bash]`"),
         ("deny: [1]", "deny.0: input should be a valid string"),
         ("limits: {own_seconds: -1}", "limits.own_seconds: input should be greater than 0"),
-        ("limits: {own_seconds: .nan}", "limits.own_seconds: input should be greater than 0"),
+        ("limits: {own_seconds: .nan}", "limits.own_seconds: input should be less than or equal to 30"),
         ("limits: {calls: true}", "limits.calls: input should be a valid integer"),
         ("limits: {memory_bytes: 5}", "limits.memory_bytes: input should be greater than or equal to 16777216"),
         ("primitives: {bash: 1}", "primitives.bash: input should be a valid dictionary"),
@@ -81,6 +84,9 @@ def test_limits_can_only_be_lowered(tmp_path: Path) -> None:
         ("tools: {a: {rate_limit_per_hour: 0}}", "a.rate_limit_per_hour: input should be greater than or equal to 1"),
         ("tools: {a: {rate_limit_per_hour: 1.5}}", "a.rate_limit_per_hour: input should be a valid integer"),
         ("categories: {network: {rate_limit_per_hour: 1000001}}", "input should be less than or equal to 1000000"),
+        ("limits: {own_seconds: 60}", "limits.own_seconds: input should be less than or equal to 30"),
+        ("limits: {run_seconds: .inf}", "limits.run_seconds: input should be less than or equal to 600"),
+        ("tools: {a: {max_file_size_mb: 200}}", "a.max_file_size_mb: input should be less than or equal to 100"),
         ("- allow", "it is not a mapping; rules are written as `allow: [bash]`"),
         ("just text", "it is not a mapping; rules are written as `allow: [bash]`"),
         ("allow: [bash", "line 1, column 13: expected ',' or ']'"),
@@ -140,7 +146,7 @@ def test_a_project_tightens(tmp_path: Path, user: str | None, project: str, allo
 
 
 def test_a_project_does_not_set_primitives(tmp_path: Path) -> None:
-    project = "primitives: {bash: {shell: /tmp/evil}}\nlimits: {calls: 2000}"
+    project = "primitives: {bash: {shell: /tmp/evil}}\nlimits: {calls: 900}"
     rules = load(tmp_path, "limits: {calls: 5}\nprimitives: {bash: {shell: /bin/sh}}", project)
     assert rules.primitives == {"bash": {"shell": "/bin/sh"}}
     assert rules.limits.calls == 5

@@ -19,7 +19,7 @@ from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.sandbox.kernel import rlimits
-from albert_tools.engine.sandbox.worker import fence, pool, spawn
+from albert_tools.engine.sandbox.worker import codec, fence, pool, spawn
 from albert_tools.engine.sandbox.worker.boundary_values import BadFrame, Unexportable, export
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
 from albert_tools.engine.sandbox.worker.pool import Sandbox
@@ -372,6 +372,14 @@ def test_frames_can_be_split_at_any_byte() -> None:
         unpacker = Unpacker(MiB)
         found = [m for i in range(0, len(frames), step) for m in unpacker.feed(frames[i : i + step])]
         assert found == [["a", 1, {"k": "é" * 20_000, "n": [None, True, 1.5]}], ["b"]]
+
+
+def test_a_large_string_is_encoded_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "aé€\U0001f600" * 20_000
+    whole = pack(["a"], [text, "b" * 20_000], MiB)
+    monkeypatch.setattr(codec, "_PART", 7)
+    assert pack(["a"], [text, "b" * 20_000], MiB) == whole
+    assert list(Unpacker(MiB).feed(whole)) == [["a", [text, "b" * 20_000]]]
 
 
 def test_bounds_of_the_codec() -> None:
