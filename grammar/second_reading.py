@@ -66,6 +66,7 @@ def _refusal(error: SyntaxError) -> Diagnostic:
 
 #: Words in CPython's message → the hint.
 _HINTS = {
+    "from __future__": "move it above all other statements except the docstring",
     "assignment expression": "assign in a statement before the comprehension",
     "duplicate key": "compare in a guard, or write a case for each",
     "duplicate argument": "choose another name for one of them",

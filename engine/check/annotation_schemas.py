@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.model.definition import Schema
 from albert_tools.engine.model.schema import union_of
 from albert_tools.grammar import tree
@@ -38,13 +39,13 @@ class TooManyNodes(Exception):
         self.node = node
 
 
-def signature_schemas(function: tree.FunctionDef, classes: dict[str, tree.ClassDef]) -> tuple[list[Schema], Schema]:
-    """The schemas of a tool's parameters and of its result. `classes` are the TypedDicts of the source.
+def signature_schemas(function: tree.FunctionDef, facts: Facts) -> tuple[list[Schema], Schema]:
+    """The schemas of a tool's parameters and of its result. `facts` know the TypedDicts and aliases of the source.
 
     Raises:
         TooManyNodes: The schemas are too large together.
     """
-    schemas = _Schemas(classes)
+    schemas = _Schemas(facts)
     return [schemas.of(p.annotation) for p in function.params], schemas.of(function.returns)
 
 
@@ -59,8 +60,8 @@ class _Schemas:
     proportional to the source.
     """
 
-    def __init__(self, classes: dict[str, tree.ClassDef]) -> None:
-        self._classes = classes
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
         self._left = MAX_SCHEMA_NODES
         self._bodies: dict[str, Schema] = {}
         self._small: dict[str, Schema | None] = {}
@@ -119,21 +120,26 @@ class _Schemas:
         return _mapped(schema, lambda part: self._expanded(part, path, left))
 
     def _body(self, name: str) -> Schema:
-        """The schema of a TypedDict, in which each TypedDict is a reference."""
+        """The schema of a TypedDict or an alias, in which each TypedDict is a reference."""
         if name not in self._bodies:
-            self._bodies[name] = self._typed_dict(self._classes[name])
+            cls = self._facts.typed_dicts.get(name)
+            self._bodies[name] = self._typed_dict(cls) if cls else self._schema(self._facts.aliases[name])
         return self._bodies[name]
 
     def _schema(self, node: tree.Expr) -> Schema:
         """The schema of an annotation, in which each TypedDict is a reference."""
         match node:
-            case tree.Name(id=name):
-                return {"$ref": f"{_DEFINITIONS}{name}"} if name in self._classes else dict(_PLAIN.get(name, {}))
+            case tree.Name() | tree.Attribute():
+                name = self._facts.type_name(node) or ""
+                if name in self._facts.aliases:
+                    return self._body(name)
+                return {"$ref": _DEFINITIONS + name} if name in self._facts.typed_dicts else dict(_PLAIN.get(name, {}))
             case tree.Constant(value=None):
                 return {"type": "null"}
             case tree.BinOp(op="|"):
                 return union_of([self._schema(p) for p in _alternatives(node)])
-            case tree.Subscript(value=tree.Name(id=name), slice=part):
+            case tree.Subscript(slice=part):
+                name = self._facts.type_name(node.value) or ""
                 return self._generic(name, list(part.elts) if isinstance(part, tree.Tuple) else [part])
         return {}
 
@@ -143,6 +149,8 @@ class _Schemas:
                 return {"enum": [value_of(p) for p in parts]}
             case "Optional":
                 return union_of([self._schema(parts[0]), {"type": "null"}])
+            case "Union":
+                return union_of([self._schema(p) for p in parts])
             case "list" | "set" | "frozenset":
                 return {"type": "array", "items": self._schema(parts[0])}
             case "dict" if len(parts) == 2:
@@ -170,8 +178,8 @@ class _Schemas:
             name = stmt.target.id
             properties[name] = self._schema(stmt.annotation)
             wrapper = None
-            if isinstance(stmt.annotation, tree.Subscript) and isinstance(stmt.annotation.value, tree.Name):
-                wrapper = stmt.annotation.value.id
+            if isinstance(stmt.annotation, tree.Subscript):
+                wrapper = self._facts.type_name(stmt.annotation.value)
             if wrapper == "Required" or (total and wrapper != "NotRequired"):
                 required.append(name)
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}

@@ -25,6 +25,7 @@ from albert_tools.engine.check.discovery import RULES
 from albert_tools.engine.check.facts import CheckLimits, Facts, docstring
 from albert_tools.engine.check.finding_limits import capped, problem_of, too_many_types, until_too_many
 from albert_tools.engine.check.partial_check import partial_findings
+from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolParameter, composite, pins_of
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.limits import RunLimits
@@ -154,7 +155,7 @@ def _checked(facts: Facts) -> Checked | Diagnostic:
     assert function is not None
     description, texts = read_docstring(inspect.cleandoc(docstring(function) or ""))
     try:
-        schemas, result = annotation_schemas.signature_schemas(function, facts.typed_dicts)
+        schemas, result = annotation_schemas.signature_schemas(function, facts)
     except annotation_schemas.TooManyNodes as error:
         return too_many_types(error.node)
     parameters = tuple(
@@ -188,10 +189,15 @@ def _checked(facts: Facts) -> Checked | Diagnostic:
         module=facts.module,
         definition=definition,
         calls=pins_of(callees),
-        imports=tuple(sorted({*facts.modules.values(), *(m for m, _ in facts.imported.values())})),
+        imports=tuple(sorted(_imports(facts))),
         examples=tuple(_examples(function)),
         facts=facts,
     )
+
+
+def _imports(facts: Facts) -> set[str]:
+    """The modules that the program has at run time."""
+    return {*facts.modules.values(), *(m for m, _ in facts.imported.values())} & vocabulary.MODULES
 
 
 def _timeout(function: tree.FunctionDef) -> float:

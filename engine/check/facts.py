@@ -65,6 +65,8 @@ class Facts(Struct, eq=False, dict=True):
     functions: dict[str, tree.FunctionDef] = field(default_factory=dict)
     typed_dicts: dict[str, tree.ClassDef] = field(default_factory=dict)
     constants: dict[str, tree.Assign | tree.AnnAssign] = field(default_factory=dict)
+    #: Name → type, for constants that are types: ``Json = dict[str, Any]``. Only annotations may use them.
+    aliases: dict[str, tree.Expr] = field(default_factory=dict)
     #: Name → module, for `import m` and `import m as x`. The name `urllib` stands for `urllib.parse`.
     modules: dict[str, str] = field(default_factory=dict)
     #: Name → (module, entry name), for `from m import x`.
@@ -101,6 +103,34 @@ class Facts(Struct, eq=False, dict=True):
                             self.modules[alias.asname or alias.name] = f"{stmt.module}.{alias.name}"
                         else:
                             self.imported[alias.asname or alias.name] = (stmt.module, alias.name)
+        for stmt in self.module.body:
+            match stmt:
+                case tree.Assign(targets=(tree.Name(id=named),), value=value):
+                    if self._is_type(value) and self.constants.get(named) is stmt:
+                        self.aliases[named] = value
+                case tree.AnnAssign(value=value) if value and self.type_name(stmt.annotation) == "TypeAlias":
+                    self.aliases[stmt.target.id] = value
+
+    def _is_type(self, node: tree.Expr) -> bool:
+        match node:
+            case tree.BinOp(op="|"):
+                return self._is_type(node.left) or self._is_type(node.right)
+            case tree.Subscript():
+                return self._is_type(node.value)
+        return self.type_name(node) is not None
+
+    def type_name(self, node: tree.Node) -> str | None:
+        """The type that a name or a dotted name means: ``str``, ``Row``, ``list`` for `typing.List`, ``datetime.date``."""
+        if not isinstance(node, tree.Name | tree.Attribute):
+            return None
+        plain = (vocabulary.PLAIN_TYPES, vocabulary.TYPING, self.typed_dicts, self.aliases)
+        if isinstance(node, tree.Name) and any(node.id in names for names in plain):
+            return node.id
+        module, name = self.facade(node) or ("", "")
+        entry = self.entry(node)
+        if entry is not None and entry.kind == "class":
+            return f"{module}.{name}"
+        return vocabulary.ANNOTATION_NAMES.get(module, {}).get(name)
 
     @cached_property
     def tool(self) -> tree.FunctionDef | None:
@@ -151,7 +181,9 @@ class Facts(Struct, eq=False, dict=True):
                 here = self.locals_in(stmt)
                 for part in (*(d for p in stmt.params if (d := p.default)), *stmt.body):
                     self._unbound(part, here, found)
-            elif isinstance(stmt, tree.Assign | tree.AnnAssign) and stmt.value is not None:
+            elif (
+                isinstance(stmt, tree.Assign | tree.AnnAssign) and stmt.value and id(stmt.value) not in self.annotations
+            ):
                 self._unbound(stmt.value, frozenset(), found)
         return found
 
@@ -184,14 +216,21 @@ class Facts(Struct, eq=False, dict=True):
             pending += [(child, names) for child in reversed(tree.children(node)) if child is not skipped]
 
     def known(self, name: str) -> bool:
-        """Whether a name has a meaning in the whole source."""
+        """Whether a name has a meaning in the whole source, outside annotations."""
+        if self.only_in_annotations(name):
+            return False
         return self.fixed(name) is not None or name in self.constants or name in self.nested
+
+    def only_in_annotations(self, name: str) -> bool:
+        """Whether a name of the source means a type, or a part of `typing`, that programs don't have at run time."""
+        module, what = self.imported.get(name, (self.modules.get(name, ""), ""))
+        return name in self.aliases or module == "typing" or what in vocabulary.ANNOTATION_NAMES.get(module, {})
 
     @cached_property
     def annotations(self) -> frozenset[int]:
-        """The ids of all nodes inside annotations."""
+        """The ids of all nodes inside annotations and aliases of types."""
         roots: list[tree.Expr | None] = [n.annotation for n in self.every(tree.Param, tree.AnnAssign)]
-        roots += [f.returns for f in self.every(tree.FunctionDef)]
+        roots += [*(f.returns for f in self.every(tree.FunctionDef)), *self.aliases.values()]
         for cls in self.every(tree.ClassDef):
             roots += [*cls.bases, *(k.value for k in cls.keywords)]
         return frozenset(id(n) for root in roots if root is not None for n in tree.walk(root))
@@ -318,10 +357,10 @@ class Facts(Struct, eq=False, dict=True):
 
     @property
     def import_line(self) -> int:
-        """The line before which an import can be inserted. It is the first statement after the module's docstring."""
-        first = self.module.body[0]
-        if isinstance(first, tree.ExprStmt) and len(self.module.body) > 1:
-            first = self.module.body[1]
+        """The line before which an import can be inserted: the first statement after the docstring and ``__future__``."""
+        body = self.module.body
+        early = (s for s in body if not isinstance(s, tree.ExprStmt) and getattr(s, "module", "") != "__future__")
+        first = next(early, body[-1])
         decorators = first.decorators if isinstance(first, tree.FunctionDef | tree.ClassDef) else ()
         return decorators[0].span.line if decorators else first.span.line
 
@@ -366,7 +405,10 @@ def docstring(function: tree.FunctionDef) -> str | None:
 
 def is_typed_dict(cls: tree.ClassDef) -> bool:
     """Whether a class is a TypedDict: ``class Row(TypedDict):``."""
-    return len(cls.bases) == 1 and isinstance(cls.bases[0], tree.Name) and cls.bases[0].id == "TypedDict"
+    match cls.bases:
+        case (tree.Name(id="TypedDict") | tree.Attribute(value=tree.Name(id="typing"), attr="TypedDict"),):
+            return True
+    return False
 
 
 def tool_name(func: tree.Expr) -> str | None:

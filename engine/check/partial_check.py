@@ -27,7 +27,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 RELIABLE = frozenset(
     """
     annotation arguments attribute-assignment bare-except decorator docstring-argument function-value lambda-value meta-tool
-    method-value module-level mutable-default needless-import nested-class nested-function no-annotation no-class no-docstring
+    method-value module-level mutable-default nested-class nested-function no-annotation no-class no-docstring
     no-tool not-callable outside-name private-attribute private-name second-tool tool-arguments tool-name tool-star tools-value
     unknown-attribute unknown-import unknown-module unknown-name unknown-tool
     """.split()

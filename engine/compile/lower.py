@@ -1,7 +1,7 @@
 """Lowering turns a checked program into the Python text that a worker runs.
 
-The language is a subset of Python. Lowering removes the parts that the worker does not need (decorators, docstrings, annotations,
-TypedDict classes) and rewrites the constructs that the language adds:
+The language is a subset of Python. Lowering removes the parts that the worker does not need (decorators, docstrings,
+annotations with their imports and aliases, TypedDict classes) and rewrites the constructs that the language adds:
 
 - ``tools.read_file("a")`` becomes ``__call('read_file', {'path': 'a'})``. This sends a message with the arguments by name.
 - ``parallel(f(x) for x in xs)`` becomes ``__gather(reads, lambda x: f(x), ((x,) for x in xs))``, and ``parallel(a(), b())`` becomes
@@ -29,6 +29,7 @@ from msgspec import Struct
 from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rules.growing_containers import growing_loops
+from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.grammar import tree
 from albert_tools.grammar.python_parser import parse_python
@@ -76,7 +77,8 @@ class _Lowering(ast.NodeTransformer):
         self.growing = growing_loops(facts)
 
     def module(self, module: ast.Module) -> ast.Module:
-        lowered = [new for stmt in module.body if isinstance(new := self.visit(stmt), ast.stmt)]
+        body = [stmt for stmt in module.body if not self._is_alias(stmt)]
+        lowered = [new for stmt in body if isinstance(new := self.visit(stmt), ast.stmt)]
         return ast.Module(body=lowered, type_ignores=[])
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -87,6 +89,19 @@ class _Lowering(ast.NodeTransformer):
         return node
 
     # Removed.
+
+    def _is_alias(self, stmt: ast.stmt) -> bool:
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [getattr(stmt, "target", None)]
+        return isinstance(targets[0], ast.Name) and targets[0].id in self.facts.aliases
+
+    def visit_Import(self, node: ast.Import) -> ast.stmt | None:
+        node.names = [a for a in node.names if a.name != "typing"]
+        return node if node.names else None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt | None:
+        types = vocabulary.ANNOTATION_NAMES.get(str(node.module), {})
+        node.names = [a for a in node.names if a.name not in types]
+        return node if node.names else None
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         return None

@@ -95,7 +95,23 @@ EXCEPTIONS = frozenset(
 PRELUDE = frozenset({"tools", "tool", "example", "parallel", "ToolError"})
 
 #: Names that may only be used in annotations.
-TYPING = frozenset({"Any", "Literal", "Optional", "TypedDict", "Required", "NotRequired"})
+TYPING = frozenset({"Any", "Literal", "Optional", "TypedDict", "Required", "NotRequired", "Union"})
+
+#: The types that an annotation can name without an import.
+PLAIN_TYPES = ("str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes", "Any")
+
+#: For each module, the names that only annotations use, and the type that each of them means. Compilation removes their imports.
+ANNOTATION_NAMES: dict[str, dict[str, str]] = {
+    "__future__": {"annotations": ""},
+    "collections.abc": {"Iterable": "list", "Mapping": "dict", "Sequence": "list"},
+    "re": {"Match": "re.Match", "Pattern": "re.Pattern"},
+    "typing": {
+        **{name: name for name in TYPING},
+        **{name: name.lower() for name in ("Dict", "FrozenSet", "List", "Set", "Tuple")},
+        **{"Iterable": "list", "Mapping": "dict", "Sequence": "list"},
+        **{"Match": "re.Match", "Pattern": "re.Pattern", "TypeAlias": "TypeAlias"},
+    },
+}
 
 
 class Entry(NamedTuple):
@@ -209,8 +225,6 @@ INSTEAD: dict[str, str] = {
     "http": "call tools.http_request(url=…)",
     "httpx": "call tools.http_request(url=…)",
     "sys": "take values as parameters, and print() for messages",
-    "typing": "write list[str] and dict[str, int]; Any, Literal, Optional and TypedDict need no import",
-    "__future__": "leave it out; annotations are never evaluated",
     "glob": "list with tools.list_directory(path=…, recursive=True) and choose by name",
     "fnmatch": "choose by name with str.endswith or re.fullmatch",
     "shutil": "read and write with tools.read_file and tools.write_file",

@@ -13,7 +13,7 @@ import json
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any, Literal, Optional, TypedDict
+from typing import Any, Literal, Optional, TypedDict, Union
 
 from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
 from albert_tools.engine.sandbox.worker.prelude import ToolError, prelude
@@ -66,7 +66,7 @@ def _plain(program: dict[str, Any], answer: Answer, print_: Callable[..., None])
 
     names = prelude(call, print_)
     # Define the names that annotations use. Annotations are not evaluated, but the base class of a TypedDict is.
-    names |= {"TypedDict": TypedDict, "Any": Any, "Literal": Literal, "Optional": Optional}
+    names |= {"TypedDict": TypedDict, "Any": Any, "Literal": Literal, "Optional": Optional, "Union": Union}
     flags = __future__.annotations.compiler_flag
     exec(compile(program["text"], "<tool>", "exec", flags=flags, dont_inherit=True), names)  # noqa: S102 (a case of ours)
     return names

@@ -1,7 +1,8 @@
 """Annotations have a fixed grammar. They become JSON Schema and are never evaluated.
 
 The types are ``str int float bool None list dict tuple set frozenset bytes Any``, ``list[T]``, ``dict[str, T]``,
-``tuple[T, ...]``, ``Literal["a", 1]``, ``Optional[T]``, ``A | B`` and the TypedDict classes of the source."""
+``tuple[T, ...]``, ``Literal["a", 1]``, ``Optional[T]``, ``A | B``, the TypedDict classes of the source, and its aliases
+(``Json = dict[str, Any]``). Helpers may also have the classes of modules, such as `datetime.date`."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
@@ -31,8 +33,20 @@ CODES = (
 )
 
 
-PLAIN = ("str", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset", "bytes", "Any")
-
+#: The types of `collections` and `re` that take types in brackets.
+_GENERIC_CLASSES = frozenset(
+    "re.Match re.Pattern collections.Counter collections.OrderedDict collections.defaultdict collections.deque".split()
+)
+#: Types that only helpers can have, and what a tool takes and returns instead. So are the classes of modules.
+_INTERNAL_TYPES = {
+    "set": "take and return a list",
+    "frozenset": "take and return a list",
+    "bytes": "take and return text, as base64 for bytes",
+}
+#: The nesting of an alias, with the aliases in it. It bounds the depth of a schema.
+MAX_ALIAS_DEPTH = 15
+#: Names that are not types alone: ``Optional[str]``.
+_FORMS = (vocabulary.TYPING - {"Any"}) | {"TypeAlias"}
 
 #: Names of types in other languages, in JSON Schema and in `typing`, with the corresponding type.
 MEANT = {
@@ -55,7 +69,15 @@ MEANT = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    """Check every annotation."""
+    """Check every annotation, and every alias of a type."""
+    depths: dict[str, int] = {}
+    for name, alias in facts.aliases.items():
+        yield from annotation(facts, alias)
+        yield from _order(facts, alias)
+        depths[name] = _depth(alias, depths)
+        if depths[name] > MAX_ALIAS_DEPTH:
+            message = f"this type is nested more than {MAX_ALIAS_DEPTH} deep"
+            yield error("annotation", alias, message, hint="write Any for its inner part")
     for param in facts.every(tree.Param):
         if param.annotation is not None:
             yield from annotation(facts, param.annotation)
@@ -63,41 +85,77 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if function.returns is not None:
             yield from annotation(facts, function.returns)
     for stmt in facts.every(tree.AnnAssign):
-        yield from annotation(facts, stmt.annotation, field=isinstance(facts.parent(stmt), tree.ClassDef))
+        if facts.aliases.get(stmt.target.id) is not stmt.value or stmt.value is None:
+            yield from annotation(facts, stmt.annotation, field=isinstance(facts.parent(stmt), tree.ClassDef))
     tool = facts.tool
     if tool is not None:
         for part in [*(p.annotation for p in tool.params), tool.returns]:
             for inner in tree.walk(part) if part is not None else ():
-                if isinstance(inner, tree.Name) and inner.id in ("set", "frozenset", "bytes"):
+                internal = next((n for n in _named(facts, inner) if "." in n or n in _INTERNAL_TYPES), None)
+                if internal is not None:
                     yield error(
                         "annotation",
                         inner,
-                        f"{inner.id} can't be a tool's parameter or result",
-                        hint="take and return a list"
-                        if inner.id != "bytes"
-                        else "take and return text, as base64 for bytes",
+                        f"{internal} can't be a tool's parameter or result",
+                        hint=_INTERNAL_TYPES.get(internal, "take and return text, and convert it in the tool"),
                     )
+
+
+def _named(facts: Facts, node: tree.Node) -> Iterator[str]:
+    """The types that a name means: its own, and those in its alias or TypedDict."""
+    pending, seen = [node], set[str]()
+    while pending:
+        name = facts.type_name(pending.pop())
+        if name is None or name in seen:
+            continue
+        seen.add(name)
+        yield name
+        if name in facts.aliases:
+            pending += tree.walk(facts.aliases[name])
+        elif name in facts.typed_dicts:
+            fields = (s.annotation for s in facts.typed_dicts[name].body if isinstance(s, tree.AnnAssign))
+            pending += [inner for field in fields for inner in tree.walk(field)]
+
+
+def _order(facts: Facts, alias: tree.Expr) -> Iterator[Diagnostic]:
+    """Check that the TypedDicts of an alias are defined above it, because Python evaluates the alias."""
+    for node in tree.walk(alias):
+        cls = facts.typed_dicts.get(node.id) if isinstance(node, tree.Name) else None
+        if cls is not None and cls.span.line > alias.span.line:
+            yield error(
+                "annotation", node, f"{cls.name!r} is defined further down", hint="move its class above this line"
+            )
+
+
+def _depth(node: tree.Node, depths: dict[str, int]) -> int:
+    if isinstance(node, tree.Name):
+        return depths.get(node.id, 0)
+    return 1 + max((_depth(child, depths) for child in tree.children(node)), default=0)
 
 
 def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[Diagnostic]:
     """Check one annotation. `field` allows ``Required`` and ``NotRequired``."""
     match node:
+        case tree.Name() | tree.Attribute() if facts.type_name(node) not in (None, *_FORMS):
+            pass
         case tree.Name():
-            if node.id not in PLAIN and node.id not in facts.typed_dicts:
-                near = MEANT.get(node.id) or nearest(node.id, [*PLAIN, *facts.typed_dicts])
-                yield error(
-                    "annotation",
-                    node,
-                    f"{node.id!r} is not a type here" + (f"; did you mean {near!r}?" if near else ""),
-                    fix=replace(node, near) if near else None,
-                    hint="the types are " + ", ".join(PLAIN) + ", Literal[…], Optional[T], A | B and TypedDict classes",
-                )
+            near = MEANT.get(node.id) or nearest(node.id, [*vocabulary.PLAIN_TYPES, *facts.typed_dicts, *facts.aliases])
+            yield error(
+                "annotation",
+                node,
+                f"{node.id!r} is not a type here" + (f"; did you mean {near!r}?" if near else ""),
+                fix=replace(node, near) if near else None,
+                hint=f"the types are {', '.join(vocabulary.PLAIN_TYPES)}, Literal[…], Optional[T], A | B, TypedDict classes,"
+                " and the classes of imported modules",
+            )
         case tree.Constant(value=None):
             pass
         case tree.BinOp(op="|"):
             yield from annotation(facts, node.left)
             yield from annotation(facts, node.right)
-        case tree.Subscript(value=tree.Name(id=name)):
+        case tree.Subscript(value=tree.Name() | tree.Attribute() as value) if name := facts.type_name(value) or (
+            value.id if isinstance(value, tree.Name) else ""
+        ):
             yield from _generic(facts, node, name, field)
         case tree.Strings():
             text = node.constant
@@ -131,6 +189,8 @@ def _generic(facts: Facts, node: tree.Subscript, name: str, field: bool) -> Iter
         if len(parts) != 2 or not (isinstance(parts[0], tree.Name) and parts[0].id in ("str", "int", "Any")):
             yield error("annotation", node, "dict takes a key type and a value type", hint="dict[str, int]")
             return
+    elif name == "Union" or name in _GENERIC_CLASSES:
+        pass
     elif name == "tuple":
         if parts and isinstance(parts[-1], tree.Constant) and parts[-1].value is ... and len(parts) == 2:
             parts = parts[:1]
@@ -138,7 +198,7 @@ def _generic(facts: Facts, node: tree.Subscript, name: str, field: bool) -> Iter
         generic = MEANT.get(name, name)
         near = (
             None
-            if name in PLAIN
+            if name in vocabulary.PLAIN_TYPES
             else nearest(generic, ("list", "dict", "tuple", "set", "frozenset", "Literal", "Optional"))
         )
         yield error(

@@ -5,7 +5,7 @@ is harmless for every value that a program can create."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from albert_tools.engine.check.facts import Facts, tool_name
 from albert_tools.engine.check.rule import error, replace
@@ -64,6 +64,10 @@ INSTEAD: dict[str, str] = {
     "uuid4": "programs are deterministic; use uuid.uuid5(namespace, name)",
     "uuid1": "programs are deterministic; use uuid.uuid5(namespace, name)",
     "namedtuple": "use a dict, or a TypedDict class",
+    "NamedTuple": "use a dict, or a TypedDict class",
+    "Callable": "functions are not values; call the helper by its name",
+    "Iterator": "there are no generator functions; return a list",
+    "cast": "leave it out: annotations have no effect on a value",
     "load": "read the file first: json.loads(tools.read_file(path=…))",
     "dump": "write the text: tools.write_file(path=…, content=json.dumps(value))",
     "msg": "str(error) contains it",
@@ -166,7 +170,7 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
     )
 
 
-def offer(what: str, table: dict[str, vocabulary.Entry], root: str = "") -> str:
+def offer(what: str, table: Iterable[str], root: str = "") -> str:
     """The names in a module or class, shortened."""
     names = sorted(n.removeprefix(root + ".") for n in table if n.rpartition(".")[0] == root)
     return (

@@ -82,7 +82,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 )
             elif facts.facade(func) is not None:
                 yield from _facade_arguments(facts, node)
-            elif facts.fixed(func.id) is None and (func.id in facts.constants or _is_local(facts, func)):
+            elif facts.fixed(func.id) is None and (
+                func.id in facts.constants.keys() - facts.aliases.keys() or _is_local(facts, func)
+            ):
                 yield error(
                     "not-callable",
                     func,

@@ -41,7 +41,7 @@ TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set"
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every use of a function as a value."""
     for node in facts.every(tree.Name, tree.Attribute, tree.Lambda):
-        if id(node) in facts.annotations:
+        if id(node) in facts.annotations or id(node) in facts.unbound:
             continue
         if isinstance(node, tree.Name):
             if node.id == "tools" or node.id in facts.rebound or not _is_function(facts, node):

@@ -28,13 +28,6 @@ CODES = (
         example="from math import square_root\n\n" + in_tool("return path.upper()"),
         rewrite="from math import sqrt\n\n" + in_tool("return sqrt(len(path))"),
     ),
-    FindingCode(
-        "needless-import",
-        "Names of `typing` are imported that need no import.",
-        "Any, Literal, Optional and TypedDict are part of the language.",
-        example="from typing import Any\n\n" + in_tool("return path.upper()"),
-        rewrite=in_tool("return path.upper()"),
-    ),
 )
 
 
@@ -43,25 +36,17 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     for node in facts.every(tree.Import, tree.ImportFrom):
         if isinstance(node, tree.Import):
             for alias in node.names:
-                if alias.name not in vocabulary.MODULES:
+                if alias.name not in vocabulary.MODULES and alias.name != "typing":
                     yield _unknown_module(alias, alias.name)
         else:
-            if node.module == "typing" and all(a.name in vocabulary.TYPING and not a.asname for a in node.names):
-                yield error(
-                    "needless-import",
-                    node,
-                    "Any, Literal, Optional and TypedDict need no import",
-                    hint="leave this line out",
-                    fix=replace(node, "", "remove the import"),
-                )
-                continue
-            if node.module not in vocabulary.MODULES:
+            types = vocabulary.ANNOTATION_NAMES.get(node.module, {})
+            if node.module not in vocabulary.MODULES and not types:
                 for alias in node.names:
                     if f"{node.module}.{alias.name}" not in vocabulary.MODULES:
                         yield _unknown_module(node, node.module)
                         break
                 continue
-            table = vocabulary.facades()[node.module]
+            table = [*vocabulary.facades().get(node.module, ()), *types]
             for alias in node.names:
                 if alias.name not in table:
                     near = None if alias.name in INSTEAD else nearest(alias.name, table)
@@ -80,8 +65,6 @@ def _unknown_module(at: tree.Node, name: str) -> Diagnostic:
     fix = None
     if near and not instead and isinstance(at, tree.Alias) and not at.asname:
         fix = replace(at, near)
-    elif name in ("typing", "__future__"):
-        fix = replace(at, "", "remove the import")
     return error(
         "unknown-module",
         at,

@@ -108,7 +108,7 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Dia
             f"nothing is named {name!r}; did you mean {_CONSTANTS[name]!r}?",
             fix=replace(node, _CONSTANTS[name]),
         )
-    if name in vocabulary.TYPING:
+    if name in vocabulary.TYPING or facts.only_in_annotations(name):
         return error(
             "outside-name",
             node,

@@ -47,7 +47,6 @@ def t(a: string, b: integer, c: Path, d: object) -> boolean:
 def t(a: List, b: Dict, c: Union[str, int], d: Callable, e: Iterable[str]) -> None:
 # error: 10 [annotation] "'List' is not a type here; did you mean 'list'?"
 # error: 19 [annotation] "'Dict' is not a type here; did you mean 'dict'?"
-# error: 28 [annotation] "'Union' takes no types in brackets"
 # error: 48 [annotation] "'Callable' is not a type here"
 # error: 61 [annotation] "'Iterable' takes no types in brackets; did you mean 'list'?"
     """Read."""
@@ -91,6 +90,62 @@ def t(a: 1, b: [str], c: {"a": int}, d: str or None, e: json.Row) -> None:
 # error: 57 [annotation] "this is not a type"
     """Read."""
     return None
+---
+# aliases of types, and the classes of modules in helpers
+import datetime
+import io
+import re
+from collections import Counter
+from fractions import Fraction
+from typing import TypeAlias
+
+class Row(TypedDict):
+    parts: Parts
+
+Json = dict[str, Any]
+Rows: TypeAlias = list[Row]
+Parts = Optional[Rows] | Json
+Text = str
+When = datetime.date | None
+
+def _f(a: Fraction, b: datetime.datetime, c: re.Match[str], d: re.Pattern, e: io.StringIO, f: Counter[str]) -> When:
+    g: Json = {}
+    return None
+
+def t(a: Json, b: list[Parts], c: Text) -> Rows:
+    """Take everything."""
+    return []
+---
+# an alias is not a value, and its parts are types
+from decimal import Decimal
+Json = dict[str, Any]
+Rows = list[Row]  # error: 13 [annotation] "'Row' is defined further down"
+Deep = list[Deeper]  # error: 13 [unassigned] "the constant 'Deeper' is set further down"
+Deeper = list[strng]  # error: 15 [annotation] "'strng' is not a type here; did you mean 'str'?"
+Self = list[Self]  # error: 13 [unassigned] "the constant 'Self' is set further down"
+Pair = tuple[int, 3]  # error: 19 [annotation] "this is not a type"
+Money = list[Decimal]
+Json = list  # error: 1 [rebound-name] "the constant 'Json' is set twice"
+# error: 8 [function-value] "the type 'list' can't be used as a value"
+
+class Row(TypedDict):
+    money: Money
+
+def t(row: Row, money: dict[str, Money]) -> Decimal:
+# error: 12 [annotation] "decimal.Decimal can't be a tool's parameter or result"
+# error: 34 [annotation] "decimal.Decimal can't be a tool's parameter or result"
+# error: 45 [annotation] "decimal.Decimal can't be a tool's parameter or result"
+    """Take."""
+    Json(a=1)  # error: 5 [outside-name] "'Json' is allowed only in annotations"
+    return isinstance(row, Json)  # error: 28 [outside-name] "'Json' is allowed only in annotations"
+---
+# aliases that are nested too deep
+A = list[list[list[list[list[list[list[list[int]]]]]]]]
+B = list[list[list[list[list[list[list[list[A]]]]]]]]  # error: 5 [annotation] "this type is nested more than 15 deep"
+
+def t(a: B) -> int:
+    """Take."""
+    return 1
 ---
 # a tool's parameters and result can't be sets or bytes
 def t(a: set[str], b: bytes) -> frozenset:

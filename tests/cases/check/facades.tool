@@ -30,28 +30,75 @@ def t() -> int:
     """Import."""
     return 1
 ---
-# typing needs no import
-from typing import Any, Optional  # error: 1 [needless-import] "Any, Literal, Optional and TypedDict need no import"
+# names of typing, collections.abc and __future__ that have no effect
+"""Imports for annotations."""
+from __future__ import annotations
+from collections.abc import Iterable, Mapping
+import typing
+from typing import Any, Dict, List as L, Optional, Tuple, TypedDict, Union
 
-def t(x: Optional[Any]) -> int:
-    """Import."""
-    return 1
----
-# typing's old generics
-from typing import Dict, List  # error: 1 [unknown-module] "the module 'typing' can't be imported"
+class Row(TypedDict, total=False):
+    name: Optional[str]
 
-def t(x: List[str]) -> Dict[str, int]:
-# error: 10 [annotation] "'List' takes no types in brackets; did you mean 'list'?"
-# error: 24 [annotation] "'Dict' takes no types in brackets; did you mean 'dict'?"
+class Other(typing.TypedDict):
+    row: typing.List[Row]
+
+def _f(xs: Iterable[str], m: Mapping[str, Any]) -> Union[str, None]:
+    return None
+
+def t(x: Optional[Any], y: L[str], z: Tuple[int, ...], u: Union[int, str] = 1, w: typing.Optional[Other] = None) -> Dict[str, int]:
     """Import."""
     return {}
 ---
-# from __future__
-from __future__ import annotations  # error: 1 [unknown-module] "the module '__future__' can't be imported"
+# other names of those modules
+from __future__ import division  # error: 24 [unknown-import] "__future__ has no 'division' here"
+from collections.abc import Callable, Iterator
+# error: 29 [unknown-import] "collections.abc has no 'Callable' here"
+# hint: "functions are not values; call the helper by its name"
+# error: 39 [unknown-import] "collections.abc has no 'Iterator' here"
+from typing import Optionl, cast, get_type_hints
+# error: 20 [unknown-import] "typing has no 'Optionl' here; did you mean 'Optional'?"
+# error: 29 [unknown-import] "typing has no 'cast' here"
+# error: 35 [unknown-import] "typing has no 'get_type_hints' here"
+import collections.abc  # error: 8 [unknown-module] "the module 'collections.abc' can't be imported"
 
-def t(x: int) -> int:
+def t() -> int:
     """Import."""
-    return x
+    return 1
+---
+# from __future__ comes first
+import json
+from __future__ import annotations  # error: [syntax] "Python refuses this: from __future__ imports must occur at the beginning of the file"
+
+def t(x: int) -> str:
+    """Import."""
+    return json.dumps(x)
+---
+# a fix adds an import after from __future__
+"""About it."""
+from __future__ import annotations
+
+def t(x: int) -> str:
+    """Import."""
+    return json.dumps(x)  # error: 12 [unknown-name] "the module 'json' is used but not imported"
+---
+# names of types outside annotations
+import typing
+from re import Match
+from typing import List, Optional
+
+def t(x: Any) -> Any:
+    """Use."""
+    a = List(x)  # error: 9 [outside-name] "'List' is allowed only in annotations"
+    b = typing.get_type_hints(x)  # error: 9 [outside-name] "'typing' is allowed only in annotations"
+    try:
+        c = isinstance(x, Match)  # error: 27 [outside-name] "'Match' is allowed only in annotations"
+    except Optional:  # error: 12 [outside-name] "'Optional' is allowed only in annotations"
+        c = None
+    match x:
+        case List():  # error: 14 [pattern] "a class pattern must name a built-in type"
+            pass
+    return [a, b, c, Optional[a]]  # error: 22 [outside-name] "'Optional' is allowed only in annotations"
 ---
 # an import inside the function
 def t(x: dict) -> str:

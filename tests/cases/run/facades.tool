@@ -216,3 +216,35 @@ import math
 def t() -> Any:
     """Fail."""
     return math.sqrt("4")  # raises: TypeError "must be real number, not str"
+---
+# annotations, their imports and aliases have no effect
+"""Types."""
+from __future__ import annotations
+import typing, math
+from collections.abc import Iterable
+from datetime import date
+from fractions import Fraction
+from re import Match, Pattern, compile
+from typing import Any, Dict, List, Optional, TypedDict, Union
+
+class Row(TypedDict):
+    name: str
+
+Json = Dict[str, Any]
+Rows: typing.TypeAlias = List[Row]
+Number = Union[int, float] | None
+
+PATTERN: Pattern[str] = compile("[a-z]+")
+
+def _word(found: Optional[Match[str]]) -> str | None:
+    return found.group() if found else None
+
+def _half(x: Fraction, day: date, more: Iterable[str] = ()) -> Number:
+    return float(x / 2) + day.year
+
+def t(json: Json) -> Rows:
+    """Count."""
+    whole: Number = math.floor(_half(Fraction(3), date(2024, 1, 1)))
+    return [Row(name=_word(PATTERN.search(key))) for key in json] + [whole]
+# arguments: {"json": {"1ab2": 1, "3": 2}}
+# result: [{"name": "ab"}, {"name": None}, 2025]
