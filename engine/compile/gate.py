@@ -45,7 +45,7 @@ ATTRIBUTES = frozenset(
     fabs factorial fieldnames fill filterfalse find find_longest_match findall finditer flags floor fmean fmod fold
     fragment frexp from_bytes from_iterable fromhex fromisocalendar fromisoformat fromkeys fromordinal fromtimestamp
     fsum fullmatch gamma gcd geometric_mean get get_close_matches get_matching_blocks get_opcodes geturl getvalue
-    group groupdict groupindex groups harmonic_mean heapify heappop heappush heappushpop heapreplace hex hexdigest
+    group groupdict groupindex groupby groups harmonic_mean heapify heappop heappush heappushpop heapreplace hex hexdigest
     hexdigits hostname hour hypot imag indent index inf insert insort insort_left insort_right intercept
     intersection intersection_update is_finite is_infinite is_integer is_nan is_normalized is_signed is_zero isabs
     isalnum isalpha isascii isclose isdecimal isdigit isdisjoint isfinite isidentifier isinf islice islower isnan
@@ -57,7 +57,7 @@ ATTRIBUTES = frozenset(
     parse_qs parse_qsl partition password path pattern perm permutations pi pop popitem popleft port pos pow
     printable prod product pstdev punctuation pvariance quantiles quantize query quick_ratio quote quote_plus
     radians ratio read reader readline readlines real reduce relpath remainder remove removeprefix removesuffix
-    replace retryable reverse rfind rindex rjust rotate rpartition rsplit rstrip safe_substitute scheme search
+    repeat replace retryable reverse rfind rindex rjust rotate rpartition rsplit rstrip safe_substitute scheme search
     second seconds seek setdefault sha1 sha224 sha256 sha384 sha3_256 sha3_512 sha512 shorten sin sinh size slope
     sort span split splitext splitlines sqrt standard_b64decode standard_b64encode starmap start startswith stdev
     strftime string strip strptime sub subn substitute subtract swapcase symmetric_difference

@@ -154,8 +154,8 @@ _FACADES: dict[str, str] = {
     "html": "escape:quote unescape",
     "io": "StringIO#:initial_value,newline",
     "itertools": "accumulate~@1:initial chain~ chain.from_iterable~ combinations~ combinations_with_replacement~"
-    " compress~ dropwhile~@0 filterfalse~@0 islice~ pairwise~ permutations~ product~:repeat starmap~@0"
-    " takewhile~@0 zip_longest~:fillvalue",
+    " compress~ dropwhile~@0 filterfalse~@0 groupby@1:key islice~ pairwise~ permutations~ product~:repeat repeat~:times"
+    " starmap~@0 takewhile~@0 zip_longest~:fillvalue",
     "json": "dumps:skipkeys,ensure_ascii,check_circular,allow_nan,indent,separators,default,sort_keys loads"
     " JSONDecodeError!",
     "math": "acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e= erf erfc exp"

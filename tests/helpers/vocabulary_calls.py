@@ -101,6 +101,8 @@ ENTRIES: dict[str, list[str]] = {
         "list(itertools.compress('abc', [1, 0, 1])) + list(itertools.pairwise('abc'))",
         "list(itertools.dropwhile(str.isdigit, '12a3')) + list(itertools.takewhile(str.isdigit, '12a3'))",
         "list(itertools.filterfalse(str.isdigit, '1a2b')) + list(itertools.islice('abcdef', 1, 5, 2))",
+        "[(k, list(g)) for k, g in itertools.groupby(['a', 'b', 'B'], key=str.lower)]",
+        "list(itertools.repeat('a', times=2))",
         "list(itertools.permutations('abc', 2)) + list(itertools.product('ab', repeat=2))",
         "list(itertools.starmap(pow, [(2, 3)])) + list(itertools.zip_longest('ab', 'c', fillvalue='-'))",
     ],

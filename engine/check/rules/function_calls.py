@@ -254,6 +254,9 @@ def _facade_arguments(facts: Facts, call: tree.Call) -> Iterator[Diagnostic]:
         if k.arg not in entry.keywords:
             takes = ", ".join(sorted(entry.keywords)) or "no named arguments"
             yield error("arguments", k, f"{spelled} has no argument {k.arg!r} here", hint=f"it takes {takes}")
+    plain = [a for a in call.args if not isinstance(a, tree.Starred)]
+    if named == ("itertools", "repeat") and len(plain) + len(call.keywords) != 2:
+        yield error("arguments", call, "repeat needs a count: it would never end", hint="write repeat(value, 3)")
     if named == ("collections", "defaultdict") and not (
         call.args
         and (

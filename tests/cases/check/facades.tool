@@ -109,10 +109,10 @@ def t(x: dict) -> str:
 # a name that a module doesn't offer
 from json import dump  # error: 18 [unknown-import] "json has no 'dump' here"
 from math import sqroot  # error: 18 [unknown-import] "math has no 'sqroot' here; did you mean 'sqrt'?"
-from itertools import count, cycle, groupby
+from itertools import count, cycle, tee
 # error: 23 [unknown-import] "itertools has no 'count' here"
 # error: 30 [unknown-import] "itertools has no 'cycle' here"
-# error: 37 [unknown-import] "itertools has no 'groupby' here"
+# error: 37 [unknown-import] "itertools has no 'tee' here"
 from uuid import uuid4  # error: 18 [unknown-import] "uuid has no 'uuid4' here"
 from functools import partial, lru_cache
 # error: 23 [unknown-import] "functools has no 'partial' here"
@@ -144,25 +144,8 @@ def t(x: str) -> Any:
     """Call."""
     return [next(itertools.count()), list(itertools.repeat(x)), itertools.cycle(x)]
 # error: 28 [unknown-attribute] "itertools has no 'count' here"
-# error: 53 [unknown-attribute] "itertools has no 'repeat' here"
+# error: 43 [arguments] "repeat needs a count: it would never end"
 # error: 75 [unknown-attribute] "itertools has no 'cycle' here"
----
-# groupby has a rewrite
-import itertools
-
-def t(rows: list) -> Any:
-    """Group."""
-    return {k: list(g) for k, g in itertools.groupby(rows, key=len)}
-# error: 46 [unknown-attribute] "itertools has no 'groupby' here"
-# error: 64 [function-value] "the function 'len' can't be used as a value"
----
-# the accepted rewrite of groupby
-def t(rows: list) -> Any:
-    """Group."""
-    groups = {}
-    for row in rows:
-        groups.setdefault(len(row), []).append(row)
-    return groups
 ---
 # imports under another name
 import json as j

@@ -297,3 +297,59 @@ def t(xs: list) -> Any:
     for x in again:
         xs.append(x)
     return xs
+---
+# groups of groupby that are consumed in their round
+from itertools import groupby
+import itertools
+
+def _key(row: dict) -> str:
+    return row["k"]
+
+def t(rows: list[dict]) -> Any:
+    """Group."""
+    found = {}
+    for key, group in groupby(sorted(rows, key=_key), _key):
+        found[key] = sorted(row["n"] for row in group)
+    for key, group in itertools.groupby(rows, key=lambda row: row["k"]):
+        group = list(group)
+        print(len(group), group[0])
+    for group in found:
+        print(group)
+    pairs = [(key, list(g)) for key, g in groupby(map(str, rows))]
+    sizes = {key: sum(1 for _ in g) for key, g in groupby(rows, _key) if next(g, None)}
+    return [found, pairs, sizes, max((len(list(g)), k) for k, g in groupby("aab"))]
+---
+# groups of groupby that would be used too late
+from itertools import groupby
+
+def _size(group: Any) -> int:
+    return len(list(group))
+
+def t(rows: list[dict]) -> Any:
+    """Group."""
+    a = list(groupby(rows))  # error: 14 [group-value] "groupby(…) is lazy, and its groups end with the next one"
+    b = groupby(rows)  # error: 9 [group-value] "groupby(…) is lazy, and its groups end with the next one"
+    for pair in groupby(rows):  # error: 17 [group-value] "groupby(…) is lazy, and its groups end with the next one"
+        print(pair)
+    c, group = {}, None
+    for key, group in groupby(rows):
+        c[key] = group  # error: 18 [group-value] "'group' is a group of groupby(…), which must be consumed in its own round of the loop"
+        c[key] = _size(group)  # error: 24 [group-value] "'group' is a group of groupby(…), which must be consumed in its own round of the loop"
+        print(f"{group}")  # error: 18 [group-value] "'group' is a group of groupby(…), which must be consumed in its own round of the loop"
+        parallel(tools.read_file(path=p) for p in group)  # error: 51 [group-value] "'group' is a group of groupby(…), which must be consumed in its own round of the loop"
+        if key:
+            group = []
+        c[key] = group  # error: 18 [group-value] "'group' is a group of groupby(…), which must be consumed in its own round of the loop"
+    d = [group for key, group in groupby(rows)]  # error: 10 [group-value] "'group' is a group of groupby(…), which must be consumed in its own round of the loop"
+    e = parallel(tools.read_file(path="".join(g)) for k, g in groupby(rows))  # error: 47 [group-value] "'g' is a group of groupby(…), which must be consumed in its own round of the loop"
+    return group  # error: 12 [group-value] "'group' is a group of groupby(…), which must be consumed in its own round of the loop"
+---
+# repeat takes a count
+from itertools import repeat
+
+def t(xs: list[int]) -> Any:
+    """Repeat."""
+    a = list(repeat("a", 3)) + list(repeat("a", times=3))
+    b = list(map(pow, xs, repeat(2)))  # error: 27 [arguments] "repeat needs a count: it would never end"
+    c = list(repeat(*xs))  # error: 14 [arguments] "repeat needs a count: it would never end"
+    return repeat(1, 2)  # error: 12 [lazy-value] "repeat(…) is lazy and must be consumed where it is made"

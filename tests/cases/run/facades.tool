@@ -248,3 +248,19 @@ def t(json: Json) -> Rows:
     return [Row(name=_word(PATTERN.search(key))) for key in json] + [whole]
 # arguments: {"json": {"1ab2": 1, "3": 2}}
 # result: [{"name": "ab"}, {"name": None}, 2025]
+---
+# groupby and repeat
+from itertools import groupby, repeat
+
+def t() -> Any:
+    """Group."""
+    rows = [{"k": "a", "n": 1}, {"k": "a", "n": 2}, {"k": "b", "n": 3}, {"k": "a", "n": 4}]
+    found = []
+    for key, group in groupby(rows, key=lambda row: row["k"]):
+        first = next(group)
+        group = [row["n"] for row in group]
+        found.append([key, first["n"], group])
+    skipped = [key for key, group in groupby("aabb") if key == "b" or list(group) == ["a"]]
+    late = [list(inner) for key, group in groupby("aab") for same, inner in groupby(group)]
+    return [found, skipped, late, {key: len(list(g)) for key, g in groupby(sorted("banana"))}, list(repeat(None, 2)), list(zip("abc", repeat(0, 2))), list(repeat(1, -1))]
+# result: [[["a", 1, [2]], ["b", 3, []], ["a", 4, []]], ["b"], [["a", "a"], ["b"]], {"a": 3, "b": 1, "n": 2}, [None, None], [["a", 0], ["b", 0]], []]

@@ -1,0 +1,100 @@
+"""`itertools.groupby` is used in a loop, and each group is consumed before the loop goes on.
+
+``for key, group in groupby(rows, key=…):`` and comprehensions of this form are accepted. All groups read the same iterator, so a
+group is empty when the next one begins. Therefore a group is only named where it is consumed (``list(group)``), up to a statement
+that binds its name again (``group = list(group)``), and not in a body of `parallel`, which may run later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings
+from albert_tools.engine.check.rule import error
+from albert_tools.engine.check.rules.lazy_values import consumed
+from albert_tools.grammar import tree
+from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.finding_code import FindingCode, in_tool
+
+CODES = (
+    FindingCode(
+        "group-value",
+        "A group of `groupby` is kept instead of being consumed in its round of the loop.",
+        "All groups read the same iterator, so a group is empty when the next one begins.",
+        example="from itertools import groupby\n\n" + in_tool("return [group for key, group in groupby(path)]"),
+        rewrite="from itertools import groupby\n\n" + in_tool("return [list(group) for key, group in groupby(path)]"),
+    ),
+)
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    """Check every call of `groupby`, and every use of its groups."""
+    loops: list[tree.For | tree.Comprehension] = []
+    for call in facts.every(tree.Call):
+        if facts.facade(call.func) != ("itertools", "groupby"):
+            continue
+        match facts.parent(call):
+            case tree.For(target=tree.Tuple(elts=(_, tree.Name()))) as loop if loop.iter is call:
+                loops.append(loop)
+            case tree.Comprehension(target=tree.Tuple(elts=(_, tree.Name()))) as loop if loop.iter is call:
+                loops.append(loop)
+            case _:
+                yield error(
+                    "group-value",
+                    call,
+                    "groupby(…) is lazy, and its groups end with the next one",
+                    hint="write for key, group in groupby(…): and consume each group there; or"
+                    " [(key, list(group)) for key, group in groupby(…)]",
+                )
+    for loop in loops:
+        assert isinstance(loop.target, tree.Tuple)
+        group = loop.target.elts[1]
+        assert isinstance(group, tree.Name)
+        scope = facts.parent(loop) if isinstance(loop, tree.Comprehension) else facts.function_of(loop)
+        for name in tree.walk(scope) if scope is not None else ():
+            if isinstance(name, tree.Name) and name.id == group.id and _leaks(facts, name, loop):
+                yield error(
+                    "group-value",
+                    name,
+                    f"{group.id!r} is a group of groupby(…), which must be consumed in its own round of the loop",
+                    hint=f"write list({group.id})",
+                )
+
+
+def _leaks(facts: Facts, name: tree.Name, loop: tree.For | tree.Comprehension) -> bool:
+    """Whether a name is read where it means a group, and is not consumed there."""
+    below: tree.Node = name
+    for above in facts.ancestors(name):
+        if isinstance(above, tree.Call) and isinstance(above.func, tree.Name) and above.func.id == "parallel":
+            return True
+        if above is loop or (isinstance(above, COMPREHENSIONS) and any(g is loop for g in above.generators)):
+            inner = facts.parent(above)
+            if isinstance(inner, tree.Call) and isinstance(inner.func, tree.Name) and inner.func.id == "parallel":
+                return not _bound(facts, name)
+            if isinstance(above, tree.For):
+                body = next((i for i, stmt in enumerate(above.body) if stmt is below), len(above.body))
+                if any(_binds(stmt, name.id) for stmt in above.body[:body]):
+                    return False
+            break
+        binders = above.generators if isinstance(above, COMPREHENSIONS) else (above,)
+        if any(_binds(b, name.id) for b in binders if isinstance(b, tree.For | tree.Comprehension)):
+            return False  # another loop binds the name
+        below = above
+    return not _bound(facts, name) and not consumed(facts, name)
+
+
+def _binds(node: tree.Node, name: str) -> bool:
+    return any(b.name == name for b in bindings(node))
+
+
+def _bound(facts: Facts, name: tree.Name) -> bool:
+    """Whether the name is a target here, and not read."""
+    node: tree.Node = name
+    above = facts.parent(node)
+    while isinstance(above, tree.Tuple | tree.List | tree.Starred):
+        node, above = above, facts.parent(above)
+    match above:
+        case tree.Assign():
+            return above.value is not node
+        case tree.For() | tree.Comprehension() | tree.AnnAssign() | tree.NamedExpr():
+            return above.target is node
+    return False
