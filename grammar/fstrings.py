@@ -25,12 +25,16 @@ class FStringError(Exception):
 
 
 class RawField(Struct, frozen=True):
-    """A replacement field as text: the expression that begins at `offset`, its conversion, and its format spec."""
+    """A replacement field as text: the expression that begins at `offset`, its conversion, and its format spec.
+
+    `label` is the text that ``{x = }`` adds before the value: ``x = ``.
+    """
 
     expression: str
     offset: int
     conversion: str | None
     spec: list[str | RawField] | None
+    label: str
 
 
 def literal_value(raw: str) -> str | bytes:
@@ -93,16 +97,15 @@ class _Splitter:
                     at = text_start = at + 2
                     continue
                 flush(at)
-                if text:
-                    collected.append(text)
-                    text = ""
                 if nested >= 2:
                     raise FStringError(
                         "format specs are nested too deeply", at, hint="compute the spec first: spec = …"
                     )
                 part, at = self.field(at, nested)
+                if text + part.label:
+                    collected.append(text + part.label)
                 collected.append(part)
-                text_start = at
+                text, text_start = "", at
                 continue
             if c == "}":
                 if nested:
@@ -157,8 +160,7 @@ class _Splitter:
             elif not brackets and (c in ":}" or (c == "!" and raw[at + 1] != "=")):
                 break
             elif not brackets and c == "=" and raw[at + 1] != "=" and raw[at - 1] not in "=!<>":
-                name = raw[start:at].strip()
-                raise FStringError("'=' inside the braces of an f-string", at, hint=f"write {name}={{{name}!r}}")
+                break
             elif c == "=" and raw[at + 1] == "=":
                 at += 1
             at += 1
@@ -167,6 +169,17 @@ class _Splitter:
             raise FStringError("'{' is not closed in this f-string", start - 1, hint="double it: {{")
         if not expression.strip():
             raise FStringError("an empty {} in an f-string", start - 1, hint="double the braces: {{}}")
+        label = ""
+        if raw[at] == "=":
+            equals = at
+            at += 1
+            while raw[at] in " \t\n\f":
+                at += 1
+            if raw[at] not in "!:}":
+                raise FStringError(
+                    "'=' inside the braces of an f-string", equals, hint="compare with ==, or assign before the string"
+                )
+            label = raw[start:at]
         conversion = None
         if raw[at] == "!":
             conversion = raw[at + 1]
@@ -178,7 +191,9 @@ class _Splitter:
             spec, at = self.run(at + 1, nested + 1)
             if at >= self.end:
                 raise FStringError("'{' is not closed in this f-string", start - 1, hint="double it: {{")
-        return RawField(expression, start, conversion, spec), at + 1
+        if label and conversion is None and spec is None:
+            conversion = "r"
+        return RawField(expression, start, conversion, spec, label), at + 1
 
     def skip_string(self, at: int) -> int:
         mark = self.raw[at : at + 3]

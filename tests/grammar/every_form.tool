@@ -15,7 +15,7 @@ def f(path: str, n: int | None = None, *, deep: list[str] = []) -> dict:
     a, *b = c = [1, 2.5, *x, (3, 4)]
     d["k"][1:2, ::3] += -x ** 2
     if find not in text and not (a or b) is not None:
-        raise ToolError(f"{find!r} does {a + 1:>{w}.2f} not {{}} occur" 'in' f'''{path
+        raise ToolError(f"{find!r} does {a + 1:>{w}.2f} not {{}} occur" 'in' f'''{w=}{path
           }''') from e
     elif x: pass
     else:

@@ -142,7 +142,7 @@ def test_all_constructs_outside_the_language_are_reported() -> None:
         ("x = '" + "a" * 70_000 + "'", "literal-too-long"),
         ("a = 1\n" * 200_000, "source-too-large"),
         (b"a" * 10_000_000, "source-too-large"),
-        ("f'{a=}'", "syntax"),
+        ("f'{a=b}'", "syntax"),
         ("f'{a\\n}'", "syntax"),
         ("f'{}'", "syntax"),
         ("f'}'", "syntax"),

@@ -100,7 +100,22 @@ def t(x: int) -> str:
 # the debugging form
 def t(x: int) -> str:
     """Show."""
-    return f"{x=}"  # error: 16 [syntax] "'=' inside the braces of an f-string"
+    return f"{x=}" + f"{ x + 1 = !s:>9}"
+---
+# an assignment inside the braces
+def t(x: int) -> str:
+    """Show."""
+    return f"{x=5}"  # error: 16 [syntax] "'=' inside the braces of an f-string"
+---
+# a debugging form that is not closed
+def t(x: int) -> str:
+    """Show."""
+    return f"{x=" + f"{x!r=}"  # error: 16 [syntax] "'=' inside the braces of an f-string"
+---
+# a debugging form without an expression
+def t(x: int) -> str:
+    """Show."""
+    return f"{=}"  # error: 14 [syntax] "an empty {} in an f-string"
 ---
 # a backslash inside the braces
 def t(xs: list) -> str:

@@ -163,3 +163,17 @@ def t() -> Any:
         parse_qs("a=1&a=2&b="), urljoin("https://a.example/x/y", "../z"), [u.scheme, u.netloc, u.path, u.query, u.fragment, u.hostname, u.port],
     ]
 # result: ["1 and x", "&lt;a &amp; &#x27;b&#x27;&gt;", "<é", ["a", "b c", "d e"], "'a b'", "a%20b/%C3%A9", "a b", "a=1&b=x+y", {"a": ["1", "2"]}, "https://a.example/z", ["https", "a.example:8080", "/x/y", "q=1", "f", "a.example", 8080]]
+---
+# the debugging form of f-strings
+def t() -> Any:
+    """Show."""
+    x, w, d = "a\n", 7, {"k": 1.5}
+    return [
+        f"{x=}", f"{x = }", f"{ x  =!s}", f"{x=!a:>9}|", f"{w=:5}|", f"{w=:}", f"{w=:{w}}", f"{w:{w=!s:.0}{w}}", f"a{x=}{w=}{{b}}{w}={w}",
+        f"{d['k']=}", f"{w==7=}", f"{w<=7=}", f"{w!=7=}", f"{(w := 8)=}", f"{[y for y in 'ab']=}", f"{dict(a=1)=}", f"é{'ü'=}" "plain" f'{w=}',
+        rf"{w=}\n", f"""{
+w
+=
+}""", f"\n{w=}\x41", f"{ {1: 2}=}", f"{w>7=}", f"{'=' + x=}",
+    ]
+# result: ["x='a\\n'", "x = 'a\\n'", " x  =a\n", "x=    'a\\n'|", "w=    7|", "w=7", "w=      7", "wwwwww7", "ax='a\\n'w=7{b}7=7", "d['k']=1.5", "w==7=True", "w<=7=True", "w!=7=False", "(w := 8)=8", "[y for y in 'ab']=['a', 'b']", "dict(a=1)={'a': 1}", "é'ü'='ü'plainw=8", "w=8\\n", "\nw\n=\n8", "\nw=8A", " {1: 2}={1: 2}", "w>7=True", "'=' + x='=a\\n'"]
