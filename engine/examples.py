@@ -22,11 +22,11 @@ from typing import Any
 from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.model.definition import Json, ToolVersion
+from albert_tools.engine.model.difference import difference, shown
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
-from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import EXAMPLE_STAGES, Pipeline
@@ -109,7 +109,7 @@ def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict
     if example.raises is not None:
         wanted = f"it should fail with {example.raises}"
         if error is None:
-            message = f"{wanted}, but it gave {_shown(result.output)}"
+            message = f"{wanted}, but it gave {shown(result.output)}"
             return {"message": message, "expected": example.raises, "got": result.output}
         if example.raises not in _kinds(error):
             where = f" in line {error.line}" if error.line else ""
@@ -120,23 +120,18 @@ def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict
         return {"message": f"it failed{where}: {error.message}", "got": _error_document(error), "hint": error.hint}
     elif example.has_result:
         expected = _plain(example.result)
-        if not _same(expected, result.output):
-            message = f"the result differs: expected {_shown(expected)}, got {_shown(result.output)}"
-            return {"message": message, "expected": expected, "got": result.output}
+        problem = difference(expected, result.output)
+        if problem is not None:
+            return {"message": f"the result {problem}", "expected": expected, "got": result.output}
     for path, content in example.expect_files.items():
         try:
             held = workspace.read(path, 64 * 1024 * 1024).decode("utf-8", "replace")
         except Failure as failure:
             return {"message": f"there should be a file {path!r}: {failure.message}", "expected": content, "got": None}
-        if held != content:
-            message = f"the file {path!r} differs: expected {_shown(content)}, got {_shown(held)}"
-            return {"message": message, "expected": content, "got": held}
+        problem = difference(content, held)
+        if problem is not None:
+            return {"message": f"the file {path!r} {problem}", "expected": content, "got": held}
     return None
-
-
-def _shown(value: Json) -> str:
-    """A value shortened for a message. `expected` and `got` contain the whole value."""
-    return brief(repr(value), 120)
 
 
 def _kinds(error: Failure) -> set[str]:
@@ -158,17 +153,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     return value
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two values are equal as in Python, except that a bool never equals a number."""
-    if isinstance(a, bool) != isinstance(b, bool):
-        return False
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
-    return bool(a == b)
 
 
 def _denial(name: str, why: Failure) -> Callable[[dict[str, Any]], Any]:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from albert_tools.engine.model.difference import difference
+
 KEY_ERROR = {"code": "exception", "message": "KeyError: 'a'", "line": 4}
-OTHER_DICT = "the result differs: expected {'a': 1}, got {'a': True}"
+OTHER_DICT = "the result differs at .a: expected 1, got True"
 OTHER_FILE = "the file 'a' differs: expected '1', got '2'"
 LAUNCH = 'return tools.launch(name="x")'
 
@@ -27,7 +29,7 @@ def test_files_are_written_and_compared(bench: Any) -> None:
     [
         ('result="y"', 'return "x"', "the result differs: expected 'y', got 'x'", "y", "x"),
         ("result=1", "return True", "the result differs: expected 1, got True", 1, True),
-        ("result=(1, [2])", "return [1, 2]", "the result differs: expected [1, [2]], got [1, 2]", [1, [2]], [1, 2]),
+        ("result=(1, [2])", "return [1, 2]", "the result differs at [1]: expected [2], got 2", [1, [2]], [1, 2]),
         ('result={"a": 1}', 'return {"a": True}', OTHER_DICT, {"a": 1}, {"a": True}),
         ("result=None", "return 0", "the result differs: expected None, got 0", None, 0),
         ('result=""', 'return "x" * 500', "the result differs: expected '', got '" + "x" * 118 + "…", "", "x" * 500),
@@ -53,6 +55,29 @@ def test_a_failed_example_reports_expected_and_actual_values(
     (told,) = failure.details["examples"]
     assert (told["expected"], told["got"]) == (expected, got)
     assert json.dumps(failure.as_dict())
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "said"),
+    [
+        ({"a": [{"n": 1}] * 99}, {"a": [{"n": 1}] * 98 + [{"n": 2}]}, "at .a[98].n: expected 1, got 2"),
+        ({"a b": None}, {}, "at ['a b']: expected None, got nothing"),
+        ({}, {"b": [0]}, "at .b: expected nothing, got [0]"),
+        ([[1, 2]], [[1]], "at [0][1]: expected 2, got nothing"),
+        ([1], [1, "x"], "at [1]: expected nothing, got 'x'"),
+        ([], {}, ": expected [], got {}"),
+        (
+            ["a" * 90 + "b"],
+            ["a" * 90 + "c"],
+            "at [0] character 91: expected …'" + "a" * 20 + "b', got …'" + "a" * 20 + "c'",
+        ),
+        ("x\n" * 40 + "y z\n", "x\n" * 40 + "y z", "at line 41: expected …'y z\\n', got …'y z'"),
+        ("x" * 61, "", ": expected '" + "x" * 61 + "', got ''"),
+    ],
+)
+def test_a_failed_example_shows_the_first_difference(expected: Any, got: Any, said: str) -> None:
+    assert str(difference(expected, got)) == f"differs{' ' if said[0] != ':' else ''}{said}"
+    assert difference(expected, expected) is None
 
 
 def test_a_failure_has_its_own_hint(bench: Any) -> None:
