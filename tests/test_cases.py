@@ -109,7 +109,14 @@ def _in_cpython(these: list[Chunk], *, lowered: bool) -> list[Outcome]:
         text=True,
         timeout=120,
         cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)},
+        env={
+            **os.environ,
+            "PYTHONHASHSEED": "0",
+            "TZ": "UTC",
+            "LC_ALL": "C.UTF-8",
+            "PYTHONTZPATH": "",
+            "PYTHONPATH": str(ROOT),
+        },
     )
     assert done.returncode == 0, done.stderr
     ran = []

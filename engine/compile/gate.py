@@ -29,60 +29,69 @@ NODES = frozenset(
 
 ATTRIBUTES = frozenset(
     """
-    A ASCII Counter DOTALL Decimal DictReader DictWriter DivisionByZero Error Fraction I IGNORECASE InvalidOperation
-    JSONDecodeError M MULTILINE NAMESPACE_DNS NAMESPACE_OID NAMESPACE_URL NAMESPACE_X500 OrderedDict QUOTE_ALL
-    QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC ROUND_CEILING ROUND_DOWN ROUND_FLOOR ROUND_HALF_DOWN ROUND_HALF_EVEN
-    ROUND_HALF_UP ROUND_UP S SequenceMatcher StatisticsError StringIO TOMLDecodeError Template U UNICODE UTC UUID
-    VERBOSE X a accumulate acos acosh add adjusted append appendleft args as_integer_ratio as_tuple ascii_letters
-    ascii_lowercase ascii_uppercase asin asinh astimezone atan atan2 atanh b b16decode b16encode b32decode b32encode
-    b64decode b64encode b85decode b85encode basename bidirectional bisect bisect_left bisect_right bit_count
-    bit_length blake2b blake2s block_size capitalize capwords casefold category cbrt ceil center chain clear code
-    comb combinations combinations_with_replacement combine combining commonpath commonprefix compare compile
-    compress context_diff copy copy_abs copy_negate copy_sign copysign correlation cos cosh count covariance ctime
-    date datetime day days decimal decode dedent deepcopy defaultdict degrees denominator deque difference
-    difference_update digest digest_size digit digits dirname discard dist dropwhile dumps e east_asian_width
-    elements encode end endpos endswith erf erfc error escape exp exp2 expand expandtabs expm1 extend extendleft
-    fabs factorial fieldnames fill filterfalse find find_longest_match findall finditer flags floor fmean fmod fold
-    fragment frexp from_bytes from_iterable fromhex fromisocalendar fromisoformat fromkeys fromordinal fromtimestamp
-    fsum fullmatch gamma gcd geometric_mean get get_close_matches get_matching_blocks get_opcodes geturl getvalue
-    group groupdict groupindex groupby groups harmonic_mean heapify heappop heappush heappushpop heapreplace hex hexdigest
-    hexdigits hostname hour hypot imag indent index inf insert insort insort_left insort_right intercept
-    intersection intersection_update is_finite is_infinite is_integer is_nan is_normalized is_signed is_zero isabs
-    isalnum isalpha isascii isclose isdecimal isdigit isdisjoint isfinite isidentifier isinf islice islower isnan
-    isnumeric isocalendar isoformat isoweekday isprintable isqrt isspace issubset issuperset istitle isupper items
-    join keys lastgroup lastindex lcm ldexp lgamma limit_denominator line_num linear_regression ljust loads log
-    log10 log1p log2 lookup lower lstrip maketrans match max maxlen md5 mean median median_high median_low merge
-    message microsecond microseconds min minute mirrored mode modf month most_common move_to_end multimode name nan
-    ndiff netloc nextafter nlargest normalize normpath nsmallest numerator numeric octdigits pairwise params parse
-    parse_qs parse_qsl partition password path pattern perm permutations pi pop popitem popleft port pos pow
-    printable prod product pstdev punctuation pvariance quantiles quantize query quick_ratio quote quote_plus
-    radians ratio read reader readline readlines real reduce relpath remainder remove removeprefix removesuffix
-    repeat replace retryable reverse rfind rindex rjust rotate rpartition rsplit rstrip safe_substitute scheme search
-    second seconds seek setdefault sha1 sha224 sha256 sha384 sha3_256 sha3_512 sha512 shorten sin sinh size slope
-    sort span split splitext splitlines sqrt standard_b64decode standard_b64encode starmap start startswith stdev
-    strftime string strip strptime sub subn substitute subtract swapcase symmetric_difference
-    symmetric_difference_update takewhile tan tanh tau tell template time timedelta timestamp timetuple timezone
-    title to_bytes to_integral_value tool toordinal total total_seconds translate trunc truncate tzinfo tzname ulp
-    unescape unified_diff union unquote unquote_plus update upper urldefrag urlencode urljoin urlparse
-    urlsafe_b64decode urlsafe_b64encode urlsplit urlunparse urlunsplit username utc utcoffset uuid5 values variance
-    weekday whitespace wrap write writeheader writelines writer writerow writerows year zfill zip_longest
+    A ASCII AddressValueError Counter DOTALL Decimal DictReader DictWriter DivisionByZero Error FRIDAY Fraction I
+    IGNORECASE IPv4Address IPv4Interface IPv4Network IPv6Address IPv6Interface IPv6Network IllegalMonthError
+    InvalidOperation JSONDecodeError M MONDAY MULTILINE NAMESPACE_DNS NAMESPACE_OID NAMESPACE_URL NAMESPACE_X500
+    NetmaskValueError OrderedDict QUOTE_ALL QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC ROUND_CEILING ROUND_DOWN
+    ROUND_FLOOR ROUND_HALF_DOWN ROUND_HALF_EVEN ROUND_HALF_UP ROUND_UP S SATURDAY SUNDAY SequenceMatcher
+    StatisticsError StringIO THURSDAY TOMLDecodeError TUESDAY Template U UNICODE UTC UUID VERBOSE WEDNESDAY X ZoneInfo
+    ZoneInfoNotFoundError a abs accumulate acos acosh add address_exclude adjusted and_ append appendleft args
+    as_integer_ratio as_tuple ascii_letters ascii_lowercase ascii_uppercase asin asinh astimezone atan atan2 atanh b
+    b16decode b16encode b32decode b32encode b64decode b64encode b85decode b85encode basename bidirectional bisect
+    bisect_left bisect_right bit_count bit_length blake2b blake2s block_size broadcast_address calendar capitalize
+    capwords casefold category cbrt ceil center chain clear code collapse_addresses comb combinations
+    combinations_with_replacement combine combining commonpath commonprefix compare compare_networks compile compress
+    compressed concat contains context_diff copy copy_abs copy_negate copy_sign copysign correlation cos cosh count
+    covariance ctime date datetime day day_abbr day_name days decimal decode dedent deepcopy defaultdict degrees
+    denominator deque difference difference_update digest digest_size digit digits dirname discard dist dropwhile dst
+    dumps e east_asian_width elements encode end endpos endswith eq erf erfc error escape exp exp2 expand expandtabs
+    exploded expm1 extend extendleft fabs factorial fieldnames fill filterfalse find find_longest_match findall
+    finditer flags floor floordiv fmean fmod fold fragment frexp from_bytes from_iterable fromhex fromisocalendar
+    fromisoformat fromkeys fromordinal fromtimestamp fsum fullmatch gamma gcd ge geometric_mean get get_close_matches
+    get_matching_blocks get_opcodes getitem geturl getvalue group groupby groupdict groupindex groups gt harmonic_mean
+    heapify heappop heappush heappushpop heapreplace hex hexdigest hexdigits hostmask hostname hosts hour hypot imag
+    indent index inf insert insort insort_left insort_right intercept intersection intersection_update inv invert ip
+    ip_address ip_interface ip_network ipv4_mapped is_ is_finite is_global is_infinite is_integer is_link_local
+    is_loopback is_multicast is_nan is_normalized is_not is_private is_reserved is_signed is_unspecified is_zero isabs
+    isalnum isalpha isascii isclose isdecimal isdigit isdisjoint isfinite isidentifier isinf isleap islice islower
+    isnan isnumeric isocalendar isoformat isoweekday isprintable isqrt isspace issubset issuperset istitle isupper
+    itemgetter items join key keys lastgroup lastindex lcm ldexp le leapdays lgamma limit_denominator line_num
+    linear_regression literal_eval ljust loads log log10 log1p log2 lookup lower lshift lstrip lt maketrans match max
+    max_prefixlen maxlen md5 mean median median_high median_low merge message microsecond microseconds min minute
+    mirrored mod mode modf month month_abbr month_name monthcalendar monthrange most_common move_to_end mul multimode
+    name nan ndiff ne neg netloc netmask network network_address nextafter nlargest normalize normpath not_ nsmallest
+    num_addresses numerator numeric octdigits or_ overlaps packed pairwise params parse parse_qs parse_qsl partition
+    password path pattern perm permutations pi pop popitem popleft port pos pow prefixlen printable prod product pstdev
+    punctuation pvariance quantiles quantize query quick_ratio quote quote_plus radians ratio read reader readline
+    readlines real reduce relpath remainder remove removeprefix removesuffix repeat replace retryable reverse
+    reverse_pointer rfind rindex rjust rotate rpartition rshift rsplit rstrip safe_substitute scheme search second
+    seconds seek setdefault sha1 sha224 sha256 sha384 sha3_256 sha3_512 sha512 shorten sin sinh size slope sort span
+    split splitext splitlines sqrt standard_b64decode standard_b64encode starmap start startswith stdev strftime string
+    strip strptime sub subn subnet_of subnets substitute subtract summarize_address_range supernet supernet_of swapcase
+    symmetric_difference symmetric_difference_update takewhile tan tanh tau tell template time timedelta timegm
+    timestamp timetuple timezone title to_bytes to_integral_value tool toordinal total total_seconds translate truediv
+    trunc truncate truth tzinfo tzname ulp unescape unified_diff union unquote unquote_plus update upper urldefrag
+    urlencode urljoin urlparse urlsafe_b64decode urlsafe_b64encode urlsplit urlunparse urlunsplit username utc
+    utcoffset uuid5 values variance version weekday whitespace with_hostmask with_netmask with_prefixlen wrap write
+    writeheader writelines writer writerow writerows xor year zfill zip_longest
     """.split()
 )
 
 GLOBALS = frozenset(
     """
     ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NotImplementedError
-    OverflowError RuntimeError StopIteration ToolError TypeError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError
-    ZeroDivisionError abs all any ascii bin bool bytes chr dict divmod enumerate filter float format frozenset hex
-    int isinstance iter len list map max min next oct ord pow print range repr reversed round set slice sorted str
-    sum tuple zip
+    OverflowError RuntimeError StopIteration SyntaxError ToolError TypeError UnicodeDecodeError UnicodeEncodeError
+    UnicodeError ValueError ZeroDivisionError abs all any ascii bin bool bytes chr dict divmod enumerate filter float
+    format frozenset hex int isinstance iter len list map max min next oct ord pow print range repr reversed round set
+    slice sorted str sum tuple zip
     """.split()
 )
 
 MODULES = frozenset(
     """
-    base64 bisect collections copy csv datetime decimal difflib fractions functools hashlib heapq html io itertools
-    json math posixpath re shlex statistics string textwrap tomllib unicodedata urllib.parse uuid
+    ast base64 bisect calendar collections copy csv datetime decimal difflib fractions functools hashlib heapq html io
+    ipaddress itertools json math operator posixpath re shlex statistics string textwrap tomllib unicodedata
+    urllib.parse uuid zoneinfo
     """.split()
 )
 

@@ -87,7 +87,7 @@ TYPE_METHODS = frozenset({"dict.fromkeys", "str.maketrans", "bytes.fromhex", "in
 #: The exceptions that a program may name, raise and catch. `ToolError` and the exceptions of façades are allowed, too.
 EXCEPTIONS = frozenset(
     """ArithmeticError AssertionError Exception IndexError KeyError LookupError NotImplementedError OverflowError RuntimeError
-    TypeError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError ZeroDivisionError
+    SyntaxError TypeError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError ZeroDivisionError
     AttributeError StopIteration""".split()
 )
 
@@ -124,10 +124,13 @@ class Entry(NamedTuple):
 
 
 _FACADES: dict[str, str] = {
+    "ast": "literal_eval",
     "base64": "b64encode b64decode urlsafe_b64encode urlsafe_b64decode standard_b64encode standard_b64decode"
     " b32encode b32decode b16encode b16decode b85encode b85decode",
     "bisect": "bisect:lo,hi,key bisect_left:lo,hi,key bisect_right:lo,hi,key insort:lo,hi,key"
     " insort_left:lo,hi,key insort_right:lo,hi,key",
+    "calendar": "calendar:w,l,c,m isleap leapdays month:w,l monthcalendar monthrange timegm weekday IllegalMonthError!"
+    " day_abbr= day_name= month_abbr= month_name= MONDAY= TUESDAY= WEDNESDAY= THURSDAY= FRIDAY= SATURDAY= SUNDAY=",
     "collections": "Counter# OrderedDict# defaultdict# deque#:maxlen",
     "copy": "copy deepcopy",
     "csv": "reader~:delimiter,quotechar,skipinitialspace,strict,quoting,doublequote,escapechar,lineterminator"
@@ -153,6 +156,8 @@ _FACADES: dict[str, str] = {
     "heapq": "heappush heappop heapify heapreplace heappushpop merge~:key,reverse nlargest:key nsmallest:key",
     "html": "escape:quote unescape",
     "io": "StringIO#:initial_value,newline",
+    "ipaddress": "IPv4Address# IPv4Interface# IPv4Network#:strict IPv6Address# IPv6Interface# IPv6Network#:strict ip_address"
+    " ip_interface ip_network:strict collapse_addresses~ summarize_address_range~ AddressValueError! NetmaskValueError!",
     "itertools": "accumulate~@1:initial chain~ chain.from_iterable~ combinations~ combinations_with_replacement~"
     " compress~ dropwhile~@0 filterfalse~@0 groupby@1:key islice~ pairwise~ permutations~ product~:repeat repeat~:times"
     " starmap~@0 takewhile~@0 zip_longest~:fillvalue",
@@ -162,6 +167,8 @@ _FACADES: dict[str, str] = {
     " exp2 expm1 fabs factorial floor fmod frexp fsum gamma gcd hypot inf= isclose:rel_tol,abs_tol isfinite isinf"
     " isnan isqrt lcm ldexp lgamma log log10 log1p log2 modf nan= nextafter perm pi= pow prod:start radians"
     " remainder sin sinh sqrt tan tanh tau= trunc ulp",
+    "operator": "abs add and_ concat contains eq floordiv ge getitem gt index inv invert is_ is_not itemgetter le lshift lt"
+    " mod mul ne neg not_ or_ pos pow rshift sub truediv truth xor",
     "posixpath": "basename commonpath commonprefix dirname isabs join normpath relpath:start split splitext",
     "re": "compile:flags search:flags match:flags fullmatch:flags findall:flags finditer~:flags"
     " split:maxsplit,flags sub@1:count,flags subn@1:count,flags escape error! A= ASCII= I= IGNORECASE= M="
@@ -182,6 +189,7 @@ _FACADES: dict[str, str] = {
     " parse_qsl:keep_blank_values,strict_parsing,encoding,max_num_fields,separator quote:safe quote_plus:safe"
     " unquote unquote_plus urldefrag urlencode:doseq,safe urljoin urlparse urlsplit urlunparse urlunsplit",
     "uuid": "UUID#:hex,int uuid5 NAMESPACE_DNS= NAMESPACE_URL= NAMESPACE_OID= NAMESPACE_X500=",
+    "zoneinfo": "ZoneInfo#:key ZoneInfoNotFoundError!",
 }
 
 _ENTRY = re.compile(r"([A-Za-z_][\w.]*)([=!#]?)(~?)(?:@(\d))?(?::(.*))?")
@@ -230,7 +238,6 @@ INSTEAD: dict[str, str] = {
     "shutil": "read and write with tools.read_file and tools.write_file",
     "pprint": "use json.dumps(value, indent=2)",
     "yaml": "use json or tomllib, or read the lines yourself",
-    "operator": "write a lambda: key=lambda row: row[1]",
     "threading": "write parallel(tools.x(a=i) for i in items)",
     "asyncio": "write parallel(tools.x(a=i) for i in items)",
     "concurrent.futures": "write parallel(tools.x(a=i) for i in items)",
@@ -254,9 +261,10 @@ _METHODS_BY_TYPE: dict[str, str] = {
         symmetric_difference symmetric_difference_update union update""",
     "re.Pattern": "findall finditer fullmatch match search split sub subn",
     "re.Match": "end expand group groupdict groups span start",
-    "datetime": """astimezone ctime date isocalendar isoformat isoweekday strftime time timestamp timetuple toordinal
+    "datetime": """astimezone ctime date dst isocalendar isoformat isoweekday strftime time timestamp timetuple toordinal
         total_seconds tzname utcoffset weekday""",
     "hashlib": "digest hexdigest",
+    "ipaddress": "address_exclude compare_networks hosts overlaps subnet_of subnets supernet supernet_of",
     "io.StringIO": "getvalue read readline readlines seek tell truncate write writelines",
     "csv": "writeheader writerow writerows",
     "collections": """appendleft elements extendleft most_common move_to_end popleft rotate subtract total""",
@@ -288,7 +296,7 @@ GROWERS = frozenset(
 )
 
 #: Methods that return a lazy iterator.
-LAZY_METHODS = frozenset({"finditer", "elements"})
+LAZY_METHODS = frozenset({"address_exclude", "elements", "finditer", "hosts", "subnets"})
 
 #: Methods that consume an iterator given as an argument.
 CONSUMING_METHODS = frozenset(
@@ -306,7 +314,11 @@ ATTRIBUTES = frozenset(
     endpos flags groupindex lastgroup lastindex pattern pos string
     fieldnames line_num maxlen template
     a b size slope intercept
-    block_size digest_size name""".split()
+    block_size digest_size name
+    broadcast_address compressed exploded hostmask ip ipv4_mapped is_global is_link_local is_loopback is_multicast is_private
+    is_reserved is_unspecified max_prefixlen netmask network network_address num_addresses packed prefixlen reverse_pointer
+    version with_hostmask with_netmask with_prefixlen
+    key""".split()
 )
 
 #: Names of text encodings. The worker loads all of them at its start. `encode`, `decode`, `str` and `bytes` accept no others.

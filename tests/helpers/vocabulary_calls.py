@@ -5,6 +5,7 @@ from __future__ import annotations
 # ruff: noqa: E501
 
 ENTRIES: dict[str, list[str]] = {
+    "ast": ["ast.literal_eval(\"{'a': [1, -2.5, (None, b'x')], 'b': {True}}\")"],
     "base64": [
         f"base64.{name}decode(base64.{name}encode(b'any \\x00 bytes'))"
         for name in ("b64", "urlsafe_b64", "standard_b64", "b32", "b16", "b85")
@@ -12,6 +13,13 @@ ENTRIES: dict[str, list[str]] = {
     "bisect": [
         *(f"bisect.{f}([1, 2, 2, 3], 2, lo=0, hi=4, key=abs)" for f in ("bisect", "bisect_left", "bisect_right")),
         *(f"bisect.{f}([1, 2, 3], 2, lo=0, hi=2, key=abs)" for f in ("insort", "insort_left", "insort_right")),
+    ],
+    "calendar": [
+        "[calendar.isleap(2024), calendar.leapdays(2000, 2024), calendar.monthrange(2024, 2), calendar.weekday(2024, 2, 29)]",
+        "[calendar.month(2024, 2, w=3, l=2), calendar.calendar(2024, w=2, l=1, c=4, m=4), calendar.monthcalendar(2024, 2)]",
+        "[calendar.timegm(__import__('datetime').datetime(2024, 2, 29).timetuple()), calendar.IllegalMonthError]",
+        "[list(calendar.day_abbr), list(calendar.day_name), list(calendar.month_abbr), calendar.month_name[2]]",
+        "[calendar.MONDAY, calendar.TUESDAY, calendar.WEDNESDAY, calendar.THURSDAY, calendar.FRIDAY, calendar.SATURDAY, calendar.SUNDAY]",
     ],
     "collections": [
         "collections.Counter('hello').most_common(2)",
@@ -93,6 +101,15 @@ ENTRIES: dict[str, list[str]] = {
     ],
     "html": ["html.escape('<a href=\"x\">', quote=True)", "html.unescape('&lt;&eacute;&#x41;&notit;')"],
     "io": ["io.StringIO(initial_value='a\\nb', newline=None).readlines()"],
+    "ipaddress": [
+        "[ipaddress.ip_address('10.0.0.1') in ipaddress.ip_network('10.1.0.0/8', strict=False), ipaddress.ip_interface('10.0.0.1/8')]",
+        "[list(ipaddress.IPv4Network('10.0.0.0/30', strict=True).hosts()), list(ipaddress.IPv6Network('::/127', strict=True).subnets())]",
+        "[ipaddress.IPv4Address(7), ipaddress.IPv6Address('::1').exploded, ipaddress.IPv4Interface('1.2.3.4/24').network]",
+        "[ipaddress.IPv6Interface('::1/64').ip, ipaddress.AddressValueError, ipaddress.NetmaskValueError]",
+        "list(ipaddress.collapse_addresses([ipaddress.ip_network('10.0.0.0/9'), ipaddress.ip_network('10.128.0.0/9')]))",
+        "list(ipaddress.summarize_address_range(ipaddress.ip_address('10.0.0.1'), ipaddress.ip_address('10.0.0.9')))",
+        "f\"{ipaddress.ip_address('10.0.0.1'):#_x} {ipaddress.ip_network('10.0.0.0/8').supernet()}\"",
+    ],
     "itertools": [
         "list(itertools.accumulate([1, 2, 3], lambda a, b: a * b, initial=2))",
         "list(itertools.chain([1], [2]))",
@@ -124,6 +141,15 @@ ENTRIES: dict[str, list[str]] = {
         "[math.fmod(7, 3), math.fsum([0.1] * 10), math.gcd(12, 18), math.hypot(3, 4), math.isqrt(17), math.lcm(4, 6)]",
         "[math.isclose(1, 1.01, rel_tol=0.1, abs_tol=0.0), math.ldexp(1, 3), math.nextafter(1, 2), math.perm(5, 2)]",
         "[math.pow(2, 3), math.prod([2, 3], start=4), math.remainder(7, 4), math.e, math.inf, math.nan, math.pi, math.tau]",
+    ],
+    "operator": [
+        "sorted([{'n': 2}, {'n': 1}], key=operator.itemgetter('n')) + list(map(operator.neg, [1]))",
+        *(
+            f"operator.{n}(6, 3)"
+            for n in "add and_ eq floordiv ge gt is_ is_not le lshift lt mod mul ne or_ pow rshift sub truediv xor".split()
+        ),
+        *(f"operator.{n}(6)" for n in "abs index inv invert neg not_ pos truth".split()),
+        "[operator.concat('a', 'b'), operator.contains('ab', 'a'), operator.getitem({'a': 1}, 'a')]",
     ],
     "posixpath": [
         "[posixpath.basename('/a/b.c'), posixpath.dirname('/a/b'), posixpath.splitext('a.tar.gz'), posixpath.split('/a/b')]",
@@ -187,6 +213,11 @@ ENTRIES: dict[str, list[str]] = {
         "uuid.uuid5(uuid.NAMESPACE_DNS, 'example.org')",
         "[uuid.UUID(hex='12345678123456781234567812345678'), uuid.UUID(int=1)]",
         "[uuid.NAMESPACE_URL, uuid.NAMESPACE_OID, uuid.NAMESPACE_X500]",
+    ],
+    "zoneinfo": [
+        "__import__('datetime').datetime(2024, 7, 1, 12, tzinfo=zoneinfo.ZoneInfo('Europe/Berlin')).isoformat()",
+        "__import__('datetime').datetime(2024, 1, 1, tzinfo=zoneinfo.ZoneInfo(key='America/New_York')).dst()",
+        "[zoneinfo.ZoneInfo('UTC').key, zoneinfo.ZoneInfo('Asia/Kathmandu'), zoneinfo.ZoneInfoNotFoundError]",
     ],
 }
 

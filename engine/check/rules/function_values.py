@@ -40,6 +40,14 @@ TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "tuple", "set"
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every use of a function as a value."""
+    for call in facts.every(tree.Call):
+        if facts.facade(call.func) == ("operator", "itemgetter") and not callback_position(facts, call):
+            yield error(
+                "function-value",
+                call,
+                "itemgetter(…) is a function; it is allowed only as a callback: key=…, map(…), groupby(…), …",
+                hint="write row[key] where the item is needed",
+            )
     for node in facts.every(tree.Name, tree.Attribute, tree.Lambda):
         if id(node) in facts.annotations or id(node) in facts.unbound:
             continue

@@ -38,10 +38,10 @@ FACADE_CONSUMERS = frozenset(
     statistics.stdev statistics.pstdev statistics.variance statistics.pvariance statistics.median_low
     statistics.median_high statistics.quantiles heapq.nlargest heapq.nsmallest heapq.merge csv.reader
     csv.DictReader itertools.accumulate itertools.chain itertools.chain.from_iterable itertools.combinations
-    itertools.combinations_with_replacement itertools.compress itertools.dropwhile itertools.filterfalse
-    itertools.groupby itertools.islice itertools.pairwise itertools.permutations itertools.product itertools.starmap
-    itertools.takewhile itertools.zip_longest shlex.join posixpath.commonprefix posixpath.commonpath
-    urllib.parse.urlencode""".split()
+    ipaddress.collapse_addresses itertools.combinations_with_replacement itertools.compress itertools.dropwhile
+    itertools.filterfalse itertools.groupby itertools.islice itertools.pairwise itertools.permutations
+    itertools.product itertools.starmap itertools.takewhile itertools.zip_longest shlex.join
+    posixpath.commonprefix posixpath.commonpath urllib.parse.urlencode""".split()
 )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from albert_tools.engine.model.failure import Failure
 
 #: The environment of zygote and workers. The tests run CPython with the same environment.
-ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONTZPATH": ""}
 
 _ZYGOTE = """
 import sys
@@ -42,7 +42,7 @@ class Work(NamedTuple):
 
 
 #: The work of running programs.
-PROGRAMS = Work("albert_tools.engine.sandbox.worker.worker", ("greenlet",))
+PROGRAMS = Work("albert_tools.engine.sandbox.worker.worker", ("greenlet", "tzdata"))
 
 #: A process, and the service's end of the socket. The other end is the standard input of the process.
 Spawned = tuple["subprocess.Popen[bytes]", socket.socket]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import io
 import os
 import time
 import types
@@ -20,6 +21,8 @@ from albert_tools.engine.sandbox.worker.prelude import ToolError
 #: For each façade, the modules that its functions import during a call: C code with the program's built-ins (``strptime``,
 #: ``f"{d:%Y}"``, templates of `re`), or a function of the library (`Counter.most_common`).
 _WITHIN_CALLS: dict[str, tuple[str, ...]] = {
+    "ast": ("re",),
+    "calendar": ("datetime", "time", "locale"),
     "collections": ("heapq", "operator", "copyreg"),
     "copy": ("copyreg", "weakref"),
     "datetime": ("_strptime", "time", "calendar", "locale"),
@@ -27,6 +30,7 @@ _WITHIN_CALLS: dict[str, tuple[str, ...]] = {
     "difflib": ("heapq", "collections"),
     "fractions": ("decimal", "operator"),
     "html": ("html.entities",),
+    "ipaddress": ("re",),
     "json": ("re",),
     "re": ("re", "copyreg", "functools", "enum"),
     "statistics": ("decimal", "bisect", "collections", "heapq", "random"),
@@ -44,6 +48,8 @@ def preload(modules: Sequence[str]) -> None:
         importlib.import_module(name)
         for part in _WITHIN_CALLS.get(name, ()):
             importlib.import_module(part)
+    if "zoneinfo" in modules:
+        _load_time_zones()
     for encoding in vocabulary.ENCODINGS:
         "".encode(encoding)
     for error in ("strict", "ignore", "replace", "backslashreplace", "xmlcharrefreplace", "namereplace"):
@@ -54,6 +60,25 @@ def preload(modules: Sequence[str]) -> None:
         time.strptime("1970", "%Y")
     # For a relative path, the library would ask for the current folder. A program has no current folder.
     os.getcwd = lambda: "/"
+
+
+def _load_time_zones() -> None:
+    """Read the data of all time zones into memory. It is that of the package `tzdata`, so it is the same on every machine."""
+    from zoneinfo import ZoneInfoNotFoundError, _common
+
+    folder = os.path.dirname(str(importlib.import_module("tzdata").__file__))
+    data: dict[str, bytes] = {}
+    with open(os.path.join(folder, "zones"), encoding="ascii") as zones:
+        for name in zones.read().split():
+            with open(os.path.join(folder, "zoneinfo", name), "rb", buffering=0) as zone:
+                data[name] = zone.read()
+
+    def load(key: str) -> io.BytesIO:
+        if key not in data:
+            raise ZoneInfoNotFoundError(f"No time zone found with key {key}")
+        return io.BytesIO(data[key])
+
+    _common.load_tzdata = load  # type: ignore[assignment]
 
 
 def facades(modules: Iterable[str]) -> dict[str, types.ModuleType]:

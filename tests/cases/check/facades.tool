@@ -304,8 +304,7 @@ def t(x: str, xs: list) -> Any:
         copy.deepcopy(xs),
     ]
 ---
-# functools.reduce and operator
-import operator  # error: 8 [unknown-module] "the module 'operator' can't be imported"
+# functools.reduce with a lambda
 from functools import reduce
 
 def t(xs: list) -> Any:
@@ -318,3 +317,22 @@ import json as j
 def t(x: dict) -> str:
     """Dump."""
     return json.dumps(x)  # error: 12 [unknown-name] "the module 'json' is used but not imported"
+---
+# paths to the real modules behind the new façades
+import ast
+import calendar
+import ipaddress
+import zoneinfo
+
+def t(text: str) -> Any:
+    """Look."""
+    a = ast.parse(text)  # error: 13 [unknown-attribute] "ast has no 'parse' here"
+    b = ast.sys  # error: 13 [unknown-attribute] "ast has no 'sys' here"
+    c = calendar.setfirstweekday(1)  # error: 18 [unknown-attribute] "calendar has no 'setfirstweekday' here"
+    d = zoneinfo.ZoneInfo.from_file(text)  # error: 27 [unknown-attribute] "zoneinfo has no 'ZoneInfo.from_file' here"
+    e = zoneinfo.reset_tzpath([text])  # error: 18 [unknown-attribute] "zoneinfo has no 'reset_tzpath' here"
+    f = zoneinfo.available_timezones()  # error: 18 [unknown-attribute] "zoneinfo has no 'available_timezones' here"
+    g = calendar.month.__self__  # error: 24 [unknown-attribute] "calendar has no 'month.__self__' here"
+    h = ipaddress.functools  # error: 19 [unknown-attribute] "ipaddress has no 'functools' here"
+    i = ipaddress.ip_network(text).hosts()  # error: 9 [lazy-value] "hosts(…) is lazy and must be consumed where it is made"
+    return [a, b, c, d, e, f, g, h, i]

@@ -299,3 +299,25 @@ def t(queues: list) -> Any:
     """Show."""
     return list(map(collections.deque.popleft, queues))
 # error: 39 [function-value] "the method 'popleft' changes its value; it can't be a callback"
+---
+# itemgetter is only a callback, and operator has only pure functions
+import operator
+from operator import attrgetter, itemgetter, methodcaller
+# error: 22 [unknown-import] "operator has no 'attrgetter' here"
+# error: 46 [unknown-import] "operator has no 'methodcaller' here"
+
+def _f(x: Any) -> Any:
+    return x
+
+def t(rows: list) -> Any:
+    """Sort."""
+    get = itemgetter(1)  # error: 11 [function-value] "itemgetter(…) is a function; it is allowed only as a callback: key=…, map(…), groupby(…), …"
+    rows.append(operator.itemgetter(0)(rows))  # error: 17 [function-value] "itemgetter(…) is a function; it is allowed only as a callback: key=…, map(…), groupby(…), …"
+# error: 17 [not-callable] "only names and methods can be called"
+    _f(operator.itemgetter(0))  # error: 8 [function-value] "itemgetter(…) is a function; it is allowed only as a callback: key=…, map(…), groupby(…), …"
+    a = operator.add  # error: 9 [function-value] "the function 'add' can't be used as a value"
+    operator.setitem(rows, 0, 1)  # error: 14 [unknown-attribute] "operator has no 'setitem' here; did you mean 'getitem'?"
+    operator.iadd(rows, [1])  # error: 14 [unknown-attribute] "operator has no 'iadd' here; did you mean 'add'?"
+    operator.call(_f)  # error: 14 [unknown-attribute] "operator has no 'call' here"
+# error: 19 [function-value] "the function '_f' can't be used as a value"
+    return sorted(rows, key=itemgetter(0)), get, a

@@ -264,3 +264,90 @@ def t() -> Any:
     late = [list(inner) for key, group in groupby("aab") for same, inner in groupby(group)]
     return [found, skipped, late, {key: len(list(g)) for key, g in groupby(sorted("banana"))}, list(repeat(None, 2)), list(zip("abc", repeat(0, 2))), list(repeat(1, -1))]
 # result: [[["a", 1, [2]], ["b", 3, []], ["a", 4, []]], ["b"], [["a", "a"], ["b"]], {"a": 3, "b": 1, "n": 2}, [None, None], [["a", 0], ["b", 0]], []]
+---
+# time zones
+from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+def _zone(name: str) -> str:
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        return f"{isinstance(error, KeyError)} {error}"
+
+def t() -> Any:
+    """Convert."""
+    a = datetime(2024, 3, 31, 0, 30, tzinfo=timezone.utc)
+    berlin = ZoneInfo("Europe/Berlin")
+    twice = datetime(2024, 10, 27, 2, 30, tzinfo=berlin)
+    return [
+        a.astimezone(berlin).isoformat(), (a + timedelta(hours=1)).astimezone(berlin).isoformat(), twice.tzname(), twice.replace(fold=1).dst().total_seconds(),
+        str(berlin), repr(ZoneInfo("Asia/Kolkata")), berlin == ZoneInfo("Europe/Berlin"), f"{twice:%Z %z}", twice.utcoffset().total_seconds(),
+        [_zone(n) for n in ["../../etc/passwd", "/etc/localtime", "Europe/../UTC", "Europe/", "", "No/Where", "UTC"]],
+    ]
+# result: ["2024-03-31T01:30:00+01:00", "2024-03-31T03:30:00+02:00", "CEST", 0.0, "Europe/Berlin", "zoneinfo.ZoneInfo(key='Asia/Kolkata')", True, "CEST +0200", 7200.0, ["False ZoneInfo keys must refer to subdirectories of TZPATH, got: ../../etc/passwd", "False ZoneInfo keys may not be absolute paths, got: /etc/localtime", "False ZoneInfo keys must be normalized relative paths, got: Europe/../UTC", "False ZoneInfo keys must be normalized relative paths, got: Europe/", "False ZoneInfo keys must be normalized relative paths, got: ", "True 'No time zone found with key No/Where'", "UTC"]]
+---
+# calendar and IP addresses
+import calendar
+import ipaddress
+
+def _kind(text: str) -> str:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError as error:
+        return str(error)
+    return f"{address.version} {address.is_private} {address.compressed} {address.reverse_pointer}"
+
+def t() -> Any:
+    """Look."""
+    net = ipaddress.ip_network("192.168.0.0/29")
+    hosts = [str(host) for host in net.hosts()]
+    return [
+        calendar.monthrange(2023, 2)[1], calendar.month_name[3], calendar.isleap(1900), calendar.monthcalendar(2024, 2)[0], calendar.month(2024, 2),
+        [calendar.day_abbr[calendar.weekday(2024, 1, 1)], list(calendar.month_abbr)[:3]],
+        hosts, net.num_addresses, str(net.broadcast_address), [str(n) for n in net.subnets(new_prefix=30)], str(net.supernet(prefixlen_diff=5)),
+        ipaddress.ip_address("192.168.0.3") in net, net.overlaps(ipaddress.ip_network("192.168.0.4/30")), _kind("::1"), _kind("1.2.3.400"), _kind("10.0.0.1"),
+        str(ipaddress.ip_interface("10.0.0.7/8").network), [str(n) for n in net.address_exclude(ipaddress.ip_network("192.168.0.0/30"))],
+        sorted(ipaddress.ip_address(n) for n in (3, 1, 2))[0] < ipaddress.ip_address(9),
+    ]
+# result: [28, "March", False, [0, 0, 0, 1, 2, 3, 4], "   February 2024\nMo Tu We Th Fr Sa Su\n          1  2  3  4\n 5  6  7  8  9 10 11\n12 13 14 15 16 17 18\n19 20 21 22 23 24 25\n26 27 28 29\n", ["Mon", ["", "Jan", "Feb"]], ["192.168.0.1", "192.168.0.2", "192.168.0.3", "192.168.0.4", "192.168.0.5", "192.168.0.6"], 8, "192.168.0.7", ["192.168.0.0/30", "192.168.0.4/30"], "192.168.0.0/24", True, True, "6 True ::1 1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.ip6.arpa", "'1.2.3.400' does not appear to be an IPv4 or IPv6 address", "4 True 10.0.0.1 1.0.0.10.in-addr.arpa", "10.0.0.0/8", ["192.168.0.4/30"], True]
+---
+# literal_eval
+import ast
+
+def _read(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError) as error:
+        return f"{isinstance(error, SyntaxError)} {error}".partition("0x")[0]
+
+def t() -> Any:
+    """Read."""
+    texts = ["{'a': [1, -2.5, None, True], 'b': ('x',)}", "  'x' 'y'", "__import__('os')", "1 +", "[1] * 9", "(" * 300, "x", "{[]: 1}", "1 + 2"]
+    return [_read(text) for text in texts]
+# result: [{"a": [1, -2.5, None, True], "b": ["x"]}, "xy", "False malformed node or string on line 1: <ast.Call object at ", "True invalid syntax (<unknown>, line 1)", "False malformed node or string on line 1: <ast.BinOp object at ", "True too many nested parentheses (<unknown>, line 1)", "False malformed node or string on line 1: <ast.Name object at ", "False unhashable type: 'list'", "False malformed node or string on line 1: <ast.BinOp object at "]
+---
+# operator's functions as callbacks
+import operator
+from functools import reduce
+from itertools import accumulate, groupby, starmap
+from operator import itemgetter, mul
+
+def t(rows: list[dict]) -> Any:
+    """Sort."""
+    return [
+        [row["n"] for row in sorted(rows, key=itemgetter("k", "n"))], reduce(mul, range(1, 6)), list(accumulate([1, 2, 3], operator.add)),
+        list(map(operator.itemgetter(0), ["ab", "cd"])), list(starmap(operator.pow, [(2, 3)])), max(rows, key=itemgetter("n"))["k"],
+        {k: len(list(g)) for k, g in groupby(sorted(rows, key=itemgetter("k")), key=itemgetter("k"))}, operator.truediv(1, 4), operator.contains("abc", "b"),
+        list(map(operator.sub, [5, 6], [1, 2])),
+    ]
+# arguments: {"rows": [{"k": "b", "n": 1}, {"k": "a", "n": 3}, {"k": "a", "n": 2}]}
+# result: [[2, 3, 1], 120, [1, 3, 6], ["a", "c"], [8], "a", {"a": 2, "b": 1}, 0.25, True, [4, 4]]
+---
+# a missing item in a callback
+from operator import itemgetter
+
+def t(rows: list[dict]) -> Any:
+    """Sort."""
+    return sorted(rows, key=itemgetter("x"))  # raises: KeyError "'x'"
+# arguments: {"rows": [{}]}
