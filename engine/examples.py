@@ -8,12 +8,16 @@ and its result is compared with the expected result. Tools can read and write fi
     stubs={"http_request": {"$each": [{…}, {…}]}}        # one answer (or failure) after the other
     stubs={"http_request": {"$fails": "network_error"}}  # a failure with that code
 
+All examples of a source together have limits on their time and on the bytes that they write. The examples of few sources run at the
+same time, so they don't delay other requests.
+
 Tools that the owner's rules deny are also denied in an example, and so are gated primitives.
 """
 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,15 +30,21 @@ from albert_tools.engine.model.difference import difference, shown
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import EXAMPLE_STAGES, Pipeline
+from albert_tools.engine.pipeline.scratch import ScratchSpace
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.workspace.workspace import Workspace
 
 #: The time limit of one example, in seconds.
 MAX_SECONDS = 10.0
+#: The time limit of all examples of one source, in seconds, and the most bytes that they write together.
+MAX_TOTAL_SECONDS = 30.0
+MAX_SCRATCH_BYTES = 64 * MiB
+#: The result of one example, in bytes. The report of a failed example contains it.
+MAX_RESULT_BYTES = 1 * MiB
 _NOTHING: Mapping[str, Failure] = {}
 
 
@@ -52,16 +62,28 @@ async def run_examples(
     Returns:
         One entry ``{line, message, expected, got}`` for each example that failed. The list is empty if all examples pass.
     """
-    found = []
-    for example in examples:
-        problem = await _run(version, example, pipeline, denied)
-        if problem is not None:
-            found.append({"line": example.line, **problem})
+    found: list[dict[str, Json]] = []
+    left, space = MAX_TOTAL_SECONDS, ScratchSpace(MAX_SCRATCH_BYTES)
+    async with pipeline.examples:
+        for example in examples:
+            began = time.monotonic()
+            problem = await _run(version, example, pipeline, denied, min(left, MAX_SECONDS), space)
+            left -= time.monotonic() - began
+            if problem is not None:
+                found.append({"line": example.line, **problem})
+            if left <= 0:
+                message = f"the examples take more than {MAX_TOTAL_SECONDS:g} s together"
+                return [*found, {"line": example.line, "message": message, "hint": "leave some out"}]
     return found
 
 
 async def _run(
-    version: ToolVersion, example: Example, pipeline: Pipeline, denied: Mapping[str, Failure]
+    version: ToolVersion,
+    example: Example,
+    pipeline: Pipeline,
+    denied: Mapping[str, Failure],
+    seconds: float,
+    space: ScratchSpace,
 ) -> dict[str, Json] | None:
     try:
         stubs = {name: _denial(name, why) for name, why in denied.items()}
@@ -77,10 +99,13 @@ async def _run(
         except Failure as failure:
             return {"message": f"its files can't be written: {failure.message}", "hint": failure.hint}
         limits = RunLimits()
-        limits = limits._replace(run_seconds=MAX_SECONDS, own_seconds=min(limits.own_seconds, MAX_SECONDS))
+        limits = limits._replace(
+            run_seconds=seconds, own_seconds=min(limits.own_seconds, seconds), result_bytes=MAX_RESULT_BYTES
+        )
         context = ServiceContext(workspace, RulesSource(Governance(limits=limits), None))
         invocation = ToolInvocation(version.name, example.arguments)
-        result = await pipeline.invoke(invocation, context, stages=EXAMPLE_STAGES, unsaved=version, stubs=stubs)
+        stages = (*EXAMPLE_STAGES, space.charged)
+        result = await pipeline.invoke(invocation, context, stages=stages, unsaved=version, stubs=stubs)
         return _compare(example, result, workspace)
 
 
@@ -115,6 +140,9 @@ def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict
             where = f" in line {error.line}" if error.line else ""
             message = f"{wanted}, but it failed{where} with {error.code}: {error.message}"
             return {"message": message, "expected": example.raises, "got": _error_document(error)}
+    elif error is not None and error.rule == "lease.budget.bytes_written":
+        message = f"the examples write more than {MAX_SCRATCH_BYTES // MiB} MiB together"
+        return {"message": message, "hint": "write less text in the examples"}
     elif error is not None:
         where = f" in line {error.line}" if error.line else ""
         return {"message": f"it failed{where}: {error.message}", "got": _error_document(error), "hint": error.hint}

@@ -135,8 +135,10 @@ class ExampleAuthority(Authority):
         most: int | None = None,
         approved: Mapping[str, Fingerprint] | None = None,
     ) -> Workspace:
-        """The workspace without checks, because all of it belongs to the example."""
-        return workspace.judged_by(AllowAll())
+        """The workspace without rules, because all of it belongs to the example."""
+        return workspace.judged_by(
+            CallJudge(lambda path, use: None, definition.name, AllowAll.max_file_bytes, bytes_left=most)
+        )
 
     def outgoing(
         self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance

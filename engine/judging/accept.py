@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from albert_tools.engine.judging.answers import Answer, Unbelievable
 from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.bounds import MAX_EXAMPLES
 from albert_tools.engine.model.definition import Callee, Program, ToolDefinition, ToolParameter, composite, pins_of
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
@@ -69,6 +70,8 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
         raise Unbelievable("a name that the source does not have")
     if not set(tool.imports) <= vocabulary.MODULES:
         raise Unbelievable("an import that the language does not have")
+    if len(tool.examples) > MAX_EXAMPLES:
+        raise Unbelievable("more examples than a source may have")
     names = {p.name for p in tool.parameters}
     if len(names) < len(tool.parameters) or not all(name.isidentifier() for name in names):
         raise Unbelievable("parameters that no function has")

@@ -40,3 +40,5 @@ MAX_EDIT = 10 * MiB
 MAX_TOKENS = 1_000_000
 #: Bytes of a hash. It is written as lower-case hex digits (two for each byte), with or without the prefix ``b3:``.
 HASH_BYTES = 32
+#: Examples of one source.
+MAX_EXAMPLES = 50

@@ -82,6 +82,8 @@ def action_stages(review: Stage | None) -> Stages:
 
 #: The most requests from outside that run at the same time. Further requests wait. Calls by a program never wait.
 MAX_RUNS = 32
+#: The sources whose examples run at the same time. They have a queue of their own.
+MAX_EXAMPLES_AT_ONCE = 4
 #: The most questions about one call. A new question is needed if the call's objects change while a person decides.
 MAX_QUESTIONS = 3
 
@@ -107,6 +109,7 @@ class Pipeline:
         self._sandbox = sandbox
         self._clock = clock
         self._slots = asyncio.Semaphore(MAX_RUNS)
+        self.examples = asyncio.Semaphore(MAX_EXAMPLES_AT_ONCE)
         #: The active runs, by id.
         self.active: dict[str, Run] = {}
 
@@ -176,8 +179,8 @@ class Pipeline:
         self.active[run.id] = run
         try:
             # The journal of a resumed run is open, and must be closed if the caller is cancelled while it waits here.
-            # An action may itself wait for requests, such as the examples of a source. So it takes no slot from them.
-            async with self._slots if action is None else nullcontext():
+            # An action may itself wait for requests, so it takes no slot from them. Examples have waited in their own queue.
+            async with self._slots if action is None and unsaved is None else nullcontext():
                 output = await self.call(call, run)
         except Repeated as earlier:
             repeated = earlier.result

@@ -6,11 +6,36 @@ from msgspec.structs import replace
 
 from albert_tools.engine.authority.authorization import ExampleAuthority
 from albert_tools.engine.authority.rules_source import RulesInForce
+from albert_tools.engine.call.absent import NoSession
 from albert_tools.engine.call.context import Call, Known, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.settings import Governance
+
+
+class ScratchSpace(NoSession):
+    """What the examples of one source may write together, in place of a session's budget. `size` is in bytes."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def left(self, unit: str) -> float:
+        """The bytes that are left; infinity for every other unit."""
+        return self._left if unit == "bytes_written" else super().left(unit)
+
+    def bounded(self, unit: str) -> list[str]:
+        """Only the bytes are limited. The id is that of this object, because calls lock their budgets."""
+        return [f"examples {id(self)}"] if unit == "bytes_written" else []
+
+    def spend(self, **used: float) -> None:
+        """Take off what a call has written."""
+        self._left -= int(used.get("bytes_written", 0))
+
+    async def charged(self, call: Call, run: Run) -> Call:
+        """The stage that charges this space for the call."""
+        run.session = self
+        return call
 
 
 async def scratch(call: Call, run: Run) -> Call:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import Any
 
 import pytest
 
+from albert_tools.engine import examples
 from albert_tools.engine.model.difference import difference
 
 KEY_ERROR = {"code": "exception", "message": "KeyError: 'a'", "line": 4}
@@ -225,3 +227,30 @@ def test_progress_is_reported(bench: Any) -> None:
     service = bench.service.service
     asyncio.run_coroutine_threadsafe(service.define(source, told.append), bench.service._loop).result()
     assert told == ["checking", "running 2 examples", "saving"]
+
+
+def test_the_examples_of_a_source_share_scratch_space(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examples, "MAX_SCRATCH_BYTES", 1024 * 1024)
+    body = 'for i in range(2):\n        tools.note(text="x" * 300_000)'
+    bench.define(body, above="@example(arguments={})\n")
+    failure = bench.refused(body, "@example(arguments={})\n" * 2)
+    assert [e["line"] for e in failure.details["examples"]] == [2]
+    assert "the examples write more than 1 MiB together" in failure.message
+
+
+def test_the_examples_of_a_source_share_time(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examples, "MAX_TOTAL_SECONDS", 0.001)
+    failure = bench.refused("return sum(range(10**6))", "@example(arguments={})\n" * 3)
+    *_, last = failure.details["examples"]
+    assert (last["line"], last["message"]) == (1, "the examples take more than 0.001 s together")
+
+
+def test_examples_take_no_places_from_requests(make_bench: Any) -> None:
+    bench = make_bench()
+    bench.service._service._pipeline._slots = asyncio.Semaphore(0)
+    bench.define("return 1", above="@example(arguments={}, result=1)\n")
+
+
+def test_the_result_of_an_example_is_small(bench: Any) -> None:
+    failure = bench.refused('return "x" * 2_000_000', "@example(arguments={})\n")
+    assert "the result is larger than 1,048,576 bytes" in failure.message

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from albert_tools.engine.check.annotation_schemas import is_literal
 from albert_tools.engine.check.facts import Facts, is_typed_dict
 from albert_tools.engine.check.rule import error, replace
-from albert_tools.engine.model.bounds import MAX_TIMEOUT_SECONDS
+from albert_tools.engine.model.bounds import MAX_EXAMPLES, MAX_TIMEOUT_SECONDS
 from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
@@ -48,7 +48,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             for d in node.decorators:
                 yield error("decorator", d, "a TypedDict takes no decorator", hint="leave it out")
     for function in facts.functions.values():
-        tools = 0
+        tools = examples = 0
         for d in function.decorators:
             func = d.func if isinstance(d, tree.Call) else d
             name = func.id if isinstance(func, tree.Name) else ""
@@ -66,6 +66,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             tools += name == "tool"
             if name == "tool" and tools > 1:
                 yield error("decorator", d, "@tool is written twice", hint="put all its arguments into one")
+            examples += name == "example"
+            if name == "example" and examples == MAX_EXAMPLES + 1:
+                yield error("decorator", d, f"a tool has at most {MAX_EXAMPLES} examples", hint="leave some out")
             if isinstance(d, tree.Call):
                 yield from _decorator(d, name)
                 if name == "example":

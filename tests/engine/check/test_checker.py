@@ -114,6 +114,32 @@ def test_examples_are_read(whole: Checked) -> None:
     assert [WHOLE.split("\n")[e.line - 1][:8] for e in whole.examples] == ["@example"] * 2
 
 
+def test_a_tool_has_at_most_fifty_examples() -> None:
+    source = 'def t() -> int:\n    """Count."""\n    return 1\n'
+    assert check("@example(arguments={})\n" * 50 + source, catalog()).checked is not None
+    (found,) = check("@example(arguments={})\n" * 60 + source, catalog()).diagnostics
+    assert (found.message, found.span.line) == ("a tool has at most 50 examples", 51)
+
+
+def test_aliases_of_types_are_part_of_the_schema() -> None:
+    before = "class Row(TypedDict):\n    children: Rows\n\nRows = list[Row]\nScalar = str | int\nJson = dict[str, Scalar | None]\n"
+    tool = 'def t(a: Json, b: Rows) -> Scalar:\n    """Count."""\n    return 1\n'
+    definition = check_or_raise(before + tool, catalog()).definition
+    scalar = {"type": ["string", "integer"]}
+    assert definition.result == scalar
+    assert definition.parameters[0].schema == {
+        "type": "object",
+        "additionalProperties": {"anyOf": [scalar, {"type": "null"}]},
+    }
+    assert definition.parameters[1].schema["items"] == {"$ref": "#/$defs/Row"}
+
+
+def test_aliases_do_not_multiply_the_work() -> None:
+    lines = ["A0 = int", *(f"A{i} = tuple[{', '.join([f'A{i - 1}'] * 20)}]" for i in range(1, 7))]
+    source = "\n".join(lines) + '\ndef t(a: A6) -> int:\n    """Count."""\n    return 1\n'
+    assert [d.code for d in check(source, catalog()).diagnostics] == ["definition-size"]
+
+
 def test_small_typed_dicts_are_written_in_place_and_recursive_ones_are_references() -> None:
     definition = check_or_raise(
         "class Row(TypedDict):\n    name: str\n\n"

@@ -31,6 +31,10 @@ TOOL: dict[str, Any] = {
     "imports": [],
     "examples": [],
 }
+EXAMPLE = {
+    **{key: {} for key in ("arguments", "files", "expect_files", "stubs")},
+    **{"line": 1, "has_result": False, "result": None, "raises": None},
+}
 FINDING = {
     "code": "unused-result",
     "severity": "error",
@@ -77,6 +81,7 @@ RECURSIVE = {"$ref": "#/$defs/A"}
         {"calls": ["nothing"]},
         {"calls": ["never_asked"]},
         {"imports": ["os"]},
+        {"examples": [EXAMPLE] * 51},
         {"parameters": [PARAMETER, PARAMETER]},
         {"parameters": [{**PARAMETER, "name": "a b"}]},
         # The record would only have a hash of this argument.
