@@ -13,7 +13,7 @@ from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.policy.host_rules import read_host
 from albert_tools.engine.policy.layers import Section
 from albert_tools.engine.policy.rule_kind import Key, ListKey
-from albert_tools.engine.policy.rule_table import KEYS
+from albert_tools.engine.policy.rule_table import EVERYWHERE, KEYS
 
 #: The position of each part of a document: keys from the top → (line, column), both counted from 1.
 Marks = Mapping[tuple[Any, ...], tuple[int, int]]
@@ -89,9 +89,14 @@ class RecordsDocument(_Strict):
     keep_days: float | None = Field(None, ge=1, le=36_525)
 
 
+ForbiddenPaths, ForbiddenHosts = (_annotation(key) for key in EVERYWHERE)
+
+
 class RulesDocument(_Strict):
     """A whole rules file."""
 
+    forbidden_paths: ForbiddenPaths = None  # type: ignore[valid-type]
+    forbidden_hosts: ForbiddenHosts = None  # type: ignore[valid-type]
     allow: list[str] = []
     deny: list[str] = []
     tools: dict[str, SectionDocument] = {}  # type: ignore[valid-type]
@@ -120,8 +125,11 @@ def read_document(document: Mapping[Any, Any], marks: Marks | None = None) -> Ru
 
 
 def section_of(document: BaseModel) -> Section:
-    """The keys that the section contains. Lists are sorted, because their order has no meaning and must not change the revision."""
-    found = document.model_dump(exclude_unset=True)
+    """The rules of a section that the document contains. Of a whole file, these are the rules at the top.
+
+    Lists are sorted, because their order has no meaning and must not change the revision.
+    """
+    found = document.model_dump(exclude_unset=True, include={key.name for key in KEYS})
     return {name: tuple(sorted(set(value))) if isinstance(value, list) else value for name, value in found.items()}
 
 
@@ -137,6 +145,8 @@ def _mistake(error: Any, marks: Marks) -> str:
     where = f"line {at[0]}, column {at[1]}: " if at else ""
     name = ".".join(str(part) for part in place)
     if error["type"] == "extra_forbidden":
+        if name in SectionDocument.model_fields:
+            return f"{where}{name}: write it in the section of a tool or a category: `tools: {{bash: {{{name}: …}}}}`"
         return f"{where}{name}: there is no such rule{did_you_mean(str(place[-1]), _NAMES)}"
     message = error["msg"].removeprefix("Value error, ")
     if error["input"] is None:

@@ -34,6 +34,8 @@ class Layer(Struct, frozen=True):
     owner: bool = True
     #: Whether the file has the key `allow`. If a project's file has no such key, the owner decides about gated tools.
     says_allow: bool = True
+    #: The rules at the top of the file, which apply to every tool.
+    everywhere: Section = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -42,7 +44,7 @@ class Layer(Struct, frozen=True):
 
     def sections(self, definition: ToolDefinition) -> list[tuple[str, Section]]:
         """The sections of this file that apply to a tool, each with its place in the file."""
-        found = []
+        found = [(self.place.rstrip("."), self.everywhere)] if self.everywhere else []
         if definition.name in self.tools:
             found.append((f"{self.place}tools.{definition.name}", self.tools[definition.name]))
         # A composite has no category. Each of its calls is authorized by the category of the called tool.
@@ -56,6 +58,11 @@ def sections_of(layers: Iterable[Layer], definition: ToolDefinition) -> Iterator
     for layer in layers:
         for place, section in layer.sections(definition):
             yield layer, place, section
+
+
+def rule_id(place: str, key: str) -> str:
+    """The id of a rule: the place of its section and its key. The place of the rules at the top of the owner's file is empty."""
+    return f"{place}.{key}".lstrip(".")
 
 
 def written_at(rule: str) -> str:

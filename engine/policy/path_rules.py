@@ -12,7 +12,7 @@ from typing import NamedTuple
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.extra_roots import root_of, roots_of
-from albert_tools.engine.policy.layers import Layer, written_at
+from albert_tools.engine.policy.layers import Layer, rule_id, written_at
 from albert_tools.engine.policy.path_patterns import PathPatterns, expanded
 from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind
 from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
@@ -128,7 +128,7 @@ class PathJudge:
         for layer in self._layers:
             listed: list[tuple[str, str]] = []
             for place, section in layer.sections(definition):
-                forbidden += [(p, f"{place}.{FORBIDDEN.name}") for p in FORBIDDEN.of(section) or ()]
+                forbidden += [(p, rule_id(place, FORBIDDEN.name)) for p in FORBIDDEN.of(section) or ()]
                 patterns, rule = ALLOWED.of(section), f"{place}.{ALLOWED.name}"
                 if patterns is None:
                     continue

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from albert_tools.engine.model.definition import Effect, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, Rationale
-from albert_tools.engine.policy.layers import Layer, Resource, Section, sections_of, written_at
+from albert_tools.engine.policy.layers import Layer, Resource, Section, rule_id, sections_of, written_at
 
 #: The most names that a denial lists.
 _MAX_SHOWN = 20
@@ -131,7 +131,7 @@ class NameRule(NamedTuple):
         for _, place, section in sections_of(layers, definition):
             shown = f"the {self.noun} {name[:256]!r}"
             if self.forbidden is not None and self._has(self.forbidden.of(section), name):
-                rule = f"{place}.{self.forbidden.name}"
+                rule = rule_id(place, self.forbidden.name)
                 message = f"{shown} is forbidden to {definition.name}"
                 return Decision("deny", rule, self.noun, message, f"{written_at(rule)} lists it; do without it")
             allowed = self.allowed.of(section)

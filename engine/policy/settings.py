@@ -4,6 +4,8 @@
 
     allow: [bash]                  # tools that may be called without a question; gated tools are off unless listed
     deny: [write_file]             # tools that are always denied
+    forbidden_paths: [secrets]     # paths and hosts that no tool may use
+    forbidden_hosts: [ads.example.org]
     limits: {own_seconds: 10}      # limits of every run, lower than the built-in ones
     tools:                         # rules by tool, or by category under `categories`
       write_file: {forbidden_paths: [secrets], requires_approval_in_modes: [NORMAL]}
@@ -64,6 +66,8 @@ class Governance(Struct, frozen=True, dict=True):
     says_allow: bool = True
     tools: Mapping[str, Section] = field(default_factory=dict)
     categories: Mapping[Category, Section] = field(default_factory=dict)
+    #: The rules at the top of the file, which apply to every tool.
+    everywhere: Section = field(default_factory=dict)
     #: The project's rules, which can only restrict these rules.
     project: Governance | None = None
     #: Days that `albert ledger trim` retains entries. Not part of the revision, because no decision depends on it.
@@ -97,11 +101,11 @@ class Governance(Struct, frozen=True, dict=True):
         """The rules of each file, for `Policy`."""
         from albert_tools.engine.policy.layers import Layer
 
-        own = Layer(self.tools, self.categories, self.allow, self.deny, True, self.says_allow)
+        own = Layer(self.tools, self.categories, self.allow, self.deny, True, self.says_allow, self.everywhere)
         if self.project is None:
             return (own,)
         p = self.project
-        return own, Layer(p.tools, p.categories, p.allow, p.deny, False, p.says_allow)
+        return own, Layer(p.tools, p.categories, p.allow, p.deny, False, p.says_allow, p.everywhere)
 
 
 def _plain(value: Any) -> Any:
@@ -234,6 +238,7 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
         says_allow="allow" in read.model_fields_set,
         tools={name: section_of(section) for name, section in read.tools.items()},
         categories={name: section_of(section) for name, section in read.categories.items()},
+        everywhere=section_of(read),
     )
 
 
