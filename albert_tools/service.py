@@ -103,7 +103,7 @@ class ToolService(engine.ToolService):
         registry = ToolRegistry(primitives, store, builtin_loaders())
         found = _workspace(workspace, homes)
         ledger = Record(homes.state / "record")
-        rules = _rules(governance, homes, found, ledger)
+        rules = _rules(governance, homes, found, ledger, {*builtin_loaders(), *registry.primitive_names})
         _import_primitives(rules, registry, found)
         examiner = _Examiner()
         contents = Contents(homes.state / "contents")
@@ -164,16 +164,21 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
 
 
 def _rules(
-    given: Mapping[str, Any] | str | os.PathLike[str] | None, homes: Homes, workspace: Any, ledger: Record
+    given: Mapping[str, Any] | str | os.PathLike[str] | None,
+    homes: Homes,
+    workspace: Any,
+    ledger: Record,
+    primitives: Collection[str],
 ) -> RulesSource | Failure:
     project = None
     if not isinstance(workspace, Failure):
         project = Path(workspace.root) / ".albert" / "governance.yaml"
     try:
         if isinstance(given, Mapping):
-            return RulesSource(read_governance(given, "the application"), project, ledger=ledger)
+            own = read_governance(given, "the application", primitives=primitives)
+            return RulesSource(own, project, ledger=ledger, primitives=primitives)
         user = Path(given) if given is not None else homes.config / "governance.yaml"
-        return RulesSource(user, project, required=given is not None, ledger=ledger)
+        return RulesSource(user, project, required=given is not None, ledger=ledger, primitives=primitives)
     except Failure as failure:
         return failure
 

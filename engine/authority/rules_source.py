@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -84,6 +84,7 @@ class RulesSource:
         required: bool = False,
         ledger: Ledger | None = None,
         interval: float = 0.0,
+        primitives: Collection[str] = (),
     ) -> None:
         """The constructor doesn't read the files.
 
@@ -93,6 +94,7 @@ class RulesSource:
             required: Whether the owner's file must exist.
             ledger: Gets an entry for each change, at the first call under the new rules.
             interval: Seconds between checks of the files. With 0, every call checks them, so a change applies to the next call.
+            primitives: The names of the primitives. A rule on a misspelled name is a mistake.
         """
         self._user = user
         self._project = project
@@ -101,6 +103,7 @@ class RulesSource:
         self._files = tuple(p for p in (user, project) if isinstance(p, Path))
         self._paths = tuple(os.fspath(path) for path in self._files)
         self._interval = interval
+        self._primitives = primitives
         self._next_look = 0.0
         self._seen: _Seen | None = None
         self._in_force: tuple[Governance | None, dict[str, RulesInForce]] = None, {}
@@ -198,7 +201,7 @@ class RulesSource:
                 hint="give the path of a file that exists",
             )
         try:
-            return load_governance(self._user, self._project)
+            return load_governance(self._user, self._project, self._primitives)
         except Failure as failure:
             return failure.copy()
 

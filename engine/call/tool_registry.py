@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
@@ -77,6 +77,11 @@ class ToolRegistry:
             return self._store.load(name).definition
         except Failure:
             return None
+
+    @property
+    def primitive_names(self) -> Collection[str]:
+        """The names of the primitives; a view, which doesn't load them."""
+        return self._primitives.keys()
 
     def names(self) -> list[str]:
         """Every name that can be called: primitives in the order of registration, then saved tools by name."""

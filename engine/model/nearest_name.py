@@ -26,6 +26,11 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     return close[0] if close else None
 
 
+def misspelt(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` is probably a misspelling of. A short name may differ in one letter, or in the order of two."""
+    return nearest(name, known, 0.6 if len(name) <= 5 else 0.8)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"``, or an empty text."""
     near = nearest(name, known)

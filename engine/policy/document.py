@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from albert_tools.engine.model.definition import CATEGORIES, Category
 from albert_tools.engine.model.limits import MiB, RunLimits
-from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.nearest_name import did_you_mean, misspelt
 from albert_tools.engine.policy.host_rules import read_host
 from albert_tools.engine.policy.layers import Section
 from albert_tools.engine.policy.rule_kind import Key, ListKey
@@ -41,6 +41,13 @@ def _module(text: str) -> str:
     return text
 
 
+def _tool(text: str) -> str:
+    if not text or not text.replace(".", "_").isidentifier():
+        raise ValueError("the name of one tool is expected, without wildcards; `categories` has rules on many tools")
+    return text
+
+
+Tool = Annotated[str, Field(max_length=256), AfterValidator(_tool)]
 Module = Annotated[str, Field(max_length=1000), AfterValidator(_module)]
 SecretHost = Annotated[str, Field(max_length=253), AfterValidator(_secret_host)]
 SecretName = Annotated[str, Field(max_length=64), AfterValidator(_secret)]
@@ -97,12 +104,13 @@ class RulesDocument(_Strict):
 
     forbidden_paths: ForbiddenPaths = None  # type: ignore[valid-type]
     forbidden_hosts: ForbiddenHosts = None  # type: ignore[valid-type]
-    allow: list[str] = []
-    deny: list[str] = []
-    tools: dict[str, SectionDocument] = {}  # type: ignore[valid-type]
+    allow: list[Tool] = []
+    deny: list[Tool] = []
+    other_tools: list[Tool] = []
+    tools: dict[Tool, SectionDocument] = {}  # type: ignore[valid-type]
     categories: dict[Category, SectionDocument] = {}  # type: ignore[valid-type]
     limits: LimitsDocument = LimitsDocument()  # type: ignore[valid-type]
-    primitives: dict[str, dict[str, Any]] = {}
+    primitives: dict[Tool, dict[str, Any]] = {}
     primitives_from: list[Module] = Field([], max_length=100)
     secrets: dict[SecretName, list[SecretHost]] = {}
     records: RecordsDocument = RecordsDocument()  # type: ignore[call-arg]
@@ -112,16 +120,23 @@ class Mistaken(Exception):
     """The document has mistakes. The text lists the first ones."""
 
 
-def read_document(document: Mapping[Any, Any], marks: Marks | None = None) -> RulesDocument:
+def read_document(
+    document: Mapping[Any, Any], marks: Marks | None = None, primitives: Collection[str] = ()
+) -> RulesDocument:
     """Validate a document and return its rules.
+
+    `primitives` are the names of the primitives. A rule on a name that is similar to one of them is a mistake.
 
     Raises:
         Mistaken: the document has mistakes.
     """
     try:
-        return RulesDocument.model_validate(dict(document))
+        read = RulesDocument.model_validate(dict(document))
     except ValidationError as error:
         raise Mistaken("; ".join(_mistake(e, marks or {}) for e in error.errors()[:_MAX_MISTAKES])) from None
+    if wrong := list(_misspelt(read, marks or {}, primitives)):
+        raise Mistaken("; ".join(wrong[:_MAX_MISTAKES]))
+    return read
 
 
 def section_of(document: BaseModel) -> Section:
@@ -137,12 +152,31 @@ _PARTS = (RulesDocument, LimitsDocument, SectionDocument, RecordsDocument)
 _NAMES = [name for part in _PARTS for name in part.model_fields]
 
 
+def _misspelt(read: RulesDocument, marks: Marks, primitives: Collection[str]) -> Iterator[str]:
+    """Find the rules on misspelled primitives. Such a rule would not restrict the primitive that its author meant.
+
+    Other unknown names may belong to saved tools, or to tools that don't exist yet. Which tools are saved must not matter here:
+    otherwise an agent could put a misspelled rule in force, or out of force, by saving or removing a tool.
+    """
+    named = [*((("deny", i), name) for i, name in enumerate(read.deny))]
+    named += [((group, name), name) for group in ("tools", "primitives") for name in getattr(read, group)]
+    for place, name in named:
+        near = None if name in primitives or name in read.other_tools else misspelt(name, primitives)
+        if near is not None:
+            hint = f"if the tool {name!r} exists or will exist, write `other_tools: [{name}]` too"
+            yield f"{_where(place, marks)}{place[0]}.{name}: did you mean {near!r}? ({hint})"
+
+
+def _where(place: tuple[Any, ...], marks: Marks) -> str:
+    at = next((marks[place[:n]] for n in range(len(place), 0, -1) if place[:n] in marks), None)
+    return f"line {at[0]}, column {at[1]}: " if at else ""
+
+
 def _mistake(error: Any, marks: Marks) -> str:
     """Convert an error of pydantic to a sentence with its position."""
     # For a wrong key of a mapping, pydantic appends "[key]" to the place.
     place = tuple(part for part in error["loc"] if part != "[key]")
-    at = next((marks[place[:n]] for n in range(len(place), 0, -1) if place[:n] in marks), None)
-    where = f"line {at[0]}, column {at[1]}: " if at else ""
+    where = _where(place, marks)
     name = ".".join(str(part) for part in place)
     if error["type"] == "extra_forbidden":
         if name in SectionDocument.model_fields:

@@ -25,7 +25,7 @@ def lint(
 ) -> list[dict[str, str]]:
     """Each finding as ``{rule, message}``. Folders outside the workspace are checked if `workspace` and `home` are given."""
     known = {d.name: d for d in primitives}
-    names = {*known, *composites}
+    names = {*known, *composites, *rules.other_tools, *(rules.project.other_tools if rules.project is not None else ())}
     layers = rules.layers()
     found: list[Finding] = []
     for layer in layers:

@@ -28,7 +28,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,8 @@ class Governance(Struct, frozen=True, dict=True):
     categories: Mapping[Category, Section] = field(default_factory=dict)
     #: The rules at the top of the file, which apply to every tool.
     everywhere: Section = field(default_factory=dict)
+    #: Names of tools that are not primitives, although they are similar to the names of primitives.
+    other_tools: frozenset[str] = frozenset()
     #: The project's rules, which can only restrict these rules.
     project: Governance | None = None
     #: Days that `albert ledger trim` retains entries. Not part of the revision, because no decision depends on it.
@@ -121,21 +123,23 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, bool, int)) else repr(value)
 
 
-def load_governance(user: Path | Governance, project: Path | None) -> Governance:
+def load_governance(user: Path | Governance, project: Path | None, primitives: Collection[str] = ()) -> Governance:
     """The rules of the owner (or of an application), combined with the project's rules. A missing file contains no rules.
+
+    Rules on names that look like misspelled names of `primitives` are mistakes.
 
     Raises:
         Failure: `governance_unavailable`, with the file and its mistakes.
     """
-    rules = user if isinstance(user, Governance) else _load(user) or Governance()
-    own = _load(project) if project is not None else None
+    rules = user if isinstance(user, Governance) else _load(user, primitives) or Governance()
+    own = _load(project, primitives) if project is not None else None
     if project is not None and own is not None and own.primitives_from:
         # Otherwise, everybody who can write in a project could run code in the service.
         raise _unavailable(project, "only the owner's file can have primitives_from, because it names code to run")
     return rules if own is None else rules.tightened(own)
 
 
-def _load(path: Path) -> Governance | None:
+def _load(path: Path, primitives: Collection[str]) -> Governance | None:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except (FileNotFoundError, NotADirectoryError):
@@ -157,7 +161,7 @@ def _load(path: Path) -> Governance | None:
     if len(data) > MAX_BYTES:
         raise _unavailable(path, f"it is larger than {MAX_BYTES:,} bytes")
     document, marks = _parse(data, path)
-    return read_governance({} if document is None else document, path, marks)
+    return read_governance({} if document is None else document, path, marks, primitives)
 
 
 def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
@@ -212,8 +216,15 @@ def _marks(root: Any) -> Marks:
     return found
 
 
-def read_governance(document: Any, path: Path | str = "governance.yaml", marks: Marks | None = None) -> Governance:
+def read_governance(
+    document: Any,
+    path: Path | str = "governance.yaml",
+    marks: Marks | None = None,
+    primitives: Collection[str] = (),
+) -> Governance:
     """The rules in a document from YAML or Python. `marks` are the positions of its parts in the file.
+
+    Rules on names that look like misspelled names of `primitives` are mistakes.
 
     Raises:
         Failure: `governance_unavailable`: the document has mistakes.
@@ -223,7 +234,7 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
     if not isinstance(document, Mapping):
         raise _unavailable(path, "it is not a mapping; rules are written as `allow: [bash]`")
     try:
-        read = read_document(document, marks)
+        read = read_document(document, marks, primitives)
     except Mistaken as mistaken:
         raise _unavailable(path, str(mistaken)) from None
     lower = {f: value for f in RunLimits._fields if (value := getattr(read.limits, f)) is not None}
@@ -239,6 +250,7 @@ def read_governance(document: Any, path: Path | str = "governance.yaml", marks: 
         tools={name: section_of(section) for name, section in read.tools.items()},
         categories={name: section_of(section) for name, section in read.categories.items()},
         everywhere=section_of(read),
+        other_tools=frozenset(read.other_tools),
     )
 
 

@@ -125,13 +125,13 @@ def rules(albert: Albert, text: str) -> Path:
 
 
 def test_doctor_finds_rules_that_name_nothing(albert: Albert) -> None:
-    rules(albert, "allow: [bsh]\ndeny: [write_fle]")
+    rules(albert, "allow: [bsh]\ndeny: [write]")
     own = albert.project / ".albert" / "governance.yaml"
     own.write_text("allow: [http_requst]")
     done = albert("doctor", "--quick")
     assert done.code == 1
     assert "✗ rule           allow.bsh: there is no primitive named 'bsh'; did you mean 'bash'?" in done.out
-    assert "deny.write_fle: there is no tool named 'write_fle'; did you mean 'write_file'?" in done.out
+    assert "deny.write: there is no tool named 'write'" in done.out
     assert "project.allow.http_requst: there is no primitive named 'http_requst'" in done.out
     rules(albert, "allow: [bash")
     broken = albert("doctor", "--quick", "--json").document()

@@ -120,15 +120,15 @@ def test_explain_a_command(albert: Any) -> None:
 def test_policy_check(ruled: Any) -> None:
     assert ruled("policy", "check").out == "the rules have no mistakes\n"
     rules = ruled.home / "config" / "governance.yaml"
-    rules.write_text("deny: [read_fil]\n")
+    rules.write_text("deny: [remove_folder]\n")
     found = ruled("policy", "check")
-    assert (found.code, found.out) == (
-        1,
-        "warning: deny.read_fil: there is no tool named 'read_fil'; did you mean 'read_file'?\n",
-    )
-    assert json.loads(ruled("policy", "check", "--json").out)["findings"][0]["rule"] == "deny.read_fil"
+    message = "there is no tool named 'remove_folder'"
+    assert (found.code, found.out) == (1, f"warning: deny.remove_folder: {message}\n")
+    assert json.loads(ruled("policy", "check", "--json").out)["findings"][0]["rule"] == "deny.remove_folder"
+    rules.write_text("deny: [remove_folder]\nother_tools: [remove_folder]\n")
+    assert ruled("policy", "check").code == 0
     rules.write_text(
-        "primitives:\n  bash: {confinement: nosuch, memory_mbb: 3}\n  bsh: {x: 1}\n  web_search: {provider: braev}\n"
+        "primitives:\n  bash: {confinement: nosuch, memory_mbb: 3}\n  web_search: {provider: braev}\n"
         "  inference: {providers: {local: {base_ur: 1}}}\n  read_file: {x: 1}\n"
         "tools: {bash: {allowed_in_modes: [NORMAL]}}\n"
     )
@@ -136,7 +136,6 @@ def test_policy_check(ruled: Any) -> None:
     assert found[:-1] == [
         'warning: primitives.bash.confinement: expected one of "bwrap" | "landlock" | "seatbelt", got string "nosuch"',
         "warning: primitives.bash.memory_mbb: there is no such setting; did you mean 'memory_mb'?",
-        "warning: primitives.bsh: there is no primitive named 'bsh'; did you mean 'bash'?",
         "warning: primitives.web_search.provider: unknown provider 'braev'; did you mean 'brave'?",
         "warning: primitives.inference.providers.local: unknown setting 'base_ur'; did you mean 'base_url'?",
     ]
@@ -150,6 +149,21 @@ def test_policy_check(ruled: Any) -> None:
     broken = ruled("policy", "check")
     assert broken.code == 3
     assert "line 3, column 24: tools.read_file.allowed_in_modes.0: " in broken.err
+
+
+def test_a_rule_on_a_misspelled_tool_denies_every_call(ruled: Any) -> None:
+    rules = ruled.home / "config" / "governance.yaml"
+    rules.write_text("allow: [bash]\ntools:\n  read_fiel: {forbidden_paths: [secrets]}\n")
+    denied = ruled("run", "list_directory")
+    assert denied.code == 3
+    hint = "if the tool 'read_fiel' exists or will exist, write `other_tools: [read_fiel]` too"
+    assert f"line 3, column 3: tools.read_fiel: did you mean 'read_file'? ({hint})\n" in denied.err
+    # An agent can't put the rule in force by saving a tool of this name.
+    (ruled.project / "read_fiel.tool").write_text('def read_fiel() -> int:\n    """One."""\n    return 1\n')
+    assert ruled("define", "read_fiel.tool").code == 0
+    assert ruled("run", "list_directory").code == 3
+    rules.write_text(rules.read_text() + "other_tools: [read_fiel]\n")
+    assert ruled("run", "list_directory").code == 0
 
 
 @pytest.mark.parametrize(("typed", "code"), [(b"yes\n", 0), (b"no\n", 3), (b"\n", 3), (b"\x04", 3)])

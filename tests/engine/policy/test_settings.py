@@ -203,3 +203,41 @@ def test_any_document_gives_rules_or_is_refused(document: Any) -> None:
         assert rules.code == "governance_unavailable"
     else:
         assert all(a <= b for a, b in zip(rules.limits, RunLimits(), strict=True))
+
+
+PRIMITIVES = ("read_file", "bash", "git")
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"tools": {"read_fiel": {}}}, "tools.read_fiel: did you mean 'read_file'?"),
+        ({"deny": ["bash", "gti"]}, "deny.gti: did you mean 'git'?"),
+        ({"tools": {"Bash": {}}}, "tools.Bash: did you mean 'bash'?"),
+        ({"primitives": {"bsh": {"memory_mb": 64}}}, "primitives.bsh: did you mean 'bash'?"),
+        (
+            {"deny": ["read_*"]},
+            "deny.0: the name of one tool is expected, without wildcards; `categories` has rules on",
+        ),
+        ({"tools": {"": {}}}, "tools.: the name of one tool is expected"),
+    ],
+)
+def test_a_misspelled_tool_is_refused(document: dict[str, Any], said: str) -> None:
+    with pytest.raises(Failure) as caught:
+        read_governance(document, primitives=PRIMITIVES)
+    assert caught.value.code == "governance_unavailable"
+    assert said in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        # A saved tool, a tool that will be saved, a tool of an application that isn't running, a tool of another server.
+        {"deny": ["deploy"], "tools": {"read_config": {}, "send_invoice": {}, "crm.find": {}}},
+        {"deny": ["read_files"], "tools": {"read_files": {}}, "other_tools": ["read_files"]},
+        # A misspelled name under `allow` allows nothing.
+        {"allow": ["bsh"]},
+    ],
+)
+def test_a_rule_on_another_tool_is_accepted(document: dict[str, Any]) -> None:
+    assert read_governance(document, primitives=PRIMITIVES)
