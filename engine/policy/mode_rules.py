@@ -103,7 +103,7 @@ def _lint(examined: Examined) -> Iterator[Finding]:
         yield f"{place}.{ALLOWED.name}", f"{mode} has no effect here: `{stricter.name}` lists it too"
     for mode in sorted(asked & forbidden):
         yield f"{place}.{ASKING.name}", f"{mode} has no effect here: `{FORBIDDEN.name}` lists it too"
-    if _speaks_of_modes(examined.section) and not allowed and not asked:
+    if examined.group == "tools" and _speaks_of_modes(examined.section) and not allowed and not asked:
         yield place, "no mode is allowed, so every call is denied; write `deny` instead"
     for mode in sorted(allowed | asked):
         if tools and all(mode not in d.allowed_modes for d in tools):

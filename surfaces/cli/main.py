@@ -272,11 +272,7 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     mode = command("mode", "show the capability mode, or switch it")
     mode.add_argument("mode", nargs="?", metavar="MODE", help="NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY")
     mode.add_argument("--cause", metavar="TEXT", default="", help="the reason, for the ledger")
-    policy = command("policy", "check the rules, or explain what they decide about a call")
-    policy.add_argument("action", choices=["check", "explain"])
-    policy.add_argument("name", nargs="?", metavar="TOOL", help="explain: the tool")
-    policy.add_argument("arguments", nargs="*", metavar="KEY=VALUE", help="explain: an argument")
-    policy.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
+    group("policy", "write the first rules, check the rules, or explain what they decide about a call", "check")
     ledger = command("ledger", "read the ledger, or verify that nobody changed it")
     ledger.add_argument("action", choices=["tail", "query", "verify", "anchor", "export", "trim"])
     ledger.add_argument(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,6 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.person import demand_person, person
 from albert_tools.surfaces.cli.run import environ_of
-from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import ToolDefinition
@@ -47,8 +48,37 @@ def mode(options: argparse.Namespace, console: Console) -> int:
 
 
 def policy(options: argparse.Namespace, console: Console) -> int:
-    """Check the rules, or explain a decision. `explain` returns 3 if the call would be denied."""
+    """Write, check or explain the rules. `explain` returns 3 if the call would be denied."""
+    if options.action == "init":
+        return _init(options, console)
     return asyncio.run(_policy(options, console))
+
+
+def _init(options: argparse.Namespace, console: Console) -> int:
+    """Write the first rules. Existing rules are never replaced."""
+    from albert_tools.engine.policy.presets import starter
+    from albert_tools.store.places import Homes
+
+    demand_person("rules are written")
+    file = Homes.resolve(environ_of(options)).config / "governance.yaml"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=file.parent) as written:
+            written.write(starter(options.preset))
+            written.flush()
+            # A link appears with its whole content, and only if there is no file.
+            os.link(written.name, file)
+    except FileExistsError:
+        hint = "edit them, or move the file away"
+        raise Failure("exists", f"there are rules already: {str(file)!r}", hint=hint) from None
+    except OSError as error:
+        raise Failure("io_error", f"the rules can't be written to {str(file)!r}: {error.strerror}") from error
+    if console.json:
+        console.document({"ok": True, "path": str(file), "preset": options.preset})
+    else:
+        console.say(f"wrote {safe(str(file))}")
+        console.note("Edit it, and then run `albert policy check`.")
+    return 0
 
 
 async def _policy(options: argparse.Namespace, console: Console) -> int:
@@ -57,8 +87,6 @@ async def _policy(options: argparse.Namespace, console: Console) -> int:
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
         if options.action == "check":
             return await _check(service, console)
-        if not options.name:
-            raise Usage("policy explain needs a tool", "albert policy explain TOOL key=value …")
         return await _explain(service, options, console)
 
 

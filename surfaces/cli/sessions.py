@@ -54,10 +54,14 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
         raise Usage(
             "--tools names no tool", "write --tools read_file,write_file, or leave it out for all that the rules allow"
         )
+    if tools is not None and options.preset is not None:
+        raise Usage("--tools and --preset both name the tools of the session", "give one of them")
     # By default, a session within another session ends with that session.
     seconds = options.seconds if options.seconds is not None else None if within else DAY
     budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
     async with _open_service(options) as service:
+        if options.preset is not None:
+            tools = _preset_tools(service, options.preset, within)
         try:
             opened, token = service.open_session(
                 person() if options.client is None else options.client,
@@ -72,7 +76,7 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
                 given_by = "ALBERT_SESSION" if options.within == "" else "TOKEN"
                 failure.message = f"--within: {failure.message} (given by {given_by})"
             raise
-        known = [t.name for t in await service.list()] + sorted(RESERVED) if tools else []
+        known = [t.name for t in await service.list(hidden=True)] + sorted(RESERVED) if tools else []
     if console.json:
         console.document({"ok": True, "token": token, "session": opened.as_dict()})
         return 0
@@ -86,6 +90,19 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
     console.note(f"session {opened.id} for {one_line(opened.client)}, {until}: {_may(opened)}")
     console.note("The token is not shown again. Pass it on as ALBERT_SESSION: other users can see command lines.", 2)
     return 0
+
+
+def _preset_tools(service: ToolService, preset: str, within: str | None) -> list[str] | None:
+    """The tools of a preset that a session within the session of the token `within` can get; None for all tools."""
+    from albert_tools.engine.policy.presets import tools_of
+    from albert_tools.surfaces.cli.session_tools import may
+
+    registry, workspace = service.registry, service.context.workspace
+    found = tools_of(preset, filter(None, map(registry.get, registry.names())))
+    if found is None or not within:
+        return found
+    above = service.sessions.find(within, None if isinstance(workspace, Failure) else str(workspace.root))
+    return [name for name in found if may(service, above, name)]
 
 
 def _may(session: Session) -> str:

@@ -1,4 +1,4 @@
-"""The parsers of commands that have subcommands: ``session``, ``approvals``, ``runs``."""
+"""The parsers of commands that have subcommands: ``policy``, ``session``, ``approvals``, ``runs``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from albert_tools.engine.policy.presets import PRESETS
 from albert_tools.surfaces.cli.times import seconds
 
 Make = Callable[[str, str], argparse.ArgumentParser]
@@ -15,11 +16,27 @@ Completer = Callable[[str], Callable[..., list[str]]]
 _ANSWERS = ("once", "session", "always", "no")
 
 
+def policy(make: Make, completer: Completer) -> None:
+    """``albert policy``."""
+    init = make("init", "write commented rules to begin with; existing rules are never replaced")
+    init.add_argument("--preset", choices=tuple(PRESETS), default="standard", help="default: standard")
+    make("check", "find mistakes in the rules, and rules without effect")
+    explain = make("explain", "show what each rule says about one call, and the decision")
+    tool: Any = explain.add_argument("name", metavar="TOOL", help="a tool")
+    tool.completer = completer("names")
+    arguments: Any = explain.add_argument("arguments", nargs="*", default=[], metavar="KEY=VALUE", help="an argument")
+    arguments.completer = completer("arguments")
+    explain.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
+
+
 def session(make: Make, completer: Completer) -> None:
     """``albert session``."""
     new = make("new", "open a session; stdout gets its token, which is never shown again")
     new.add_argument("--client", metavar="NAME", help="who uses it; default: you")
     new.add_argument("--tools", metavar="A,B", help="the tools it may call; default: all that the rules allow")
+    new.add_argument(
+        "--preset", choices=tuple(PRESETS), help="the tools it may call: those that this preset allows without approval"
+    )
     new.add_argument(
         "--for",
         dest="seconds",

@@ -151,6 +151,27 @@ def test_policy_check(ruled: Any) -> None:
     assert "line 3, column 24: tools.read_file.allowed_in_modes.0: " in broken.err
 
 
+def test_init_writes_rules_and_replaces_none(albert: Any) -> None:
+    rules = albert.home / "config" / "governance.yaml"
+    done = albert("policy", "init", "--preset", "trusted")
+    assert (done.code, done.out) == (0, f"wrote {rules}\n")
+    assert (rules.stat().st_mode & 0o777, list(rules.parent.iterdir())) == (0o600, [rules])
+    assert albert("policy", "check").out == "the rules have no mistakes\n"
+    (albert.project / ".env").write_text("SECRET")
+    assert albert("run", "read_file", "path=.env").code == 3
+    assert "SECRET" not in albert("run", "bash", "command=cat .env").out
+    before = rules.read_bytes()
+    again = albert("policy", "init")
+    assert (again.code, again.err) == (
+        1,
+        f"error[exists]: there are rules already: '{rules}'\n  help: edit them, or move the file away\n",
+    )
+    assert rules.read_bytes() == before
+    rules.unlink()
+    albert.environ["ALBERT_SESSION"] = "alb_x"
+    assert albert("policy", "init").code == 3
+
+
 def test_a_rule_on_a_misspelled_tool_denies_every_call(ruled: Any) -> None:
     rules = ruled.home / "config" / "governance.yaml"
     rules.write_text("allow: [bash]\ntools:\n  read_fiel: {forbidden_paths: [secrets]}\n")

@@ -36,6 +36,26 @@ def test_the_token_is_printed_once_and_alone(albert: Albert) -> None:
     assert token not in shown.out + albert("ledger", "tail", "--json").out
 
 
+def test_a_preset_names_the_tools(albert: Albert) -> None:
+    albert.write(
+        "size.tool", 'def size(path: str) -> int:\n    """Measure."""\n    return len(tools.read_file(path=path))\n'
+    )
+    albert.write("save.tool", 'def save() -> None:\n    """Save."""\n    tools.write_file(path="a", content="b")\n')
+    assert albert("define", "size.tool", "save.tool").code == 0
+    reads: dict[str, str | None] = {"ALBERT_SESSION": albert("session", "new", "--preset", "read-only").out.strip()}
+    assert albert("run", "size", "path=size.tool", env=reads).code == 0
+    for call in (["save"], ["write_file", "path=a", "content=b"], ["bash", "command=ls"]):
+        assert albert("run", *call, env=reads).code == 3
+    # Within a session, a preset gives only tools that the outer session has.
+    narrow: dict[str, str | None] = {
+        "ALBERT_SESSION": albert("session", "new", "--tools", "read_file,bash").out.strip()
+    }
+    inner = albert("session", "new", "--preset", "read-only", "--within", "--json", env=narrow).document()
+    assert inner["session"]["tools"] == ["read_file"]
+    assert albert("session", "new", "--preset", "trusted", "--json").document()["session"]["tools"] is None
+    assert albert("session", "new", "--preset", "standard", "--tools", "bash").code == 2
+
+
 def test_errors_name_the_origin_of_the_session(albert: Albert) -> None:
     token = albert("session", "new", "--tools", "current_time").out.strip()
     assert albert("run", "current_time", "--session", token).code == 0
