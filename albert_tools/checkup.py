@@ -18,6 +18,7 @@ from albert_tools.builtins.catalog import PLACES
 from albert_tools.engine.actions import ACTIONS
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.lint import lint, lint_settings
+from albert_tools.engine.policy.partly_forbidden import partly_forbidden
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.store.private_folder import check_private
 
@@ -247,10 +248,16 @@ def unwritable(folder: Path) -> str | None:
 
 def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     """Mistakes in rules that are readable but have no effect, such as a rule with a misspelled name."""
-    primitives = [p.definition for p in (*service.registry.primitives(), *ACTIONS)]
+    primitives, home = service.registry.primitives(), os.path.expanduser("~")
     held = service.context.workspace
     workspace = "" if isinstance(held, Failure) else str(held.root)
-    found = lint(rules, primitives, [s.name for s in service.store.list()], workspace, os.path.expanduser("~"))
+    found = lint(
+        rules, [p.definition for p in (*primitives, *ACTIONS)], [s.name for s in service.store.list()], workspace, home
+    )
     missing = (problem.partition(": ") for problem in service.registry.problems)
-    found += lint_settings(rules, service.registry.primitives(), PLACES)
+    found += lint_settings(rules, primitives, PLACES)
+    found += [
+        {"rule": rule, "message": message}
+        for rule, message in partly_forbidden(rules.layers(), primitives, workspace or "/workspace", home)
+    ]
     return [*({"rule": rule, "message": message} for rule, _, message in missing), *found]

@@ -118,8 +118,15 @@ def test_explain_a_command(albert: Any) -> None:
 
 
 def test_policy_check(ruled: Any) -> None:
-    assert ruled("policy", "check").out == "the rules have no mistakes\n"
+    found = ruled("policy", "check")
+    assert (found.code, found.out) == (
+        1,
+        "warning: tools.write_file.forbidden_paths: 'secrets' can still be used by edit_file, move_file, copy_file, "
+        "make_directory, bash, run_program and 3 more; write `forbidden_paths` at the top of the file to forbid it to every tool\n",
+    )
     rules = ruled.home / "config" / "governance.yaml"
+    rules.write_text("forbidden_paths: [secrets]\n")
+    assert ruled("policy", "check").out == "the rules have no mistakes\n"
     rules.write_text("deny: [remove_folder]\n")
     found = ruled("policy", "check")
     message = "there is no tool named 'remove_folder'"

@@ -1,0 +1,75 @@
+"""A path or a host that some tools may not use, and others may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from albert_tools.builtins.catalog import builtin_loaders
+from albert_tools.engine.policy.partly_forbidden import partly_forbidden
+from albert_tools.engine.policy.settings import read_governance
+
+PRIMITIVES = [load() for load in builtin_loaders().values()]
+NORMAL: dict[str, Any] = {"allowed_in_modes": ["NORMAL"]}
+
+
+def found(rules: dict[str, Any], project: dict[str, Any] | None = None) -> dict[str, list[str]]:
+    """The other tools of each finding, by the rule and the patterns."""
+    read = read_governance(rules)
+    if project is not None:
+        read = read.tightened(read_governance(project))
+    said = {}
+    for rule, message in partly_forbidden(read.layers(), PRIMITIVES, "/w", "/home/user"):
+        patterns, _, rest = message.partition(" can still be used by ")
+        said[f"{rule}: {patterns}"] = rest.partition(";")[0].split(", ")
+    return said
+
+
+def test_a_path_that_three_categories_may_not_use() -> None:
+    secrets = {"forbidden_paths": ["secrets", "*.pem"]}
+    rules = {"categories": {"read_only": secrets, "system_write": secrets, "system_delete": secrets}}
+    said = found(rules)
+    assert list(said) == [f"categories.{c}.forbidden_paths: '*.pem', 'secrets'" for c in rules["categories"]]
+    commands = ["bash", "run_program", "run_tests", "run_linter"]
+    assert said["categories.read_only.forbidden_paths: '*.pem', 'secrets'"] == [*commands, "publish_artifact"]
+    assert said["categories.system_write.forbidden_paths: '*.pem', 'secrets'"] == commands
+    assert found({**rules, **secrets}) == {}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        # The others obey rules in other words: another pattern, a list of what is allowed, no mode, no permission at all.
+        {
+            "deny": ["git", "copy_file"],
+            "categories": {
+                "read_only": {"forbidden_paths": ["secrets/**"]},
+                "execute": {"allowed_paths": ["src/**"]},
+                "artifact": {"forbidden_in_modes": ["NORMAL"]},
+            },
+        },
+        # Files that may be read and not changed.
+        {
+            "deny": ["bash", "run_program", "run_tests", "run_linter"],
+            "categories": {c: {"forbidden_paths": ["docs"]} for c in ("system_write", "system_delete")},
+        },
+        # No tool reaches these.
+        {"tools": {"read_file": {"forbidden_paths": ["/etc/shadow", "/srv/data"]}}},
+        {"tools": {"http_request": {"forbidden_hosts": ["127.0.0.1"]}}},
+    ],
+)
+def test_no_finding(rules: dict[str, Any]) -> None:
+    assert found(rules) == {}
+
+
+def test_hosts() -> None:
+    said = found({}, {"tools": {"http_request": {"forbidden_hosts": ["*.a.example", "fd00::1", "2606:4700::1111"]}}})
+    assert said == {
+        "project.tools.http_request.forbidden_hosts: '*.a.example', '2606:4700::1111'": [
+            "bash",
+            "run_program",
+            "git",
+            "fetch_url",
+        ]
+    }
