@@ -23,6 +23,7 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance, read_governance
@@ -103,7 +104,7 @@ class ToolService(engine.ToolService):
         registry = ToolRegistry(primitives, store, builtin_loaders())
         found = _workspace(workspace, homes)
         ledger = Record(homes.state / "record")
-        rules = _rules(governance, homes, found, ledger, {*builtin_loaders(), *registry.primitive_names})
+        rules = _rules(governance, homes, found, ledger, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
         _import_primitives(rules, registry, found)
         examiner = _Examiner()
         contents = Contents(homes.state / "contents")

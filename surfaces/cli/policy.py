@@ -6,8 +6,7 @@ import argparse
 import asyncio
 import os
 import tempfile
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console, safe
@@ -15,11 +14,7 @@ from albert_tools.surfaces.cli.person import demand_person, person
 from albert_tools.surfaces.cli.run import environ_of
 
 if TYPE_CHECKING:
-    from albert_tools.engine.model.definition import ToolDefinition
-    from albert_tools.engine.policy.decision import Decision
     from albert_tools.service import ToolService
-
-_COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
 def mode(options: argparse.Namespace, console: Console) -> int:
@@ -87,7 +82,9 @@ async def _policy(options: argparse.Namespace, console: Console) -> int:
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
         if options.action == "check":
             return await _check(service, console)
-        return await _explain(service, options, console)
+        from albert_tools.surfaces.cli.explain import explain
+
+        return await explain(service, options, console)
 
 
 async def _check(service: ToolService, console: Console) -> int:
@@ -105,76 +102,3 @@ async def _check(service: ToolService, console: Console) -> int:
     if not found and not console.json:
         console.say("the rules have no mistakes")
     return 1 if found else 0
-
-
-async def decisions_on(
-    service: ToolService, definition: ToolDefinition, arguments: Mapping[str, Any]
-) -> list[Decision]:
-    """What the rules decide about a call in the present mode, one decision for each rule that applies.
-
-    Raises:
-        Failure: the workspace or the rules can't be used; `invalid_arguments`.
-    """
-    context = service.context
-    for missing in (context.workspace, context.governance):
-        if isinstance(missing, Failure):
-            raise missing
-    wrong = await service.validate(definition.name, arguments)
-    if wrong:
-        raise Failure(
-            "invalid_arguments",
-            f"{definition.name}: " + "; ".join(v["message"] for v in wrong),
-            hint=f"call the tool as {definition.signature()}",
-            details={"violations": wrong},
-        )
-    authority = context.authority
-    assert authority is not None
-    primitive = service.registry.primitive(definition.name)
-    given = {p.name: p.default for p in definition.parameters if not p.required} | dict(arguments)
-    return authority.judge(definition, primitive, given, context.workspace, authority.modes.mode)
-
-
-async def _explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.policy.decision import strictest
-    from albert_tools.surfaces.cli.arguments import read_arguments
-
-    described = await service.describe(options.name)
-    arguments = read_arguments(options.arguments, options.args, described.definition)
-    decisions = await decisions_on(service, described.definition, arguments)
-    authority, rules = service.context.authority, service.context.governance
-    assert authority is not None
-    assert not isinstance(rules, Failure)
-    decision = strictest(decisions)
-    policy = authority.policy
-    bounds: dict[str, Any] = {
-        "mode": authority.modes.mode,
-        "category": described.definition.category,
-        "risk": described.definition.risk,
-        "timeout_seconds": policy.timeout(described.definition),
-        "max_file_bytes": policy.max_file_bytes(described.definition),
-        "calls_per_hour": dict(policy.rate_limits(described.definition)),
-        "beyond_the_workspace": policy.paths.opened(described.definition),
-        "revision": rules.revision,
-    }
-    if console.json:
-        console.document(
-            {"ok": True, "decision": decision.as_dict(), "stages": [d.as_dict() for d in decisions], **bounds}
-        )
-    else:
-        for d in decisions:
-            console.say(f"{_verdict(d, console)}  {safe(d.rule)}  {safe(d.message)}".rstrip())
-        console.say(f"decision: {_verdict(decision, console)}")
-        for name, value in bounds.items():
-            if value not in ({}, []):
-                console.note(console.paint(f"  {name}: {_text(value)}", "dim", err=True))
-    return 3 if decision.verdict == "deny" else 0
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {number:,}" for name, number in value.items())
-    return safe(", ".join(value)) if isinstance(value, list) else str(value)
-
-
-def _verdict(decision: Decision, console: Console) -> str:
-    return console.paint(decision.verdict, _COLOURS[decision.verdict])

@@ -117,6 +117,43 @@ def test_explain_a_command(albert: Any) -> None:
     assert "deny  tools.bash.forbidden_commands  `git push` is forbidden by 'git push *'\n" in denied.out
 
 
+def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True)
+    rules.write_text("allow: [bash]\ndeny: [http_request]\nforbidden_paths: [secrets/, .env]\n")
+    (albert.project / "sub").mkdir()
+    (albert.project / "sub" / ".env").write_text("x")
+    (albert.project / "secrets").mkdir()
+    albert.write(
+        "inner.tool",
+        'def inner() -> int:\n    """Ask."""\n    return tools.http_request(url="http://a.b/")["status"]\n',
+    )
+    albert.write(
+        "outer.tool", 'def outer() -> int:\n    """Run."""\n    tools.bash(command="ls")\n    return tools.inner()\n'
+    )
+    assert albert("define", "inner.tool", "outer.tool").code == 0
+    done = albert("policy", "explain", "outer")
+    assert (done.code, done.out) == (
+        0,
+        "allow  shipped.saved_tools.allowed_in_modes\n"
+        "decision: allow\n"
+        "it can make these calls, whose arguments are judged too:\n"
+        "  allow  bash  allow.allowed_in_modes\n"
+        "  allow  inner  shipped.saved_tools.allowed_in_modes\n"
+        "  deny  inner > http_request  deny  http_request is denied by the rules\n"
+        "a command of bash will not see: secrets, sub/.env\n",
+    )
+    document = albert("policy", "explain", "outer", "--json").document()
+    assert [(c["tool"], c["through"], c["decision"]["verdict"]) for c in document["calls"]] == [
+        ("bash", [], "allow"),
+        ("inner", [], "allow"),
+        ("http_request", ["inner"], "deny"),
+    ]
+    rules.write_text("tools: {run_program: {allowed_paths: [sub]}}\n")
+    seen = albert("policy", "explain", "run_program", 'argv:=["ls"]', "--json").document()["commands_see"]
+    assert seen == [{"tool": "run_program", "view": "only", "paths": ["sub"]}]
+
+
 def test_policy_check(ruled: Any) -> None:
     found = ruled("policy", "check")
     assert (found.code, found.out) == (

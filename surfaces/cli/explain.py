@@ -1,0 +1,166 @@
+"""``albert policy explain``: what each rule says about one call, and what the call would reach.
+
+A saved tool is allowed without effect of its own, so the decisions on the tools that it calls are listed too. For a command, the
+files that it would not see are listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.cli.console import Console, one_line, safe
+
+if TYPE_CHECKING:
+    from albert_tools.engine.model.definition import Callee, ToolDefinition
+    from albert_tools.engine.policy.decision import Decision
+    from albert_tools.engine.service import Description
+    from albert_tools.service import ToolService
+
+_COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+#: The most paths that the text lists.
+_MAX_SHOWN = 20
+#: What a command sees of the workspace, in words.
+_VIEWS = {"hidden": "will not see", "only": "will see only", "refused": "will not run"}
+
+
+async def decisions_on(
+    service: ToolService, definition: ToolDefinition, arguments: Mapping[str, Any]
+) -> list[Decision]:
+    """What the rules decide about a call in the present mode, one decision for each rule that applies.
+
+    Raises:
+        Failure: the workspace or the rules can't be used; `invalid_arguments`.
+    """
+    context = service.context
+    for missing in (context.workspace, context.governance):
+        if isinstance(missing, Failure):
+            raise missing
+    wrong = await service.validate(definition.name, arguments)
+    if wrong:
+        raise Failure(
+            "invalid_arguments",
+            f"{definition.name}: " + "; ".join(v["message"] for v in wrong),
+            hint=f"call the tool as {definition.signature()}",
+            details={"violations": wrong},
+        )
+    authority = context.authority
+    assert authority is not None
+    primitive = service.registry.primitive(definition.name)
+    given = {p.name: p.default for p in definition.parameters if not p.required} | dict(arguments)
+    return authority.judge(definition, primitive, given, context.workspace, authority.modes.mode)
+
+
+async def explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    """Print the decisions. Returns 3 if the call would be denied."""
+    from albert_tools.engine.policy.decision import strictest
+    from albert_tools.surfaces.cli.arguments import read_arguments
+
+    described = await service.describe(options.name)
+    arguments = read_arguments(options.arguments, options.args, described.definition)
+    decisions = await decisions_on(service, described.definition, arguments)
+    authority, rules = service.context.authority, service.context.governance
+    assert authority is not None
+    assert not isinstance(rules, Failure)
+    decision = strictest(decisions)
+    policy = authority.policy
+    bounds: dict[str, Any] = {
+        "mode": authority.modes.mode,
+        "category": described.definition.category,
+        "risk": described.definition.risk,
+        "timeout_seconds": policy.timeout(described.definition),
+        "max_file_bytes": policy.max_file_bytes(described.definition),
+        "calls_per_hour": dict(policy.rate_limits(described.definition)),
+        "beyond_the_workspace": policy.paths.opened(described.definition),
+        "revision": rules.revision,
+    }
+    inner = list(_inner(service, described))
+    views = await asyncio.to_thread(_views, service, [described.definition, *(d for _, d, _ in inner)])
+    if console.json:
+        calls = [{"tool": d.name, "through": list(trail), "decision": said.as_dict()} for trail, d, said in inner]
+        stages = [d.as_dict() for d in decisions]
+        hidden = {"calls": calls, "commands_see": views}
+        console.document({"ok": True, "decision": decision.as_dict(), "stages": stages, **bounds, **hidden})
+    else:
+        for d in decisions:
+            console.say(f"{_verdict(d, console)}  {safe(d.rule)}  {safe(d.message)}".rstrip())
+        console.say(f"decision: {_verdict(decision, console)}")
+        if inner:
+            console.say("it can make these calls, whose arguments are judged too:")
+        for trail, callee, said in inner:
+            path = " > ".join((*trail, callee.name))
+            console.say(f"  {_verdict(said, console)}  {path}  {safe(said.rule)}  {safe(said.message)}".rstrip(), 4)
+        for view in views:
+            paths = view["paths"]
+            more = f" and {len(paths) - _MAX_SHOWN:,} more" if len(paths) > _MAX_SHOWN else ""
+            shown = ", ".join(map(one_line, paths[:_MAX_SHOWN])) or "nothing"
+            console.say(f"a command of {view['tool']} {_VIEWS[view['view']]}: {shown}{more}", 4)
+        for name, value in bounds.items():
+            if value not in ({}, []):
+                console.note(console.paint(f"  {name}: {_text(value)}", "dim", err=True))
+    return 3 if decision.verdict == "deny" else 0
+
+
+def _inner(service: ToolService, described: Description) -> Iterator[tuple[tuple[str, ...], ToolDefinition, Decision]]:
+    """The tools that a saved tool can call, each once: the saved tools in between, its definition, the decision on every call."""
+    authority = service.context.authority
+    assert authority is not None
+    pending: list[tuple[tuple[str, ...], Callee]] = [((), callee) for callee in reversed(described.calls)]
+    known: set[Callee] = set()
+    while pending:
+        trail, callee = pending.pop()
+        primitive = service.registry.primitive(callee.name) if callee.kind == "primitive" else None
+        if callee in known or (primitive is None and callee.kind == "primitive"):
+            continue
+        known.add(callee)
+        if primitive is not None:
+            definition = primitive.definition
+        else:
+            try:
+                version = service.store.load(callee.name, callee.version)
+            except Failure:
+                # A damaged or missing version can't be run either.
+                continue
+            definition = version.definition
+            pending += [((*trail, callee.name), c) for c in reversed(version.calls)]
+        gated = primitive is not None and primitive.gated
+        yield trail, definition, authority.policy.permits(definition, gated, authority.modes.mode)
+
+
+def _views(service: ToolService, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:
+    """What the commands of each tool see of the workspace: ``{tool, view, paths}``, see `_VIEWS`. Nothing if they see all of it."""
+    from albert_tools.engine.workspace.sandbox_view import judged
+
+    authority, workspace = service.context.authority, service.context.workspace
+    assert authority is not None
+    assert not isinstance(workspace, Failure)
+    root = str(workspace.root)
+    found: list[tuple[str, str, list[str]]] = []
+    for definition in definitions:
+        judge = authority.guarded(definition, workspace).judge
+        if definition.kind == "composite" or "execute" not in definition.effects or not judge.selective:
+            continue
+        try:
+            shown, hidden = judged(judge, root)
+        except Failure as failure:
+            found.append((definition.name, "refused", [failure.message]))
+            continue
+        found += [(definition.name, "only", shown)] if shown is not None else []
+        found += [(definition.name, "hidden", hidden)] if hidden else []
+    return [
+        {"tool": name, "view": view, "paths": sorted(path.removeprefix(f"{root}/") for path in paths)}
+        for name, view, paths in found
+    ]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number:,}" for name, number in value.items())
+    return safe(", ".join(value)) if isinstance(value, list) else str(value)
+
+
+def _verdict(decision: Decision, console: Console) -> str:
+    return console.paint(decision.verdict, _COLOURS[decision.verdict])
