@@ -24,7 +24,12 @@ _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 #: The most paths that the text lists.
 _MAX_SHOWN = 20
 #: What a command sees of the workspace, in words.
-_VIEWS = {"hidden": "will not see", "only": "will see only", "refused": "will not run"}
+_VIEWS = {
+    "hidden": "will not see",
+    "hidden_if_tracked": "will not see, if it has ever tracked a path that is forbidden",
+    "only": "will see only",
+    "refused": "will not run",
+}
 
 
 async def decisions_on(
@@ -132,7 +137,7 @@ def _inner(service: ToolService, described: Description) -> Iterator[tuple[tuple
 
 def _views(service: ToolService, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:
     """What the commands of each tool see of the workspace: ``{tool, view, paths}``, see `_VIEWS`. Nothing if they see all of it."""
-    from albert_tools.engine.workspace.sandbox_view import judged
+    from albert_tools.engine.workspace.sandbox_view import judged, repositories
 
     authority, workspace = service.context.authority, service.context.workspace
     assert authority is not None
@@ -150,6 +155,9 @@ def _views(service: ToolService, definitions: list[ToolDefinition]) -> list[dict
             continue
         found += [(definition.name, "only", shown)] if shown is not None else []
         found += [(definition.name, "hidden", hidden)] if hidden else []
+        # The tool `git` sees its repository, and leaves the forbidden paths out.
+        tops = [] if definition.family == "git" else list(repositories(root))
+        found += [(definition.name, "hidden_if_tracked", [f"{top}/.git" for top in tops])] if tops else []
     return [
         {"tool": name, "view": view, "paths": sorted(path.removeprefix(f"{root}/") for path in paths)}
         for name, view, paths in found

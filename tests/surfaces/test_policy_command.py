@@ -124,6 +124,7 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
     (albert.project / "sub").mkdir()
     (albert.project / "sub" / ".env").write_text("x")
     (albert.project / "secrets").mkdir()
+    (albert.project / ".git").mkdir()
     albert.write(
         "inner.tool",
         'def inner() -> int:\n    """Ask."""\n    return tools.http_request(url="http://a.b/")["status"]\n',
@@ -141,7 +142,8 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
         "  allow  bash  allow.allowed_in_modes\n"
         "  allow  inner  shipped.saved_tools.allowed_in_modes\n"
         "  deny  inner > http_request  deny  http_request is denied by the rules\n"
-        "a command of bash will not see: secrets, sub/.env\n",
+        "a command of bash will not see: secrets, sub/.env\n"
+        "a command of bash will not see, if it has ever tracked a path that is forbidden: .git\n",
     )
     document = albert("policy", "explain", "outer", "--json").document()
     assert [(c["tool"], c["through"], c["decision"]["verdict"]) for c in document["calls"]] == [
@@ -151,7 +153,7 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
     ]
     rules.write_text("tools: {run_program: {allowed_paths: [sub]}}\n")
     seen = albert("policy", "explain", "run_program", 'argv:=["ls"]', "--json").document()["commands_see"]
-    assert seen == [{"tool": "run_program", "view": "only", "paths": ["sub"]}]
+    assert seen[0] == {"tool": "run_program", "view": "only", "paths": ["sub"]}
 
 
 def test_policy_check(ruled: Any) -> None:
@@ -164,12 +166,12 @@ def test_policy_check(ruled: Any) -> None:
     rules = ruled.home / "config" / "governance.yaml"
     rules.write_text("forbidden_paths: [secrets]\n")
     assert ruled("policy", "check").out == "the rules have no mistakes\n"
-    rules.write_text("deny: [remove_folder]\n")
+    rules.write_text("deny: [erase_all]\n")
     found = ruled("policy", "check")
-    message = "there is no tool named 'remove_folder'"
-    assert (found.code, found.out) == (1, f"warning: deny.remove_folder: {message}\n")
-    assert json.loads(ruled("policy", "check", "--json").out)["findings"][0]["rule"] == "deny.remove_folder"
-    rules.write_text("deny: [remove_folder]\nother_tools: [remove_folder]\n")
+    message = "there is no tool named 'erase_all'"
+    assert (found.code, found.out) == (1, f"warning: deny.erase_all: {message}\n")
+    assert json.loads(ruled("policy", "check", "--json").out)["findings"][0]["rule"] == "deny.erase_all"
+    rules.write_text("deny: [erase_all]\nother_tools: [erase_all]\n")
     assert ruled("policy", "check").code == 0
     rules.write_text(
         "primitives:\n  bash: {confinement: nosuch, memory_mbb: 3}\n  web_search: {provider: braev}\n"
