@@ -202,6 +202,7 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
         case _:
             mark, colour = ("+", "dim") if entry.kind == "definition" else ("-", "dim")
             rest = f"{entry.kind} of {safe(str(d.get('tool')))} {safe(str(d.get('version', ''))[:12])}".rstrip()
+            rest += f" by the session {safe(str(d['by']))}" if d.get("by") else ""
     # Escape line breaks: a text from an agent must not look like another entry.
     return f"{when}  {call:<20}  {console.paint(mark, colour)} {rest}".replace("\n", "\\n").replace("\t", "\\t")
 

@@ -136,6 +136,7 @@ def test_commands_in_a_session_act_for_the_session(albert: Albert) -> None:
     assert albert("approvals", "answer", question["approval"], "once").code == 0
     assert albert("define", "greet.tool", env=leased).code == 0
     assert f"current  by the session {mine}" in albert("show", "greet").out
+    assert f"by the session {mine}\n" in albert("ledger", "tail", "--tool", "greet").out
     assert f"greet was changed by the session {mine} at 2" in albert("run", "greet").err
     # Its own things are its own.
     assert albert("runs", "--json", env=leased).document()["runs"] == []
