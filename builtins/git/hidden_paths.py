@@ -17,7 +17,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from albert_tools.builtins.git.git_options import ENVIRONMENT, programs
+from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
@@ -135,12 +135,13 @@ async def _look(context: CallContext, top: str, globs: tuple[str, ...], run: Run
     if old is not None and old.state == state:
         return old.found
 
-    async def lines(*words: str) -> list[str] | None:
-        command = ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", *words]
+    async def lines(operation: str, *words: str) -> list[str] | None:
         environment = {**ENVIRONMENT, **hidden.environment}
         how = {"only": programs() or ["/usr/bin/git"], "separate_errors": True, "recorded": False}
         try:
-            ran = await run(context, command, cwd=top, timeout=_PATIENCE, environment=environment, **how)
+            ran = await run(
+                context, command(operation, words), cwd=top, timeout=_PATIENCE, environment=environment, **how
+            )
         except Failure as failure:
             if failure.code != "timeout":
                 raise
@@ -148,16 +149,19 @@ async def _look(context: CallContext, top: str, globs: tuple[str, ...], run: Run
         text = ran.output.whole.decode("utf-8", "surrogateescape")
         return [line for line in text.split("\0") if line] if ran.code == 0 and ran.output.complete else None
 
-    tracked = None if hidden.bare else await lines("ls-files", "-z", "--", *hidden.only)
+    tracked = None if hidden.bare else await lines("LS-FILES", "-z", "--", *hidden.only)
     hidden = hidden._replace(tracked=tuple(f"{top}/{path}" for path in tracked or ()))
     clean: tuple[str, ...] = ()
     if tracked == [] or hidden.bare:
-        tips = [tip for text in await lines("rev-parse", "--all") or () for tip in text.split()]
+        tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
-        words = ("log", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
+        words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
         first = await lines(*words, *tips[:_MAX_TIPS], *known, "--", *hidden.only)
-        hidden = hidden._replace(found=first != [])
-        clean = tuple(tips[:_MAX_TIPS]) if first == [] else ()
+        if first is None:
+            return hidden
+        # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten.
+        hidden = hidden._replace(found=bool(first) or (old is not None and old.found.found))
+        clean = () if hidden.found else tuple(tips[:_MAX_TIPS])
     if len(_looks) >= _MAX_LOOKS:
         _looks.clear()
     _looks[top, globs] = _Look(state, hidden, clean)

@@ -28,7 +28,7 @@ from albert_tools.engine.workspace import files, openat
 from albert_tools.engine.workspace.files import Demand, Entry, EntryType, FileFacts
 from albert_tools.engine.workspace.opened_file import MAX_FILE_RULE, OpenedFile
 from albert_tools.engine.workspace.path_judge import AllowAll, Judge, Use
-from albert_tools.engine.workspace.path_syntax import show
+from albert_tools.engine.workspace.path_syntax import git_content, show
 from albert_tools.engine.workspace.resolve import Place, Resolver, identities, open_parent
 from albert_tools.engine.workspace.walk import Met, walk_folder
 
@@ -472,9 +472,13 @@ class Workspace(Resolver):
                     ahead.extend(
                         (tuple(entry.path.split("/")), below)
                         for entry, below in folders
-                        if self.judge.allows(below.absolute)
+                        if self._enters(below.absolute)
                     )
         return sorted(found)
+
+    def _enters(self, path: str) -> bool:
+        """Whether a listing or a walk enters a folder."""
+        return self.judge.allows(path) and not (self.judge.selective and git_content(path))
 
     def walk(self, path: str, enter: Callable[[Met], bool] = lambda met: True) -> Iterator[Met]:
         """Everything under the folder at `path`, sorted by path. If `path` is a file, yields only this file.
@@ -505,7 +509,7 @@ class Workspace(Resolver):
                 handle = os.open(".", files.LISTED, dir_fd=folder)
 
             def allowed(met: Met) -> bool:
-                return enter(met) and self.judge.allows(met.absolute)
+                return enter(met) and self._enters(met.absolute)
 
             with closing(walk_folder(handle, shown, real.absolute, closed, allowed)) as entries:
                 for met in entries:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from albert_tools.builtins.files import files
+from albert_tools.builtins.files import files, folders
 from albert_tools.builtins.git import git as tools
 from albert_tools.builtins.git.hidden_paths import hidden_paths
 from albert_tools.builtins.shell import confined_command, shell
@@ -181,6 +181,10 @@ async def test_other_programs_do_not_see_the_git_folder(built: Path) -> None:
         with pytest.raises(Failure) as caught:
             await call_primitive(files.read_file, {"path": name}, context_of(files.read_file, built))
         assert caught.value.code == "permission_denied"
+    listed = await call_primitive(
+        folders.list_directory, {"path": ".git", "recursive": True}, context_of(folders.list_directory, built)
+    )
+    assert not any("objects/" in entry["path"] for entry in listed)
     await call_primitive(files.read_file, {"path": ".git/HEAD"}, context_of(files.read_file, built))
 
 
@@ -258,6 +262,7 @@ async def test_everyday_work_keeps_the_forbidden_files(repository: Path) -> None
     assert (repository / "secrets/new").read_text() == "added by the owner"
 
 
+@pytest.mark.slow
 async def test_git_moves_between_commits_with_other_forbidden_files(repository: Path) -> None:
     assert (await git(repository, "CHECKOUT", "-b", "side", "old")).startswith("0 ")
     assert (repository / "old.pem").exists()
@@ -353,3 +358,21 @@ def test_the_files_of_a_question_are_part_of_the_approval(built: Path, govern: C
     subprocess.run(["git", "add", "b.txt"], cwd=home.work, env=ENVIRONMENT, check=True)
     second = home.error("git", operation="COMMIT", args=["-a", "-m", "x"]).details["approval"]
     assert first != second
+
+
+async def test_objects_are_not_found_after_the_last_branch_was_deleted(repository: Path) -> None:
+    (repository / "only.key").write_text(f"{MARK}\n")
+    plain(repository, "checkout", "-q", "-b", "side")
+    plain(repository, "add", "only.key")
+    plain(repository, "commit", "-q", "-m", "add")
+    plain(repository, "checkout", "-q", "main")
+
+    async def objects() -> str:
+        context = context_of(shell.bash, repository, ["only.key"])
+        result = await call_primitive(shell.bash, {"command": "git cat-file --batch-all-objects --batch"}, context)
+        return str(result["output"])
+
+    assert "not a git repository" in await objects()
+    plain(repository, "branch", "-q", "-D", "side")
+    plain(repository, "reflog", "expire", "--expire=now", "--all")
+    assert "not a git repository" in await objects()
