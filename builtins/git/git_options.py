@@ -205,7 +205,7 @@ def command(operation: str, arguments: Sequence[str], limited: bool = False) -> 
         words += ["--no-ext-diff", "--no-textconv"]
     if operation in ("DIFF", "STATUS"):
         words.append("--ignore-submodules=dirty")
-    if operation in ("COMMIT", "MERGE", "PULL"):
+    if operation in ("COMMIT", "MERGE", "PULL") and {"--abort", "--continue"}.isdisjoint(arguments):
         words.append("--no-verify" if operation != "PULL" else "--no-edit")
     if operation == "CLONE":
         words.append("--no-recurse-submodules")
