@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from albert_tools.builtins.shell.command_settings import COMMAND_SETTINGS
-from albert_tools.builtins.shell.confined_command import MAX_TIMEOUT, CompletedCommand, demand_text, run, stored_output
+from albert_tools.builtins.shell.confined_command import MAX_TIMEOUT, demand_text, run, stored_output
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
@@ -56,8 +56,8 @@ async def run_tests(
     """Run pytest in the workspace and return its output.
 
     Returns {"exit_code", "stdout", "stderr", "duration_ms", "cmd", "truncated", "handle", "confinement"}. "exit_code" is
-    pytest's: 0 all passed, 1 some failed, 2 interrupted, 4 wrong usage, 5 no tests. Of a stream over 64 KiB the first and last
-    32 KiB are returned, "truncated" is true, and read_result(handle) reads all of stdout.
+    pytest's: 0 all passed, 1 some failed, 2 interrupted, 4 wrong usage, 5 no tests. If both streams together have more than
+    64 KiB, each is shortened in the middle, "truncated" is true, and read_result(handle) reads all of stdout, and then of stderr.
 
     Tests are programs: they run confined like a command of bash, without a network, and can change the workspace. They run
     with the project's own Python (.venv/bin/python) if it is visible in the sandbox, otherwise with the Python of Albert Tools.
@@ -116,25 +116,21 @@ async def _run(context: CallContext, name: str, words: list[str], args: list[str
         separate_errors=True,
         facts={"program": name, "args": words[words.index(name) + 1 :]},
     )
-    assert ran.errors is not None
-    _demand_installed(ran, name)
+    output, errors = ran.shown()
+    assert errors is not None
+    if ran.code == 1 and errors.text.rstrip().endswith(f"No module named {name}"):
+        raise Failure("not_found", f"{name} is not installed for the Python that runs it", hint=f"pip install {name}")
+    truncated = output.omitted + errors.omitted > 0
     return {
         "exit_code": ran.code,
-        "stdout": ran.output.text(),
-        "stderr": ran.errors.text(),
+        "stdout": output.text,
+        "stderr": errors.text,
         "duration_ms": round((time.monotonic() - started) * 1000),
         "cmd": words,
-        "truncated": ran.output.truncated or ran.errors.truncated,
-        "handle": await stored_output(context, ran.output),
+        "truncated": truncated,
+        "handle": await stored_output(context, ran) if truncated else None,
         "confinement": ran.ended.confinement,
     }
-
-
-def _demand_installed(ran: CompletedCommand, name: str) -> None:
-    """Raise Failure `not_found` if Python does not have the module."""
-    assert ran.errors is not None
-    if ran.code == 1 and ran.errors.text().rstrip().endswith(f"No module named {name}"):
-        raise Failure("not_found", f"{name} is not installed for the Python that runs it", hint=f"pip install {name}")
 
 
 def _python(context: CallContext, cwd: str) -> str:

@@ -226,7 +226,7 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     facts = {"operation": "STATUS"}
     ran = await _run(context, words, cwd=cwd, timeout=60, environment=environment, separate_errors=True, facts=facts)
     if ran.code != 0:
-        reason = ran.errors.text().strip() if ran.errors is not None else ""
+        reason = ran.errors.whole.decode("utf-8", "replace").strip() if ran.errors is not None else ""
         raise Failure("not_found", f"no repository in {cwd or '.'!r}: {reason[:300]}", hint="pass its folder as cwd")
     return read_status(ran.output.whole.decode("utf-8", "replace"))
 

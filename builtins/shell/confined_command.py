@@ -17,13 +17,14 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
 
 if TYPE_CHECKING:
-    from albert_tools.engine.sandbox.command.output import Output
+    from albert_tools.engine.sandbox.command.output import Output, Shown
     from albert_tools.engine.sandbox.command.task import Ended
     from albert_tools.engine.workspace.sandbox_view import Git
 
-#: Bytes of output in a result: half from the start, which shows what the command did, and half from the end, which shows errors.
+#: Bytes of output in a result, of both streams together: half from the start, which shows what the command did, and half from the
+#: end, which shows errors.
 MAX_OUTPUT = 64 * 1024
-#: Bytes of output that are stored, for `read_result`.
+#: Bytes of each stream that are stored, for `read_result`.
 MAX_KEPT = 16 * 1024 * 1024
 #: The longest timeout of a command, in seconds.
 MAX_TIMEOUT = 3600
@@ -56,6 +57,14 @@ class CompletedCommand(NamedTuple):
     code: int
     output: Output
     errors: Output | None
+
+    def shown(self) -> tuple[Shown, Shown | None]:
+        """What the result has of the output, and of stderr."""
+        from albert_tools.engine.sandbox.command.output import shown_together
+
+        if self.errors is None:
+            return self.output.shown(MAX_OUTPUT), None
+        return shown_together(self.output, self.errors, MAX_OUTPUT)
 
 
 async def run(
@@ -151,11 +160,13 @@ async def run(
                 refused=seen.refused,
                 size_bytes=seen.sent_bytes + seen.size_bytes,
             )
+    ran = CompletedCommand(ended, ended.code or 0, output, errors)
     if ended.over is not None:
-        raise _limit_exceeded(ended, output, errors, seconds, command.bounds.memory, command.bounds.processes)
+        details = await _details(context, ran)
+        raise _limit_exceeded(ended.over, details, seconds, command.bounds.memory, command.bounds.processes)
     if ended.code is None:
         raise Failure("io_error", "the exit code of the command is unknown", hint="check what it changed")
-    return CompletedCommand(ended, ended.code, output, errors)
+    return ran
 
 
 def _ending(ended: Ended | None, seconds: float) -> dict[str, Any]:
@@ -168,24 +179,40 @@ def _ending(ended: Ended | None, seconds: float) -> dict[str, Any]:
 
 async def result_of(context: CallContext, ran: CompletedCommand) -> CommandResult:
     """The result of a command. A long output is stored."""
+    shown, _ = ran.shown()
     return {
         "exit_code": ran.code,
-        "output": ran.output.text(),
-        "truncated": ran.output.truncated,
+        "output": shown.text,
+        "truncated": shown.omitted > 0,
         "signal": ran.ended.signal,
         "size_bytes": ran.output.size,
-        "handle": await stored_output(context, ran.output),
+        "handle": await stored_output(context, ran) if shown.omitted else None,
         "confinement": ran.ended.confinement,
     }
 
 
-async def stored_output(context: CallContext, output: Output) -> str | None:
-    """Store a truncated output and return its handle. Returns None if the output is complete or cannot be stored."""
-    if not output.truncated or context.contents is None:
+async def stored_output(context: CallContext, ran: CompletedCommand) -> str | None:
+    """Store the whole output, stderr after stdout, and return its handle. Returns None without a content store."""
+    if context.contents is None:
         return None
     import asyncio
 
-    return await asyncio.to_thread(context.contents.put, output.whole)
+    whole = ran.output.whole
+    if ran.errors is not None and ran.errors.size:
+        whole += b"\n[stderr]\n" + ran.errors.whole
+    return await asyncio.to_thread(context.contents.put, whole)
+
+
+async def _details(context: CallContext, ran: CompletedCommand) -> dict[str, Any]:
+    """The partial output of a killed command, for the details of its failure."""
+    shown, errors = ran.shown()
+    truncated = shown.omitted > 0 or (errors is not None and errors.omitted > 0)
+    details: dict[str, Any] = {"output": shown.text, "truncated": truncated}
+    if errors is not None:
+        details["errors"] = errors.text
+    if truncated:
+        details["handle"] = await stored_output(context, ran)
+    return details
 
 
 def demand_text(field: str, text: str) -> None:
@@ -251,21 +278,16 @@ class _Connection:
         self._rules.demand(url, self._method or method)
 
 
-def _limit_exceeded(
-    ended: Ended, output: Output, errors: Output | None, seconds: float, memory: int, processes: int
-) -> Failure:
+def _limit_exceeded(over: str, details: dict[str, Any], seconds: float, memory: int, processes: int) -> Failure:
     """The failure for a command that was killed."""
-    details: dict[str, Any] = {"output": output.text(), "truncated": output.truncated}
-    if errors is not None:
-        details["errors"] = errors.text()
-    if ended.over == "timeout":
+    if over == "timeout":
         return Failure(
             "timeout",
             f"the command was still running after {seconds:g} s and was killed, with every process that it started",
             hint="use a longer timeout or do less at once; its changes so far stay",
             details=details,
         )
-    if ended.over == "memory":
+    if over == "memory":
         return Failure(
             "memory_limit",
             f"a process of the command was killed: there was no memory left, or more than {memory // 1024**2:,} MiB was used",

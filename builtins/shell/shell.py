@@ -58,8 +58,8 @@ async def bash(
 
     Returns {"exit_code", "output", "truncated", "signal", "size_bytes", "handle", "confinement"}. A non-zero exit code is a
     result, not a failure. "output" is stdout and stderr together, in the order printed; bytes that are not UTF-8 appear as
-    U+FFFD. Of an output over 64 KiB, "output" has the first and last 32 KiB with a line between them that says how much is
-    missing, "truncated" is true, and read_result(handle) reads all of it (up to 16 MiB). "signal" is null, or the name of the
+    U+FFFD. Of an output over 64 KiB, "output" has the first and last 32 KiB, including a line between them that says how much
+    is missing, "truncated" is true, and read_result(handle) reads all of it (up to 16 MiB). "signal" is null, or the name of the
     signal that ended bash ("SIGKILL"); then "exit_code" is 128 + its number.
 
     The command starts in the workspace and can change nothing else. It also sees the system's programs and a private /tmp,
@@ -67,7 +67,7 @@ async def bash(
     processes left in the background are killed. Git's hooks and configuration and start-up files of shells are read-only. In a
     repository that tracks files that the rules forbid, git works only as the tool `git`.
 
-    Fails with `timeout` (every process is killed; details have "output" and "truncated" so far; changes made so far stay),
+    Fails with `timeout` (every process is killed; details have the "output" so far, which may be stored too; changes made so far stay),
     `memory_limit`, `process_limit`, `not_found` or `not_a_directory` (cwd), `permission_denied` (not allowed, or cwd outside
     the workspace), `sandbox_unavailable` (this machine cannot confine it, so it does not run), `invalid_arguments`, `io_error`.
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -18,7 +19,8 @@ from typing import Any
 import psutil
 import pytest
 
-from albert_tools.builtins.shell import confined_command, shell
+from albert_tools.builtins.shell import shell
+from albert_tools.builtins.shell.confined_command import MAX_OUTPUT
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.schema import violations
@@ -139,8 +141,8 @@ async def test_head_and_tail_of_much_output(context: Any) -> None:
     assert result["truncated"]
     assert result["output"].startswith("first\n")
     assert result["output"].endswith("\nlast\n")
-    assert f"[… {300012 - confined_command.MAX_OUTPUT} bytes left out …]" in result["output"]
-    assert len(result["output"]) < confined_command.MAX_OUTPUT + 100
+    assert re.search(r"\nx+\n\[… 23\d{4} bytes left out …\]\nx+\n", result["output"])
+    assert MAX_OUTPUT - 100 < len(result["output"].encode()) <= MAX_OUTPUT
     assert result["size_bytes"] == 300012
 
 
@@ -169,6 +171,15 @@ async def test_a_timeout_reports_the_output_so_far_and_kills(context: Any, root:
     kind, facts = context.effects[0]
     assert (kind, facts["exit_code"], facts["over"], facts["seconds"] >= seconds) == ("execute", None, "timeout", True)
     assert await gone(root)
+
+
+async def test_the_output_of_a_killed_command_is_stored_completely(context: Any, tmp_path: Path) -> None:
+    context.contents = Contents(tmp_path / "contents")
+    failure, _ = await timed_out(
+        context, "seq 1 50000; echo end; sleep 600", lambda failure: "\nend\n" in failure.details["output"]
+    )
+    assert failure.details["truncated"]
+    assert context.contents.get(failure.details["handle"]).decode().splitlines() == [*map(str, range(1, 50001)), "end"]
 
 
 async def test_a_command_that_did_not_start_is_not_recorded(context: Any, root: Path) -> None:

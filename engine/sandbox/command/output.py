@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import codecs
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import asyncio
 
 #: The most bytes of one read; equal to the capacity of a pipe.
 _READ = 1 << 16
+#: The most bytes of the line that replaces omitted output.
+_MARKER = 64
+#: The bytes of a UTF-8 character after its first byte.
+_CONTINUING = bytes(range(0x80, 0xC0))
+
+
+class Shown(NamedTuple):
+    """A text of output. Without `omitted` bytes, it is complete."""
+
+    text: str
+    omitted: int
 
 
 class Output:
@@ -19,7 +31,6 @@ class Output:
         self._half = limit // 2
         self._head = bytearray()
         self._tail = bytearray()
-        self._dropped = 0
         self._whole = bytearray()
         self._most = max(whole, limit)
         #: The number of bytes printed in total.
@@ -36,7 +47,6 @@ class Output:
         excess = len(self._tail) - self._half
         if excess > 0:
             del self._tail[:excess]
-            self._dropped += excess
 
     def take(self, pipe: int, closed: asyncio.Future[None]) -> None:
         """Read from the pipe. The event loop calls this when there is output, and at the end of the output."""
@@ -54,11 +64,6 @@ class Output:
                 closed.set_result(None)
 
     @property
-    def truncated(self) -> bool:
-        """Whether `text` omits a part of the output."""
-        return self._dropped > 0
-
-    @property
     def whole(self) -> bytes:
         """The beginning of the output, up to the limit of `whole`."""
         return bytes(self._whole)
@@ -68,10 +73,35 @@ class Output:
         """Whether `whole` contains the complete output."""
         return len(self._whole) == self.size
 
-    def text(self) -> str:
-        """The first and the last part; between them a line with the number of omitted bytes. Invalid UTF-8 is replaced by
-        U+FFFD."""
-        if not self._dropped:
-            return (self._head + self._tail).decode("utf-8", "replace")
-        head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
-        return f"{head}\n[… {self._dropped} bytes left out …]\n{tail}"
+    def shown(self, room: int) -> Shown:
+        """The output as at most `room` bytes of UTF-8, which `limit` must not exceed. Invalid UTF-8 is replaced by U+FFFD.
+
+        Of a larger output, the first and the last part are shown, and between them a line with the number of omitted bytes.
+        """
+        stored = self._head + self._tail
+        if len(stored) == self.size and _encoded(stored) <= room:
+            return Shown(stored.decode("utf-8", "replace"), 0)
+        half = (room - _MARKER) // 2
+        # One invalid byte becomes three.
+        head = stored[:half] if _encoded(stored[:half]) <= half else stored[: half // 3]
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        first = decoder.decode(head)
+        used = len(head) - len(decoder.getstate()[0])
+        tail = stored[max(used, len(stored) - half) :]
+        tail = tail if _encoded(tail) <= half else tail[-(half // 3) :]
+        # Drop the rest of a character that begins before the tail.
+        tail = stripped if len(tail) - len(stripped := tail.lstrip(_CONTINUING)) < 4 else tail
+        omitted = self.size - used - len(tail)
+        marker = f"\n[… {omitted} bytes left out …]\n" if omitted else ""
+        return Shown(first + marker + tail.decode("utf-8", "replace"), omitted)
+
+
+def shown_together(output: Output, errors: Output, room: int) -> tuple[Shown, Shown]:
+    """Both outputs, as at most `room` bytes of UTF-8 together. Each may have what the other one does not need."""
+    sizes = [len(each.shown(room).text.encode()) for each in (output, errors)]
+    return output.shown(max(room // 2, room - sizes[1])), errors.shown(max(room // 2, room - sizes[0]))
+
+
+def _encoded(data: bytes | bytearray) -> int:
+    """The bytes of `data` after its invalid UTF-8 was replaced."""
+    return len(data.decode("utf-8", "replace").encode())
