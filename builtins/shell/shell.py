@@ -67,7 +67,7 @@ async def bash(
     processes left in the background are killed. Git's hooks and configuration and start-up files of shells are read-only. In a
     repository that tracks files that the rules forbid, git works only as the tool `git`.
 
-    Fails with `timeout` (every process is killed; details have the "output" so far, which may be stored too; changes made so far stay),
+    Fails with `timeout` (every process is killed; details have the "output" so far; changes made so far stay),
     `memory_limit`, `process_limit`, `not_found` or `not_a_directory` (cwd), `permission_denied` (not allowed, or cwd outside
     the workspace), `sandbox_unavailable` (this machine cannot confine it, so it does not run), `invalid_arguments`, `io_error`.
 

@@ -12,11 +12,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from albert_tools.engine.model.definition import Json, Schema
+from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ContentStore
-from albert_tools.engine.model.result import UNJUDGED_POLICY, Effect, ToolResult
+from albert_tools.engine.model.result import UNJUDGED_POLICY, Effect, ToolResult, is_incomplete
 from albert_tools.engine.model.schema import violations
 
 #: The final states of a run.
@@ -135,19 +135,22 @@ def arguments_of(document: Mapping[str, Any], contents: ContentStore | None) -> 
 
 
 def result_of(
-    last: Mapping[str, Any], contents: ContentStore | None, run: str, tool: str, version: str, family: str
+    last: Mapping[str, Any], contents: ContentStore | None, run: str, definition: ToolDefinition
 ) -> ToolResult:
     """The result of a run, from the entry `last` about its state. Raises as `load_value`."""
+    output = load_value(contents, last["ref"]) if "ref" in last else last.get("value")
+    error = read_failure(last["error"]) if "error" in last else None
     return ToolResult(
-        tool=tool,
-        output=load_value(contents, last["ref"]) if "ref" in last else last.get("value"),
-        error=read_failure(last["error"]) if "error" in last else None,
-        version=version,
+        tool=definition.name,
+        output=output,
+        truncated=is_incomplete(definition, output, error),
+        error=error,
+        version=definition.version,
         effects=tuple(read_effect(e) for e in last.get("effects", ())),
         log=last.get("log", ""),
         calls=last.get("calls", 0),
         policy=last.get("policy") or UNJUDGED_POLICY.copy(),
-        family=family,
+        family=definition.family,
         run_id=run,
     )
 

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from albert_tools.engine.model.bounds import MAX_DEDUPE_KEY, MAX_IDENTIFIER, MAX_REASON_GIVEN, MAX_TRACE
-from albert_tools.engine.model.definition import Json, Schema
+from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.schema import Violation, violations
 
@@ -112,6 +112,8 @@ class ToolResult(Struct, frozen=True):
     own_seconds: float = 0.0
     calls: int = 0
     repeated: bool = False
+    #: Whether the output is incomplete (`is_incomplete`), or was stored because it is large.
+    truncated: bool = False
     #: When the call was made (ISO 8601, UTC).
     timestamp_utc: str = ""
     #: The decision: ``{verdict, allowed, rule_id, rationale_code, message}``. If the error is a denial, perhaps of a nested call,
@@ -185,11 +187,6 @@ class ToolResult(Struct, frozen=True):
             "metadata": self.metadata,
         }
 
-    @property
-    def truncated(self) -> bool:
-        """Whether the output says that it is incomplete."""
-        return isinstance(self.output, Mapping) and self.output.get("truncated") is True
-
     def as_dict(self) -> dict[str, Json]:
         """``{"ok": true, "output": …}`` or ``{"ok": false, "error": {…}}``, and the other keys that have a value."""
         found: dict[str, Json] = {"ok": self.ok, "tool": self.tool, "version": self.version}
@@ -222,6 +219,19 @@ def denial_policy(denial: Failure) -> dict[str, Json]:
         "rationale_code": denial.rationale,
         "message": denial.message,
     }
+
+
+def is_incomplete(definition: ToolDefinition, output: Json, error: Failure | None) -> bool:
+    """Whether a tool returned only a part of its output: a primitive says so in its result, or a killed command in the error.
+
+    A composite may return any value, also one of this form.
+    """
+    if definition.kind == "composite":
+        return False
+    if error is not None:
+        return "output" in (error.details or {})
+    declared = "truncated" in definition.result.get("properties", {})
+    return declared and isinstance(output, Mapping) and output.get("truncated") is True
 
 
 def hash_of_output(output: Json) -> str:

@@ -44,7 +44,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
-from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.model.result import ToolInvocation, ToolResult, is_incomplete
 from albert_tools.engine.model.schema import Violation
 from albert_tools.engine.model.telemetry import new_span
 from albert_tools.engine.pipeline import observers
@@ -283,9 +283,11 @@ class Pipeline:
         invocation, definition = run.invocation, run.target.definition
         seconds = self._clock() - run.began
         span = call.span
+        shown = output_or_handle(output, run)
         return ToolResult(
             tool=str(invocation.tool),
-            output=output_or_handle(output, run),
+            output=shown,
+            truncated=shown is not output or is_incomplete(definition, output, error),
             error=error,
             version=definition.version,
             request_id=invocation.request_id,

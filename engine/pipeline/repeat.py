@@ -70,7 +70,7 @@ async def _wait_for(first: DedupeKey, key_id: str, call: Call, run: Run, keys: D
         last = _last_state_of(found)
         if last is None:
             raise _unknown(call.name, first)
-        result = result_of(last, service.contents, first.run, definition.name, definition.version, definition.family)
+        result = result_of(last, service.contents, first.run, definition)
         if first.state == "begun" and _is_denial(result.error) and not may_have_changed(found.entries):
             # A denied call drops its key. Its process died before that, or is about to do it.
             keys.finish(key_id, first.run, "dropped")

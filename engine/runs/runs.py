@@ -215,7 +215,7 @@ class RunManager:
         if last is None or last["state"] not in OVER:
             raise Failure("not_found", f"the run {found.id} has no result yet")
         definition = self._pipeline.lookup.look_up(found.header["tool"], None).definition
-        return result_of(last, context.contents, found.id, definition.name, definition.version, definition.family)
+        return result_of(last, context.contents, found.id, definition)
 
     def _invocation(self, header: Mapping[str, Any], context: ServiceContext) -> ToolInvocation:
         """The invocation that began the run, if it still has the same meaning in this service.

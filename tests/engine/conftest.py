@@ -104,7 +104,7 @@ def untrue() -> int:
 def odd(kind: str) -> Any:
     """Give what can't cross, or fail in a way that nobody thought of."""
     values: dict[str, Any] = {"set": {1, 2}, "nan": float("nan"), "bytes": b"x", "big": 2**70, "keys": {1: 2}}
-    values |= {"huge": "x" * (70 * 1024 * 1024), "surrogate": "\ud800"} if kind in ("huge", "surrogate") else {}
+    values |= {"huge": "x" * (105 * 1024 * 1024), "surrogate": "\ud800"} if kind in ("huge", "surrogate") else {}
     faults: dict[str, Callable[[], BaseException]] = {
         "key": lambda: KeyError("a"),
         "long": lambda: ValueError("x" * 5000),

@@ -183,3 +183,21 @@ def test_a_returned_handle_is_not_collected(make: Any) -> None:
     contents.collect(named(Record(state / "record").texts()), older_than_seconds=0)
     assert bench.value("read_result", handle=handle)["content"] == "x" * 200
     assert bench.error("read_result", handle=stray).code == "not_found"
+
+
+def test_a_result_says_whether_its_output_is_incomplete(make_bench: Any) -> None:
+    bench = make_bench(governance={"tools": {"bash": {"allowed_in_modes": ["NORMAL"]}}})
+    for name in ("a", "b"):
+        (bench.work / name).touch()
+    bench.define('return {"truncated": True, "handle": "b3:0"}')
+    for tool, arguments, incomplete in (
+        ("t", {}, False),
+        ("find_files", {"pattern": "?", "limit": 1}, True),
+        ("find_files", {"pattern": "?", "limit": 2}, False),
+        ("bash", {"command": "seq 1 30000"}, True),
+        ("bash", {"command": "echo begun; sleep 60", "timeout": 0.2}, True),
+        ("bash", {"command": "echo", "cwd": "missing"}, False),
+    ):
+        for _ in ("made", "repeated"):
+            result = bench.service.invoke(tool, arguments, dedupe_key=f"{tool} {arguments}")
+            assert result.strict()["output"]["truncated"] == result.truncated == incomplete, (tool, arguments)

@@ -94,7 +94,7 @@ def test_calling_a_version(bench: Any) -> None:
         ({"at": 2**64}, ["at: an int beyond 64 bits can't be an argument: convert it with str(…)"]),
         ({"at": "\ud800"}, ["at: text with a lone surrogate can't be an argument: it is not valid Unicode"]),
         ({1: 2}, ["the key 1 can't be an argument: keys are strings: convert them with str(…)"]),
-        ({"at": "x" * (70 * 1024 * 1024)}, ["the argument is larger than 67,108,864 bytes"]),
+        ({"at": "x" * (105 * 1024 * 1024)}, ["the argument is larger than 109,051,904 bytes"]),
         ({"at": 1, "too": 2}, ["at: expected string, got integer 1", "too: unknown name"]),
     ],
 )
@@ -360,7 +360,7 @@ def test_a_failure_of_a_primitive_keeps_its_details(bench: Any) -> None:
         ("keys", "the output holds the key 1"),
         ("surrogate", "the output holds text with a lone surrogate"),
         ("deep", "the output nests deeper than 200 levels"),
-        ("huge", "the output is larger than 67,108,864 bytes"),
+        ("huge", "the output is larger than 109,051,904 bytes"),
     ],
 )
 def test_outputs_that_are_not_json(bench: Any, kind: str, said: str) -> None:
