@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.definition import spell
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.definition import ToolDefinition
 
 #: Bytes of a file that is given as ``key=@file``. A primitive may write the same number.
-MAX_FILE = 10 * 1024 * 1024
+MAX_FILE = MAX_WRITE
 #: Characters of a value that a message repeats.
 SHOWN = 40
 
