@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.format_call import format_call_fix
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.check.rules.function_values import callback_position
 from albert_tools.engine.model import vocabulary
@@ -249,6 +250,9 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
             fix=Fix("leave the parentheses out", (Edit(parentheses, ""),)),
         )
         return
+    rewrite = (
+        format_call_fix(facts, above) if isinstance(above, tree.Call) and called and node.attr == "format" else None
+    )
     what = "method" if called else "attribute"
     known = sorted(vocabulary.METHODS if called else vocabulary.ATTRIBUTES)
     hint = INSTEAD.get(node.attr)
@@ -264,5 +268,5 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         node.attr_span,
         f"no {what} {node.attr!r} in the language" + (f"; did you mean {near!r}?" if near else ""),
         hint=hint,
-        fix=replace(node.attr_span, near) if near else None,
+        fix=replace(node.attr_span, near) if near else rewrite,
     )
