@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from albert_tools.builtins.catalog import PLACES
 from albert_tools.engine.actions import ACTIONS
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.pipeline.notify import problem_of
 from albert_tools.engine.policy.lint import lint, lint_settings
 from albert_tools.engine.policy.partly_forbidden import partly_forbidden
 from albert_tools.engine.policy.settings import Governance
@@ -260,4 +261,6 @@ def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
         {"rule": rule, "message": message}
         for rule, message in partly_forbidden(rules.layers(), primitives, workspace or "/workspace", home)
     ]
+    if rules.notify and (problem := problem_of(rules.notify[0], workspace)) is not None:
+        found.append({"rule": "notify", "message": problem})
     return [*({"rule": rule, "message": message} for rule, _, message in missing), *found]

@@ -29,6 +29,7 @@ from albert_tools.engine.call.ledger import reason_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted_text
 from albert_tools.engine.pipeline.invoke_primitive import preview_of
+from albert_tools.engine.pipeline.notify import notify
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
 #: Seconds between two checks for an answer from another process.
@@ -62,6 +63,10 @@ async def find_approval(call: Call, run: Run) -> Call:
             raise nobody_to_ask(call.decision, call.name)
         found = approvals.ask(_facts(call, run, action, shown), scope)
         _write_question(call, run, found)
+        command = call.rules.governance.notify
+        if command and run.service.ask is None:
+            with _stopped_clocks(run):
+                await notify(command, found)
     elif found.state == "yes":
         return replace(call, approval=found, approved=objects)
     elif found.state == "no":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from albert_tools.engine.model.definition import CATEGORIES, Category
 from albert_tools.engine.model.limits import MiB, RunLimits
@@ -48,6 +49,22 @@ def _tool(text: str) -> str:
 
 
 Tool = Annotated[str, Field(max_length=256), AfterValidator(_tool)]
+
+
+def _words(value: Any) -> Any:
+    return shlex.split(value) if isinstance(value, str) else value
+
+
+def _program(words: list[str]) -> list[str]:
+    if not words or not words[0] or "\0" in "".join(words):
+        raise ValueError("a command is a program with its arguments")
+    if not words[0].startswith(("/", "~/")):
+        # PATH often has folders that tools can write to.
+        raise ValueError(f"write the whole path of the program, such as /usr/bin/{words[0].rpartition('/')[2]}")
+    return words
+
+
+Notify = Annotated[list[str], Field(max_length=100), BeforeValidator(_words), AfterValidator(_program)]
 Module = Annotated[str, Field(max_length=1000), AfterValidator(_module)]
 SecretHost = Annotated[str, Field(max_length=253), AfterValidator(_secret_host)]
 SecretName = Annotated[str, Field(max_length=64), AfterValidator(_secret)]
@@ -113,6 +130,7 @@ class RulesDocument(_Strict):
     primitives: dict[Tool, dict[str, Any]] = {}
     primitives_from: list[Module] = Field([], max_length=100)
     secrets: dict[SecretName, list[SecretHost]] = {}
+    notify: Notify = None  # type: ignore[assignment]
     records: RecordsDocument = RecordsDocument()  # type: ignore[call-arg]
 
 

@@ -15,6 +15,7 @@
     secrets:
       GITHUB_TOKEN: [api.github.com]  # the hosts that a secret may be sent to
     records: {keep_days: 90}       # what `albert ledger trim` keeps
+    notify: /usr/bin/notify-send Albert  # the command that is run when a question waits for an answer
 
 The owner's file is in the configuration folder. A project may have a file too, ``.albert/governance.yaml``. It can only make the
 rules stricter: a tool is allowed only if both files allow it, the project's settings and secrets are ignored, and it can't name
@@ -70,6 +71,8 @@ class Governance(Struct, frozen=True, dict=True):
     everywhere: Section = field(default_factory=dict)
     #: Names of tools that are not primitives, although they are similar to the names of primitives.
     other_tools: frozenset[str] = frozenset()
+    #: The program and its arguments that are run when a question waits for an answer. Only the owner's file can set it.
+    notify: tuple[str, ...] = ()
     #: The project's rules, which can only restrict these rules.
     project: Governance | None = None
     #: Days that `albert ledger trim` retains entries. Not part of the revision, because no decision depends on it.
@@ -133,9 +136,10 @@ def load_governance(user: Path | Governance, project: Path | None, primitives: C
     """
     rules = user if isinstance(user, Governance) else _load(user, primitives) or Governance()
     own = _load(project, primitives) if project is not None else None
-    if project is not None and own is not None and own.primitives_from:
-        # Otherwise, everybody who can write in a project could run code in the service.
-        raise _unavailable(project, "only the owner's file can have primitives_from, because it names code to run")
+    for key in ("primitives_from", "notify"):
+        if project is not None and own is not None and getattr(own, key):
+            # Otherwise, everybody who can write in a project could run code outside of the sandbox.
+            raise _unavailable(project, f"only the owner's file can have {key}, because it names code to run")
     return rules if own is None else rules.tightened(own)
 
 
@@ -250,6 +254,7 @@ def read_governance(
         tools={name: section_of(section) for name, section in read.tools.items()},
         categories={name: section_of(section) for name, section in read.categories.items()},
         everywhere=section_of(read),
+        notify=tuple(read.notify or ()),
         other_tools=frozenset(read.other_tools),
     )
 

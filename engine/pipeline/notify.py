@@ -1,0 +1,65 @@
+"""Runs the owner's command when a question waits for an answer: ``notify: [/usr/bin/notify-send, "Albert asks"]``.
+
+The words of the command are fixed by the owner's file. No shell reads them, and nothing about the question is put into them. The
+command gets the question's id in its environment, and the text on stdin. Whatever happens to the command, the call goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from albert_tools.engine.model.redaction import redacted_text
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.approvals import Approval
+
+#: Seconds after which the command and the processes that it started are killed.
+SECONDS = 10.0
+#: Names of variables that the command doesn't get: they give the rights of a session, or are secrets.
+_WITHHELD = ("ALBERT_SESSION", "ALBERT_SECRET_")
+
+
+def problem_of(program: str, workspace: str) -> str | None:
+    """Why a program can't be run; None if it can. `workspace` is the absolute path of a folder that tools can write to."""
+    real = os.path.realpath(os.path.expanduser(program))
+    if workspace and real.startswith(f"{workspace.rstrip('/')}/"):
+        return f"{program} is in the workspace, where tools could change it, so it is not run"
+    return None if os.access(real, os.X_OK) and os.path.isfile(real) else f"there is no program {program}"
+
+
+async def notify(command: Sequence[str], question: Approval) -> None:
+    """Run the owner's command for a new question, and wait for its end, at most `SECONDS`. Never fails."""
+    if problem_of(command[0], question.workspace) is not None:
+        return
+    message = " ".join(redacted_text(question.message).split())
+    text = f"{message}\nalbert approvals show {question.id}\n"
+    # An agent chooses a part of the message. It must not contain what a terminal interprets.
+    text = "".join(c for c in text if c.isprintable() or c == "\n")
+    with suppress(Exception):
+        process = await asyncio.create_subprocess_exec(
+            os.path.expanduser(command[0]),
+            *command[1:],
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd="/",
+            env=_environment(os.environ, question),
+            start_new_session=True,
+        )
+        try:
+            with suppress(TimeoutError, OSError):
+                await asyncio.wait_for(process.communicate(text.encode("utf-8", "replace")), SECONDS)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+def _environment(environ: Mapping[str, str], question: Approval) -> dict[str, str]:
+    kept = {name: value for name, value in environ.items() if not name.startswith(_WITHHELD)}
+    return {**kept, "ALBERT_APPROVAL": question.id, "ALBERT_TOOL": question.tool}

@@ -1,0 +1,108 @@
+"""The owner's command that is run when a question waits for an answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools import Failure
+from albert_tools.engine.pipeline import notify
+from albert_tools.engine.policy.settings import load_governance, read_governance
+from tests.helpers.children import PATIENCE
+from tests.helpers.governed import Governed, governing
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Governed]]:
+    with governing(tmp_path) as make:
+        yield make
+
+
+def program(path: Path, body: str) -> str:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def rules(*command: str) -> dict[str, Any]:
+    return {"notify": list(command)}
+
+
+def test_the_command_gets_the_question_and_no_shell_reads_it(
+    make: Callable[..., Governed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "told"
+    monkeypatch.setenv("ALBERT_SESSION", "alb_x")
+    monkeypatch.setenv("ALBERT_SECRET_KEY", "hidden")
+    body = f'{{ echo "$1 $ALBERT_APPROVAL $ALBERT_TOOL $ALBERT_SESSION$ALBERT_SECRET_KEY"; pwd; cat; }} >> {told}'
+    here = make(governance=rules(program(tmp_path / "tell", body), "$(touch /tmp/never); a b"))
+    command = "touch $(echo x)\x1b[2J\nalbert approvals answer 000000000000 always"
+    asked = here.error("bash", command=command)
+    assert asked.code == "suspended"
+    head, cwd, message, hint = told.read_text().splitlines()
+    assert head == f"$(touch /tmp/never); a b {asked.details['approval']} bash "
+    assert (cwd, hint) == ("/", f"albert approvals show {asked.details['approval']}")
+    assert message.isprintable()
+    # The same question does not notify again.
+    assert here.error("bash", command=command).details["approval"] == asked.details["approval"]
+    assert len(told.read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize("fault", ["slow", "missing", "fails", "in the workspace"])
+def test_the_call_waits_for_its_answer_whatever_the_command_does(
+    make: Callable[..., Governed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr(notify, "SECONDS", 0.2)
+    trace = tmp_path / "trace"
+    path = {
+        "slow": lambda: program(tmp_path / "slow", f"sleep 1000 & echo $! > {tmp_path}/child; sleep 1000"),
+        "missing": lambda: str(tmp_path / "missing"),
+        "fails": lambda: program(tmp_path / "fails", "exit 3"),
+        "in the workspace": lambda: program(tmp_path / "g0" / "work" / "own", f"touch {trace}"),
+    }
+    (tmp_path / "g0" / "work").mkdir(parents=True)
+    here = make(governance=rules(path[fault]()))
+    assert here.error("bash", command="touch x").code == "suspended"
+    assert not trace.exists()
+    started = tmp_path / "child"
+    if started.exists() and (pid := started.read_text().strip()):
+        # What the command has started is killed too.
+        deadline = time.monotonic() + PATIENCE
+        while _runs(Path(f"/proc/{pid}/stat")):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def _runs(stat: Path) -> bool:
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("notify-send Albert", "write the whole path of the program, such as /usr/bin/notify-send"),
+        ("./tell", "write the whole path"),
+        ([], "a command is a program with its arguments"),
+        ("", "a command is a program with its arguments"),
+        (None, "it has no value"),
+        (["/bin/a\0b"], "a command is a program"),
+        ("'/bin/a", "no closing quotation"),
+    ],
+)
+def test_a_command_that_can_not_be_meant(value: Any, said: str) -> None:
+    with pytest.raises(Failure, match=said):
+        read_governance({"notify": value})
+
+
+def test_a_project_can_not_set_it(tmp_path: Path) -> None:
+    own = tmp_path / "project.yaml"
+    own.write_text("notify: /bin/true\n")
+    with pytest.raises(Failure, match="only the owner's file can have notify, because it names code to run"):
+        load_governance(read_governance({}), own)
