@@ -132,10 +132,10 @@ def test_a_session_may_control_others_if_lease_and_rules_name_the_action(make_be
         ({}, "LOCKDOWN", "permission_denied", "shipped.categories.system_write.forbidden_in_modes"),
         ({}, "DEGRADED", "suspended", "shipped.categories.system_write.requires_approval_in_modes"),
         ({"deny": ["define_tool"]}, "NORMAL", "permission_denied", "deny"),
-        ({"nonsense": 1}, "NORMAL", "governance_unavailable", None),
+        ({"nonsense": 1}, "NORMAL", "governance_unavailable", "governance_unavailable"),
     ],
 )
-def test_mode_and_rules_judge_an_action(make_bench: Any, rules: Any, mode: str, code: str, rule: str | None) -> None:
+def test_mode_and_rules_judge_an_action(make_bench: Any, rules: Any, mode: str, code: str, rule: str) -> None:
     bench = make_bench(governance=rules)
     if mode != "NORMAL":
         bench.service.within(lambda s: s.context.modes.switch(mode, "a test", "to see"))
