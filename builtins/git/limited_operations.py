@@ -21,16 +21,23 @@ from albert_tools.builtins.git.git_options import WORDS, parsed
 from albert_tools.builtins.git.hidden_paths import HiddenPaths
 from albert_tools.engine.model.failure import Failure
 
-#: Options that print or combine files without regard to pathspecs, by operation, and what to do without them.
+#: Options (with the next word, if it is their value) that print or combine files without regard to pathspecs, by operation, and
+#: what to do without them.
 _UNLIMITED: dict[str, tuple[str, str]] = {
     "STATUS": ("-v", 'use ("DIFF", ["--cached"])'),
     "COMMIT": ("-v|--verbose", 'use ("DIFF", ["--cached"])'),
     "LOG": ("--follow", "name the file's earlier paths too"),
-    "MERGE": (r"--autostash|--strategy=(?!ort$|recursive$).*|.*\bsubtree\b.*", "merge without it"),
-    "REBASE": (r"--autostash|.*\bsubtree\b.*", "rebase without it"),
+    "MERGE": (
+        r"--autostash|--strategy=(?!ort\Z|recursive\Z).*|(-X |--strategy-option[ =]).*subtree.*",
+        "merge without it",
+    ),
+    "REBASE": (r"--autostash|(-X |--strategy-option[ =]).*subtree.*", "rebase without it"),
     "PULL": ("--autostash", "pull without it"),
+    "TAG": (r"(--format|--sort)=.*raw.*", "use other fields"),
     "STASH": ("-p|--stat", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])'),
 }
+#: Two spellings of an option of COMMIT.
+_ALL = (("option", "-a"), ("option", "--all"))
 #: Operations that print files.
 _PRINTING = ("DIFF", "LOG", "SHOW")
 #: Operations that move the working tree to another commit.
@@ -65,9 +72,12 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
     operands = [word for kind, word in words if kind == "operand"]
     paths = [word for kind, word in words if kind == "path"]
     pattern, instead = _UNLIMITED.get(operation, ("(?!)", ""))
-    for word in options:
-        if re.fullmatch(pattern, word):
-            raise _refused(f"{operation} can't leave them out with {word[:100]!r}", instead)
+    before = ""
+    for kind, word in words:
+        text = f"{before} {word}" if kind == "value" else word
+        if kind in ("option", "value") and re.fullmatch(pattern, text, re.DOTALL):
+            raise _refused(f"{operation} can't leave them out with {text[:100]!r}", instead)
+        before = word
 
     def ending(files: Sequence[str]) -> list[str]:
         for path in files:
@@ -82,11 +92,9 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
         if operation == "LOG" and not paths:
             # Show the commits that change only hidden files too, without their files.
             options += ["--full-history", "--sparse"]
-        revisions = [_commit(word, demand) for word in operands]
-        if operation == "DIFF" and not paths and len(operands) == 2 and all(":" in word for word in operands):
-            # Two allowed files; git takes no pathspecs with them.
-            return Limited([*options, *revisions, "--"])
-        return Limited([*options, *revisions, *ending(paths)])
+        # A folder in a commit would move the paths that the pathspecs match. SHOW prints only its names.
+        only_commits = operation != "SHOW"
+        return Limited([*options, *(_commit(word, demand, only_commits) for word in operands), *ending(paths)])
     if operation in ("CHECKOUT", "RESET"):
         if "--" not in arguments and any(_is_path(word, exists) for word in operands):
             raise _refused(f"{operation} must know which arguments are files", "put '--' before the files")
@@ -103,18 +111,18 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
         start, *rest = ending(files)
         return Limited([*options, start, *(f":(literal){path}" for path in files), *rest[len(files) :]])
     if operation == "COMMIT":
-        every = [word for word in options if word in ("-a", "--all", "-am")]
+        every = {("option", "-a"), ("option", "--all"), ("option", "-am")} & set(words)
         if every and files:
             raise _refused("COMMIT takes either -a or files", "leave out one of them")
         if every:
             # The same as -a, but it takes pathspecs.
-            options = ["-m" if word == "-am" else word for word in options if word not in ("-a", "--all")]
+            options = ["-m" if each == ("option", "-am") else each[1] for each in words if each not in _ALL]
             return Limited([*options, "--include", *ending(())], True)
         return Limited([*options, *ending(files)] if files else options, True)
     if operation == "STASH":
         return _stash(options, operands, paths, ending)
-    if operation == "TAG" and len(operands) == 2 and {"-d", "--delete", "-l", "--list"}.isdisjoint(options):
-        return Limited([*options, operands[0], _commit(operands[1], demand)])
+    if operation == "TAG" and len(files) == 2 and {"-d", "--delete", "-l", "--list"}.isdisjoint(options):
+        return Limited([*options, "--", files[0], _commit(files[1], demand)])
     return Limited(list(arguments), operation in _MOVING)
 
 
@@ -181,28 +189,30 @@ def _is_path(word: str, exists: Exists) -> bool:
     return (_is_pattern(word) and "{" not in word) or exists(word)
 
 
-def _commit(word: str, demand: Demand) -> str:
-    """A revision or a range, limited to commits, and to files at allowed paths."""
-    if word.startswith(":/"):
+def _commit(word: str, demand: Demand, only_commits: bool = True) -> str:
+    """A revision or a range, limited to commits, or also to files at allowed paths."""
+    if word.startswith(":/") and ".." not in word:
         # A commit whose message has this text.
         return word
     if word.startswith("^"):
-        return f"^{_commit(word[1:], demand)}"
+        return f"^{_commit(word[1:], demand, only_commits)}"
     at = _outside_braces(word, ":")
     if at >= 0:
         start, path = word[:at], word[at + 1 :]
-        stage = re.match(r"[0-3]:", path) if not start else None
+        if only_commits:
+            raise _refused(f"{word[:100]!r} is not a commit", "name commits, and the files after '--'")
         if ".." in word:
             raise _refused(
                 f"the path in {word[:100]!r} is unclear", "write REVISION:PATH, with the path from the top folder"
             )
-        demand(path[2:] if stage else path, path.startswith("./"))
+        file = path if start else re.sub(r"\A[0-3]:", "", path)
+        demand(file, file.startswith("./"))
         return f"{start}^{{commit}}:{path}" if start else word
     for dots in ("...", ".."):
         at = _outside_braces(word, dots)
         if at >= 0:
             sides = word[:at], word[at + len(dots) :]
-            return dots.join(_commit(side, demand) if side else "" for side in sides)
+            return dots.join(_commit(side, demand, only_commits) if side else "" for side in sides)
     suffix = _RANGE_SUFFIX.search(word)
     start = word[: suffix.start()] if suffix else word
     return f"{start}^{{commit}}{suffix[0] if suffix else ''}" if start else word

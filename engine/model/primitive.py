@@ -203,7 +203,7 @@ def primitive(
         settle: Called when a run continues after a crash. Gets an `InterruptedCall` and returns the outcome as a `Settled`.
         settings: The settings that the owner can write under ``primitives: {NAME: …}``; see `Settings`. Default: any setting.
         preview: Called before a person is asked. Returns what the call will change, for the question; "" if there is nothing to
-            say. A `Failure` that it raises refuses the call, and nobody is asked.
+            say. If it raises `permission_denied`, the call is refused, and nobody is asked.
 
     Raises:
         TypeError: The declaration is wrong. Examples: a parameter without an annotation, a type without a schema, a default that

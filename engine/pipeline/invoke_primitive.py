@@ -124,7 +124,7 @@ async def preview_of(call: Call, run: Run) -> str:
     """What a call will change, for the question to a person; "" if its primitive can't say so.
 
     Raises:
-        Failure: The call would be refused.
+        Failure: `permission_denied`: the call would be refused.
     """
     primitive = call.target.primitive
     if primitive is None or primitive.preview is None:
@@ -133,7 +133,13 @@ async def preview_of(call: Call, run: Run) -> str:
     guarded = authority.guarded(primitive.definition, run.workspace)
     settings = governance.primitives.get(primitive.name, {})
     context = _Silent(guarded, MAX_PREVIEW, settings, None, call, run)
-    return await primitive.preview(context, export(call.arguments, MAX_ANSWER))
+    try:
+        return await primitive.preview(context, export(call.arguments, MAX_ANSWER))
+    except Failure as failure:
+        if failure.code != "permission_denied":
+            # The call will report it.
+            return ""
+        raise
 
 
 class _Silent(PrimitiveContext):

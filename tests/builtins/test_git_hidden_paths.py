@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from albert_tools.builtins.files import files, folders
 from albert_tools.builtins.git import git as tools
-from albert_tools.builtins.git.hidden_paths import hidden_paths
+from albert_tools.builtins.git.git_options import command, demand_options
+from albert_tools.builtins.git.hidden_paths import HiddenPaths, hidden_paths
+from albert_tools.builtins.git.limited_operations import limited
 from albert_tools.builtins.shell import confined_command, shell
 from albert_tools.engine.authority.authorization import Authority, Question
 from albert_tools.engine.model.failure import Failure
@@ -25,6 +31,7 @@ from albert_tools.engine.sandbox.command.confinement import found
 from albert_tools.engine.workspace.workspace import Workspace
 from tests.builtins.conftest import Context
 from tests.builtins.test_git import ENVIRONMENT, plain
+from tests.helpers.effort import examples
 from tests.helpers.governed import Governed
 
 FORBIDDEN = ["secrets", "*.pem", "config/prod.yml"]
@@ -45,6 +52,7 @@ def build(root: Path) -> None:
     plain(root, "branch", "old")
     (root / "old.pem").unlink()
     (root / "secrets/key").write_text(f"{MARK} rotated\n")
+    (root / "config/prod.yml").write_text(f"{MARK} changed\n")
     (root / "a.txt").write_text("one\ntwo\n")
     plain(root, "commit", "-q", "-a", "-m", "second")
     plain(root, "tag", "blob", "HEAD:secrets/key")
@@ -98,6 +106,10 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("SHOW", "HEAD:./secrets/key"),
         ("SHOW", "HEAD:sub/../secrets/key"),
         ("SHOW", "HEAD:./prod.yml", "config"),
+        ("SHOW", ":0:./prod.yml", "config"),
+        ("SHOW", "HEAD:sub/x.pem^!"),
+        ("SHOW", ":/first..HEAD:secrets/key"),
+        ("SHOW", "}:secrets/key"),
         ("SHOW", "HEAD:../secrets/key", "config"),
         ("SHOW", "HEAD~1:old.pem"),
         ("SHOW", "HEAD~1"),
@@ -125,6 +137,9 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("DIFF", "old...main", "--", ":/"),
         ("DIFF", "--stat", "HEAD~1:secrets/key", "HEAD:secrets/key"),
         ("DIFF", "HEAD~1:secrets/key..HEAD:secrets/key"),
+        ("DIFF", "HEAD~1:", "HEAD:"),
+        ("DIFF", "HEAD~1:config", "HEAD:config"),
+        ("DIFF", ":/first", ":/second"),
         ("DIFF", "blob", "HEAD:a.txt"),
         ("DIFF", "HEAD:a.txt", blob),
         ("DIFF", "--cached", "HEAD~1", "--", "secrets/key"),
@@ -134,7 +149,11 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("STATUS", "-v"),
         ("COMMIT", "--dry-run", "-v", "--amend", "-m", "x"),
         ("TAG", "t", "HEAD:secrets/key"),
-        ("TAG", "--list", "--format=%(refname) %(objecttype)"),
+        ("TAG", "--", "u", "HEAD:secrets/key"),
+        ("TAG", "--list", "--format=%(refname) %(objecttype) %(contents) %(contents:lines=9) %(*contents)"),
+        ("TAG", "--list", "--format=%(raw)"),
+        ("TAG", "--list", "--sort=raw"),
+        ("TAG", "-n9"),
         ("BRANCH", "b", "HEAD:secrets/key"),
         ("LOG", "-p", ".git"),
     ]
@@ -159,11 +178,54 @@ async def test_no_operation_prints_a_forbidden_file(built: Path, confinement: st
     assert [answer for answer in answers if any(text in answer for text in named)] == []
 
 
+#: Parts of revisions and paths. They are joined in any order.
+REVISIONS = st.sampled_from("HEAD HEAD~1 main old blob tag stash@{0} stash@{0}^2 @ :0 :/first :/ {blob} {tree}".split())
+OPERATORS = st.sampled_from(["..", "...", ":", "^", "^!", "^@", "^-", "^{}", "^{tree}", "^{commit}", "~0", "@{0}", ""])
+PLACES = st.sampled_from(
+    "secrets/key ./secrets key sub/x.pem x.pem ./x.pem config prod.yml old.pem a.txt . ../ :/ *".split()
+)
+WORDS = st.lists(REVISIONS | OPERATORS | PLACES, min_size=1, max_size=4).map("".join)
+FLAGS = st.sampled_from(
+    "-p --raw --stat --name-only --all --cached -S -n --relative --graph --binary -U9 --format=%H --".split()
+)
+
+
+@given(
+    st.sampled_from(["SHOW", "DIFF", "LOG"]),
+    st.lists(WORDS | REVISIONS | PLACES | FLAGS, min_size=1, max_size=5),
+    st.sampled_from(["", "config", "sub"]),
+)
+@examples(60)
+def test_no_combination_of_words_prints_a_forbidden_file(
+    built: Path, operation: Any, words: list[str], cwd: str
+) -> None:
+    """Runs git without a sandbox, so it sees everything."""
+    names = {"{blob}": "HEAD:secrets/key", "{tree}": "HEAD:secrets"}
+    words = [re.sub(r"\{blob\}|\{tree\}", lambda name: hash_of(built, names[name[0]]), word) for word in words]
+    try:
+        demand_options(operation, words)
+        context = context_of(tools.git, built)
+        hidden = HiddenPaths(str(built), tuple(context.workspace.judge.forbidden_globs(str(built))))
+        exists, demand = partial(tools._exists, context, cwd), partial(tools._demand, context, cwd, hidden)
+        limits = limited(operation, words, hidden, exists, demand)
+    except Failure:
+        return
+    line, environment = command(operation, limits.arguments, limited=True), {**ENVIRONMENT, **hidden.environment}
+    done = subprocess.run(line, cwd=built / cwd, env=environment, capture_output=True, check=False)
+    shown = done.stdout + done.stderr
+    assert MARK.encode() not in shown, (operation, words, cwd)
+    assert not re.search(rb"(key|prod.yml|\.pem) +\|", shown), (operation, words, cwd)
+
+
+@cache
+def hash_of(root: Path, name: str) -> str:
+    return plain(root, "rev-parse", name).strip()
+
+
 async def test_allowed_files_are_shown_as_ever(built: Path) -> None:
     assert (await git(built, "LOG", "--format=%s", "main")) == "0 second\nfirst\n"
     assert "+two" in await git(built, "SHOW")
     assert (await git(built, "SHOW", "HEAD~1:a.txt")) == "0 one\n"
-    assert "+two" in await git(built, "DIFF", "HEAD~1:a.txt", "HEAD:a.txt")
     assert "+two" in await git(built, "DIFF", "old..main", "a.txt")
     assert await git(built, "STATUS", "--short") == "0 "
     status = await call_primitive(tools.git_status, {}, context_of(tools.git_status, built))
@@ -287,6 +349,7 @@ async def test_no_commit_deletes_or_reverts_a_forbidden_file(repository: Path) -
         ("ADD", "--renormalize", "."),
         ("MERGE", "--strategy=ours", "old"),
         ("MERGE", "--strategy-option=subtree=pub", "old"),
+        ("MERGE", "-X", "subtree=\n", "old"),
         ("STASH", "apply", "main~1"),
     ]
     for attempt in attempts:
