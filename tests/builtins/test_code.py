@@ -67,10 +67,11 @@ async def test_tests_that_pass_fail_and_try_to_leave_the_workspace(context: Any,
     assert (await call(code.run_tests, context, args=[ALONE, "none"]))["exit_code"] == 4
 
 
+@pytest.mark.parametrize("confinement", ["bwrap"], indirect=True)
 async def test_tests_that_lose_a_process_to_memory_do_not_pass(context: Any, root: Path) -> None:
-    count = "head -c 400M /dev/zero | tail -n 1 | wc -c"
+    count = "head -c 160M /dev/zero | tail -n 1 | wc -c"
     (root / "test_it.py").write_text(f"import os\ndef test_it():\n    assert os.system({count!r}) == 0\n")
-    context.settings["memory_mb"] = 128
+    context.settings["memory_mb"] = 96
     with pytest.raises(Failure) as caught:
         await call(code.run_tests, context, args=[ALONE, "-q"])
     assert caught.value.code == "memory_limit"

@@ -173,6 +173,7 @@ async def test_a_timeout_reports_the_output_so_far_and_kills(context: Any, root:
     assert await gone(root)
 
 
+@pytest.mark.parametrize("confinement", ["bwrap"], indirect=True)
 async def test_the_output_of_a_killed_command_is_stored_completely(context: Any, tmp_path: Path) -> None:
     context.contents = Contents(tmp_path / "contents")
     failure, _ = await timed_out(

@@ -251,7 +251,7 @@ async def _confined(words: list[str], world: World, kind: str, name: str) -> tup
         ended = await run(command, output)
     finally:
         os.close(opened)
-    return (ended.code, ended.over), output.text()
+    return (ended.code, ended.over), output.shown(1 << 20).text
 
 
 def _plain(words: list[str], world: World) -> tuple[Any, str]:

@@ -18,8 +18,8 @@ from contextlib import suppress
 _ROOT = "/sys/fs/cgroup"
 #: The beginning of the names of our groups. It identifies the groups of a killed service.
 _PREFIX = "albert-"
-#: The files with the number of killed processes, in versions 2 and 1 of the interface.
-_COUNTERS = ("memory.events", "memory.oom_control")
+#: The files with the number of killed processes, in version 2 (the first one excludes subgroups) and 1 of the interface.
+_COUNTERS = ("memory.events.local", "memory.events", "memory.oom_control")
 
 
 class ControlGroup:

@@ -35,7 +35,7 @@ def check(shown: Shown, data: bytes, room: int) -> None:
         assert len((head + tail).encode()) + shown.omitted == len(data)
 
 
-@examples(300)
+@examples(100)
 @given(st.lists(st.text(max_size=150).map(str.encode) | st.binary(max_size=150), max_size=8), st.integers(80, ROOM))
 def test_any_output_is_shown_in_the_room(pieces: list[bytes], room: int) -> None:
     check(output(*pieces).shown(room), b"".join(pieces), room)
