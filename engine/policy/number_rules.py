@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.definition import ToolDefinition
-from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.policy.layers import Layer, sections_of
 from albert_tools.engine.policy.rule_kind import Examined, Finding, NumberKey, RuleKind
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 
 #: The largest size that a rule can set, in MiB. No tool reads or writes larger files.
 _MOST_MB = MAX_WRITE // MiB
-_MOST_SECONDS = 3600
+#: The longest timeout that a rule can set. No call takes longer, not even that of a saved tool.
+_MOST_SECONDS = RunLimits().run_seconds
 #: The most calls per hour that a rule can set. A larger number would not limit any tool.
 _MOST_CALLS = 1_000_000
 
@@ -71,8 +73,9 @@ def _lint_rate(examined: Examined) -> Iterator[Finding]:
 
 def _lint_timeout(examined: Examined) -> Iterator[Finding]:
     """Find timeouts without effect: every tool of the section has a lower limit of its own."""
-    seconds, own = TIMEOUT.of(examined.section), max((d.timeout for d in examined.tools), default=None)
-    if seconds is not None and own is not None and own <= seconds:
+    seconds = TIMEOUT.of(examined.section)
+    own = min(max((d.timeout for d in examined.tools), default=math.inf), RunLimits().call_seconds)
+    if seconds is not None and examined.tools and own <= seconds:
         yield (
             f"{examined.place}.{TIMEOUT.name}",
             f"{seconds:g} s are never reached: the limit is {own:g} s without this rule",

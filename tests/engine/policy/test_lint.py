@@ -14,6 +14,7 @@ TOOLS = [
     ToolDefinition("read_file", "", (), {}, ("read",)),
     ToolDefinition("http_request", "", (), {}, ("network",)),
     ToolDefinition("bash", "", (), {}, ("execute",)),
+    ToolDefinition("tests", "", (), {}, ("execute",), timeout=3600),
     ToolDefinition("calm", "", (), {}, (), allowed_modes=("NORMAL",)),
 ]
 
@@ -80,6 +81,10 @@ TOOLS = [
             ],
         ),
         ({"tools": {"mine": {"rate_limit_per_hour": 1}}}, []),
+        (
+            {"tools": {"tests": {"timeout_seconds": 300}}},
+            ["tools.tests.timeout_seconds: 300 s are never reached: the limit is 300 s without this rule"],
+        ),
         (
             {"tools": {"read_file": {"timeout_seconds": 60}}, "categories": {"network": {"timeout_seconds": 20}}},
             ["tools.read_file.timeout_seconds: 60 s are never reached: the limit is 30 s without this rule"],

@@ -87,6 +87,7 @@ def test_limits_can_only_be_lowered(tmp_path: Path) -> None:
         ("limits: {own_seconds: 60}", "limits.own_seconds: input should be less than or equal to 30"),
         ("limits: {run_seconds: .inf}", "limits.run_seconds: input should be less than or equal to 600"),
         ("tools: {a: {max_file_size_mb: 200}}", "a.max_file_size_mb: input should be less than or equal to 100"),
+        ("tools: {a: {timeout_seconds: 601}}", "a.timeout_seconds: input should be less than or equal to 600"),
         ("- allow", "it is not a mapping; rules are written as `allow: [bash]`"),
         ("just text", "it is not a mapping; rules are written as `allow: [bash]`"),
         ("allow: [bash", "line 1, column 13: expected ',' or ']'"),
