@@ -32,6 +32,9 @@ _PATIENCE = 30.0
 #: The most remembered looks, and the most branches of a repository that are remembered.
 _MAX_LOOKS, _MAX_TIPS = 256, 2_000
 
+#: Commits that no branch and no reflog entry may lead to.
+_HEADS = ("FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD")
+
 _MAGIC = "top,glob,icase" if sys.platform == "darwin" else "top,glob"
 
 
@@ -156,7 +159,7 @@ async def _look(context: CallContext, top: str, globs: tuple[str, ...], run: Run
         tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
-        first = await lines(*words, *tips[:_MAX_TIPS], *known, "--", *hidden.only)
+        first = await lines(*words, *_HEADS, *tips[:_MAX_TIPS], *known, "--", *hidden.only)
         if first is None:
             return hidden
         # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten.
@@ -172,8 +175,9 @@ def _state(folders: list[str]) -> object:
     """Changes whenever the index or a branch changes: git replaces these files."""
     found: list[tuple[str, int, int, int]] = []
     for folder in folders:
-        names = [f"{folder}/{name}" for name in ("", "index", "HEAD", "packed-refs", "FETCH_HEAD", "logs/HEAD")]
-        names += (f"{place}/{name}" for place, _, files in os.walk(f"{folder}/refs") for name in files)
+        names = [f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", "HEAD", *_HEADS)]
+        for inner in ("refs", "worktrees"):
+            names += (f"{place}/{name}" for place, _, files in os.walk(f"{folder}/{inner}") for name in files)
         for name in names:
             try:
                 facts = os.stat(name)

@@ -250,17 +250,22 @@ async def test_other_programs_do_not_see_the_git_folder(built: Path) -> None:
     await call_primitive(files.read_file, {"path": ".git/HEAD"}, context_of(files.read_file, built))
 
 
-@pytest.mark.parametrize("where", ["reset commit", pytest.param("removed", marks=pytest.mark.slow), "index"])
-async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path, where: str) -> None:
-    forbidden = ["only.key"]
-    (repository / "only.key").write_text(f"{MARK}\n")
-    plain(repository, "add", "only.key")
+@pytest.mark.parametrize("where", ["reset commit", pytest.param("removed", marks=pytest.mark.slow), "index", "fetched"])
+async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path, where: str, tmp_path: Path) -> None:
+    forbidden, other = ["only.key"], repository
+    if where == "fetched":
+        other = tmp_path / "other"
+        shutil.copytree(repository, other, symlinks=True)
+    (other / "only.key").write_text(f"{MARK}\n")
+    plain(other, "add", "only.key")
     if where != "index":
-        plain(repository, "commit", "-q", "-m", "add")
-        (repository / "only.key").unlink()
-        plain(repository, "commit", "-q", "-a", "-m", "remove")
+        plain(other, "commit", "-q", "-m", "add")
+        (other / "only.key").unlink()
+        plain(other, "commit", "-q", "-a", "-m", "remove")
         if where == "reset commit":
-            plain(repository, "reset", "-q", "--hard", "HEAD~2")
+            plain(other, "reset", "-q", "--hard", "HEAD~2")
+        if where == "fetched":
+            plain(repository, "fetch", "-q", str(other))
     context = context_of(shell.bash, repository, forbidden)
     result = await call_primitive(shell.bash, {"command": "git log --all -p; git show :only.key"}, context)
     assert result["exit_code"] == 128
@@ -324,6 +329,7 @@ async def test_everyday_work_keeps_the_forbidden_files(repository: Path) -> None
     assert (repository / "secrets/new").read_text() == "added by the owner"
 
 
+@pytest.mark.slow
 async def test_git_moves_between_commits_with_other_forbidden_files(repository: Path) -> None:
     assert (await git(repository, "CHECKOUT", "-b", "side", "old")).startswith("0 ")
     assert (repository / "old.pem").exists()
@@ -439,3 +445,21 @@ async def test_objects_are_not_found_after_the_last_branch_was_deleted(repositor
     plain(repository, "branch", "-q", "-D", "side")
     plain(repository, "reflog", "expire", "--expire=now", "--all")
     assert "not a git repository" in await objects()
+
+
+def test_a_path_forbidden_at_the_top_of_the_rules_is_out_of_reach_of_every_tool(
+    built: Path, govern: Callable[..., Governed]
+) -> None:
+    rules = {"forbidden_paths": FORBIDDEN, "allow": ["bash"], "tools": {"git": {"allowed_operations": ["SHOW"]}}}
+    home = govern(governance=rules)
+    shutil.copytree(built, home.work, dirs_exist_ok=True, symlinks=True)
+    blob = hash_of(built, "HEAD:secrets/key")
+    object_file = f".git/objects/{blob[:2]}/{blob[2:]}"
+    for name, arguments, rule in (
+        ("git", {"operation": "SHOW", "args": ["HEAD:secrets/key"]}, "forbidden_paths"),
+        ("read_file", {"path": object_file}, "git_own"),
+        ("publish_artifact", {"id": "a", "category": "report", "path": "secrets/key"}, "forbidden_paths"),
+        ("publish_artifact", {"id": "a", "category": "report", "path": object_file}, "git_own"),
+    ):
+        assert home.error(name, arguments).rule == rule, name
+    assert MARK not in home.value("bash", command="cat secrets/key; git show HEAD:secrets/key; true")["output"]
