@@ -27,7 +27,7 @@ from albert_tools.engine.workspace.sandbox_view import folders_of_git, is_bare, 
 #: Runs a confined command: `confined_command.run`.
 Run = Callable[..., Awaitable[Any]]
 
-#: Seconds for one step of a look. A repository that needs longer counts as one that tracks hidden files.
+#: Seconds for one step of a look. A repository that needs longer counts as one with hidden files until it changes.
 _PATIENCE = 30.0
 #: The most remembered looks, and the most branches of a repository that are remembered.
 _MAX_LOOKS, _MAX_TIPS = 256, 2_000
@@ -74,11 +74,13 @@ class HiddenPaths(NamedTuple):
 
 
 class _Look(NamedTuple):
-    """A remembered look: the state of the repository, the finding, and the commits whose history has no hidden path."""
+    """A remembered look: the state of the repository, the finding, the commits whose history has no hidden path, and whether the
+    repository had a hidden path at this look or before."""
 
     state: object
     found: HiddenPaths
     clean: tuple[str, ...]
+    seen: bool
 
 
 _looks: dict[tuple[str, tuple[str, ...]], _Look] = {}
@@ -155,19 +157,18 @@ async def _look(context: CallContext, top: str, globs: tuple[str, ...], run: Run
     tracked = None if hidden.bare else await lines("LS-FILES", "-z", "--", *hidden.only)
     hidden = hidden._replace(tracked=tuple(f"{top}/{path}" for path in tracked or ()))
     clean: tuple[str, ...] = ()
-    if tracked == [] or hidden.bare:
+    # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten.
+    seen = bool(tracked) or (old is not None and old.seen)
+    if not seen and (tracked == [] or hidden.bare):
         tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
         first = await lines(*words, *_HEADS, *tips[:_MAX_TIPS], *known, "--", *hidden.only)
-        if first is None:
-            return hidden
-        # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten.
-        hidden = hidden._replace(found=bool(first) or (old is not None and old.found.found))
-        clean = () if hidden.found else tuple(tips[:_MAX_TIPS])
+        hidden, seen = hidden._replace(found=first != []), bool(first)
+        clean = tuple(tips[:_MAX_TIPS]) if first == [] else ()
     if len(_looks) >= _MAX_LOOKS:
         _looks.clear()
-    _looks[top, globs] = _Look(state, hidden, clean)
+    _looks[top, globs] = _Look(state, hidden, clean, seen)
     return hidden
 
 
