@@ -20,6 +20,7 @@ from albert_tools.engine.model.definition import Effect, ToolDefinition, ToolPar
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolInvocation
+from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.pipeline.pipeline import Pipeline, action_stages
 from albert_tools.engine.policy.decision import Decision, strictest
 
@@ -107,7 +108,7 @@ class Actions:
             arguments: Its arguments.
             token: The session's token.
             effect: Called if the action is allowed.
-            review: Called after the rules have allowed the action, and again after a person has answered.
+            review: Called after rules, rate limits and budget have allowed the action, and again after a person has answered.
 
         Raises:
             Failure: The action is denied or waits for an answer, or `effect` or `review` failed.
@@ -121,6 +122,8 @@ class Actions:
 
         async def reviewed(call: Call, run: Run) -> Call:
             assert review is not None
+            # A source is not checked for a session that can't define it anyway.
+            demand_allowance(call, run)
             try:
                 found = await review()
             except Failure:

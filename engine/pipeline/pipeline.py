@@ -77,7 +77,7 @@ EXAMPLE_STAGES: Stages = (validate, scratch)
 
 def action_stages(review: Stage | None) -> Stages:
     """The stages of an action. `review` finds out whether the action concerns what belongs to somebody else."""
-    return (validate, session, mode, policy, *([review] if review is not None else []), allowance, approval)
+    return (validate, session, mode, policy, allowance, *([review] if review is not None else []), approval)
 
 
 #: The most requests from outside that run at the same time. Further requests wait. Calls by a program never wait.
