@@ -45,7 +45,9 @@ async def _undone(**arguments: Any) -> None:
     """The function of an action that nobody has requested."""
 
 
-DEFINE = _action("define_tool", "Save a source as a tool.", "write", "source", "name?", "replaces?", "stored_source?")
+DEFINE = _action(
+    "define_tool", "Save a source as a tool.", "write", "source", "name?", "version?", "replaces?", "stored_source?"
+)
 REMOVE = _action("remove_tool", "Remove a saved tool.", "write", "name", "removes?")
 REVOKE = _action("revoke_session", "End another session.", "write", "session", gated=True)
 CANCEL = _action("cancel_run", "Cancel a run of another session or of the owner.", "write", "run", gated=True)

@@ -347,7 +347,8 @@ class ToolService:
                 examined.append(await self._examined(source, report_progress, self._actions.session(token).id))
             version = examined[0][0]
             head, why = await self._in_thread(self._head, version.name, token, "replacing it", version.version)
-            facts = {"name": version.name, "replaces": head}
+            # The version also names the callees, so an answer does not cover the same source with other callees.
+            facts = {"name": version.name, "version": version.version, "replaces": head}
             if why and self.context.contents is not None:
                 # The question itself has only the beginning of a long text.
                 facts["stored_source"] = await self._in_thread(self.context.contents.put, version.source.encode())

@@ -247,6 +247,13 @@ def test_replacing_what_another_defined_needs_a_yes(make_bench: Any) -> None:
     service.define(EVIL, session=token)
     versions = service.describe("deploy").versions
     assert [(v.author, v.current) for v in versions] == [(mine, True), ("", False), ("", False)]
+    # Nor does a yes cover the same source with another callee.
+    calls = one("return tools.part()", "deploy")
+    service.define(one("return 1", "part"), session=token)
+    service.define(DEPLOY)
+    answer(bench, failure := refused(lambda: service.define(calls, session=token)))
+    service.define(one('return tools.launch(name="evil")', "part"), session=token)
+    assert refused(lambda: service.define(calls, session=token)).details != failure.details
     # A removed tool still belongs to its author.
     service.define(DEPLOY)
     service.remove("deploy")
