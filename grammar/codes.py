@@ -21,7 +21,7 @@ CODES = (
     ),
     FindingCode(
         "bad-character",
-        "The source contains a control character, or one that is invisible or changes the direction of the text.",
+        "The source contains a character that is not printable, shows nothing, or changes the direction of the text.",
         "Such characters can make a reviewer read another program than Python runs.",
         example=in_tool('return path + "\x0c"'),
         rewrite=in_tool(r'return path + "\x0c"'),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -44,9 +45,9 @@ _OTHER = r"""
   | (?P<bad>\w+|.)
 """
 
-#: Characters that change how a text is displayed. Because of them, a reviewer could see a different program.
-_DECEPTIVE = "[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b\u2060\ufeff]"
-_HIDDEN = re.compile(rf"(?P<control>[\x00-\x08\x0b-\x1f\x7f])|{_DECEPTIVE}")
+#: Characters that Python calls printable and that show nothing. With them, and with unprintable characters, a reviewer could see a
+#: different program.
+_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
 class Token(NamedTuple):
@@ -158,7 +159,7 @@ class Scanner:
             tokens.append(token)
             if kind in _LIMITED or not value.isascii():
                 found.diagnostics += _problems(token)
-        if _HIDDEN.search(text):
+        if not text.translate(_LAYOUT).isprintable() or _BLANK.search(text):
             found.diagnostics += _hidden(text)
         return found
 
@@ -254,13 +255,36 @@ def _too_deep(what: str, limit: int, span: Span) -> Diagnostic:
     return Diagnostic("nesting-too-deep", f"{what} are nested more than {limit} deep", span, hint=hint)
 
 
+#: Line ends and tabs, which are checked elsewhere.
+_LAYOUT = {ord("\n"): None, ord("\t"): None}
+
+
 def _hidden(text: str) -> Iterable[Diagnostic]:
     for number, line in enumerate(text.split("\n"), 1):
-        for m in _HIDDEN.finditer(line):
-            what = "control" if m["control"] else "invisible or direction-changing"
+        for i, c in enumerate(line):
+            if c == "\t" or (c.isprintable() and not _BLANK.match(c)) or _joins_emoji(line, i):
+                continue
+            what = "control" if unicodedata.category(c) == "Cc" else "invisible or direction-changing"
+            escape = f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
             yield Diagnostic(
                 "bad-character",
-                f"the {what} character U+{ord(m[0]):04X} is not allowed in a source",
-                Span(number, m.start() + 1, number, m.end() + 1),
-                hint=f'write it as an escape: "\\u{ord(m[0]):04x}"',
+                f"the {what} character U+{ord(c):04X} is not allowed in a source",
+                Span(number, i + 1, number, i + 2),
+                hint=f'write it as an escape: "{escape}"',
             )
+
+
+def _joins_emoji(line: str, i: int) -> bool:
+    """Whether the character is the part of an emoji that selects its form or joins it to the next."""
+    before, after = line[i - 1 : i], line[i + 1 : i + 2]
+    if line[i] == "\ufe0f":
+        return before in _WITH_FORM or _is_symbol(before) or (before in "0123456789#*" and after == "\u20e3")
+    return line[i] == "\u200d" and (before == "\ufe0f" or _is_symbol(before)) and _is_symbol(after)
+
+
+#: Characters with an emoji form that are no symbols.
+_WITH_FORM = ("\u203c", "\u2049", "\u2139", "\u3030", "\u303d")
+
+
+def _is_symbol(c: str) -> bool:
+    return not c.isascii() and unicodedata.category(c) in ("So", "Sk", "Sm")

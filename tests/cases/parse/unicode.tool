@@ -47,6 +47,28 @@ def t() -> str:
 # error: 13 [bad-character] "the control character U+0000 is not allowed in a source"
 # error: 14 [bad-character] "the control character U+001B is not allowed in a source"
 ---
+# characters that are not printable, or printable and blank
+def t() -> str:
+    """Check."""
+    return "a<U+3164>b<U+0085>c<U+2028>d<U+009B>e<U+00AD>f<U+E000>g<U+FE0F>h<U+200D>i<U+2800>j<U+E0041>k1<U+FE0F>"
+# error: 14 [bad-character] "the invisible or direction-changing character U+3164 is not allowed in a source"
+# error: 16 [bad-character] "the control character U+0085 is not allowed in a source"
+# error: 18 [bad-character] "the invisible or direction-changing character U+2028 is not allowed in a source"
+# error: 20 [bad-character] "the control character U+009B is not allowed in a source"
+# error: 22 [bad-character] "the invisible or direction-changing character U+00AD is not allowed in a source"
+# error: 24 [bad-character] "the invisible or direction-changing character U+E000 is not allowed in a source"
+# error: 26 [bad-character] "the invisible or direction-changing character U+FE0F is not allowed in a source"
+# error: 28 [bad-character] "the invisible or direction-changing character U+200D is not allowed in a source"
+# error: 30 [bad-character] "the invisible or direction-changing character U+2800 is not allowed in a source"
+# error: 32 [bad-character] "the invisible or direction-changing character U+E0041 is not allowed in a source"
+# hint: "write it as an escape: "\U000e0041""
+# error: 35 [bad-character] "the invisible or direction-changing character U+FE0F is not allowed in a source"
+---
+# emoji may have a form and be joined
+def t() -> str:
+    """Check ✔<U+FE0F>."""
+    return "⚠<U+FE0F> 1<U+FE0F><U+20E3> ℹ<U+FE0F> <U+1F469><U+200D><U+1F4BB> <U+1F469><U+1F3FD><U+200D>❤<U+FE0F><U+200D><U+1F468>\t|"
+---
 # the same characters written as escapes
 def t() -> str:
     """Check."""
@@ -55,7 +77,7 @@ def t() -> str:
 # a no-break space between tokens
 def t(x: int) -> int:
     """Check."""
-    return x<U+00A0>+ 1  # error: 13 [syntax] "invalid non-printable character U+00A0"
+    return x<U+00A0>+ 1  # error: 13 [bad-character] "the invisible or direction-changing character U+00A0 is not allowed in a source"
 ---
 # typographic quotes
 def t() -> str:
