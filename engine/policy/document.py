@@ -13,7 +13,7 @@ from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.model.nearest_name import did_you_mean, misspelt
 from albert_tools.engine.policy.host_rules import read_host
 from albert_tools.engine.policy.layers import Section
-from albert_tools.engine.policy.rule_kind import Key, ListKey
+from albert_tools.engine.policy.rule_kind import CategoryKey, Key, ListKey
 from albert_tools.engine.policy.rule_table import EVERYWHERE, KEYS
 
 #: The position of each part of a document: keys from the top → (line, column), both counted from 1.
@@ -98,13 +98,18 @@ LimitsDocument = _optional(
 
 
 def _annotation(key: Key) -> Any:
+    if isinstance(key, CategoryKey):
+        return Category
     if isinstance(key, ListKey):
         return list[Annotated[str, Field(max_length=key.max_length), AfterValidator(key.read)]]
     return _number(key.type, above=key.above, least=key.least, most=key.most)
 
 
-#: The rules on one tool or one category.
+#: The rules on one tool, and on one category.
 SectionDocument = _optional("SectionDocument", {key.name: _annotation(key) for key in KEYS})
+_OfCategory = _optional(
+    "CategoryDocument", {key.name: _annotation(key) for key in KEYS if not isinstance(key, CategoryKey)}
+)
 
 
 class RecordsDocument(_Strict):
@@ -125,7 +130,7 @@ class RulesDocument(_Strict):
     deny: list[Tool] = []
     other_tools: list[Tool] = []
     tools: dict[Tool, SectionDocument] = {}  # type: ignore[valid-type]
-    categories: dict[Category, SectionDocument] = {}  # type: ignore[valid-type]
+    categories: dict[Category, _OfCategory] = {}  # type: ignore[valid-type]
     limits: LimitsDocument = LimitsDocument()  # type: ignore[valid-type]
     primitives: dict[Tool, dict[str, Any]] = {}
     primitives_from: list[Module] = Field([], max_length=100)

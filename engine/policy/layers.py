@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Category, ToolDefinition
 
@@ -51,6 +52,13 @@ class Layer(Struct, frozen=True):
         if definition.kind == "primitive" and definition.category in self.categories:
             found.append((f"{self.place}categories.{definition.category}", self.categories[definition.category]))  # type: ignore[index]
         return found
+
+
+def views(layers: Iterable[Layer], definition: ToolDefinition) -> tuple[ToolDefinition, ...]:
+    """The definition, and copies of it in the categories that the sections on the tool name. All of them are judged, so naming a
+    category can only make the rules stricter."""
+    named = {layer.tools.get(definition.name, {}).get("category", definition.category) for layer in layers}
+    return (definition, *(replace(definition, category=c) for c in sorted(named - {definition.category})))
 
 
 def sections_of(layers: Iterable[Layer], definition: ToolDefinition) -> Iterator[tuple[Layer, str, Section]]:

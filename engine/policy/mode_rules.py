@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from albert_tools.engine.model.definition import MODES, Mode, ToolDefinition
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.policy.layers import Layer, Section, written_at
-from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind
+from albert_tools.engine.policy.layers import Layer, Section, views, written_at
+from albert_tools.engine.policy.rule_kind import CategoryKey, Examined, Finding, ListKey, RuleKind
 from albert_tools.engine.policy.shipped import BY_CATEGORY, COMPOSITE, NAMED
 
 
@@ -27,6 +27,9 @@ ALLOWED = ListKey("allowed_in_modes", _mode, 16, "[NORMAL, ALERT]", "the modes i
 ASKING = ListKey("requires_approval_in_modes", _mode, 16, "[DEGRADED]", "the modes in which calls need approval")
 FORBIDDEN = ListKey("forbidden_in_modes", _mode, 16, "[LOCKDOWN]", "the modes in which calls are denied")
 _KEYS = (ALLOWED, ASKING, FORBIDDEN)
+CATEGORY = CategoryKey(
+    "category", "network", "a category whose rules apply too, under `tools` alone; the tool's own category remains"
+)
 
 
 def permissions(layers: tuple[Layer, ...], definition: ToolDefinition, gated: bool, mode: Mode) -> list[Decision]:
@@ -34,7 +37,8 @@ def permissions(layers: tuple[Layer, ...], definition: ToolDefinition, gated: bo
     name = definition.name
     if mode not in definition.allowed_modes:
         return [Decision("deny", "definition.allowed_modes", "tool_mode", f"{name} can't be used in {mode}")]
-    found = [d for layer in layers if (d := _of_layer(layer, definition, gated, mode)) is not None]
+    seen_as = views(layers, definition)
+    found = [d for view in seen_as for layer in layers if (d := _of_layer(layer, view, gated, mode)) is not None]
     if definition.approval:
         found.append(Decision("ask", "definition.approval", "approval_required", f"{name} always needs approval"))
     return found
@@ -103,6 +107,10 @@ def _lint(examined: Examined) -> Iterator[Finding]:
         yield f"{place}.{ALLOWED.name}", f"{mode} has no effect here: `{stricter.name}` lists it too"
     for mode in sorted(asked & forbidden):
         yield f"{place}.{ASKING.name}", f"{mode} has no effect here: `{FORBIDDEN.name}` lists it too"
+    meant = CATEGORY.of(examined.section)
+    for d in tools:
+        if meant not in (None, d.category):
+            yield f"{place}.{CATEGORY.name}", f"the rules on {meant} apply too; those on {d.category} remain"
     if examined.group == "tools" and _speaks_of_modes(examined.section) and not allowed and not asked:
         yield place, "no mode is allowed, so every call is denied; write `deny` instead"
     for mode in sorted(allowed | asked):
@@ -110,4 +118,4 @@ def _lint(examined: Examined) -> Iterator[Finding]:
             yield f"{place}.{ALLOWED.name}", f"the tool's definition doesn't permit {mode}"
 
 
-MODE_RULES = RuleKind(_KEYS, for_composites=True, lint=_lint)
+MODE_RULES = RuleKind((*_KEYS, CATEGORY), for_composites=True, lint=_lint)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.limits import MiB, RunLimits
-from albert_tools.engine.policy.layers import Layer, sections_of
+from albert_tools.engine.policy.layers import Layer, sections_of, views
 from albert_tools.engine.policy.rule_kind import Examined, Finding, NumberKey, RuleKind
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 
@@ -51,12 +51,13 @@ def rate_limits(layers: tuple[Layer, ...], definition: ToolDefinition) -> dict[s
     own = getattr(definition, "rate_limit", None)
     if own is not None:
         found[f"tool:{definition.name}"] = own
-    for layer, place, section in sections_of(layers, definition):
-        rate = section.get(RATE.name)
-        if rate is not None:
-            of_tool = place == f"{layer.place}tools.{definition.name}"
-            window = f"tool:{definition.name}" if of_tool else f"category:{definition.category}"
-            found[window] = min(rate, found.get(window, rate))
+    for view in views(layers, definition):
+        for layer, place, section in sections_of(layers, view):
+            rate = section.get(RATE.name)
+            if rate is not None:
+                of_tool = place == f"{layer.place}tools.{definition.name}"
+                window = f"tool:{definition.name}" if of_tool else f"category:{view.category}"
+                found[window] = min(rate, found.get(window, rate))
     return found
 
 

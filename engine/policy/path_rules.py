@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from albert_tools.engine.model.definition import ToolDefinition
-from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.extra_roots import root_of, roots_of
-from albert_tools.engine.policy.layers import Layer, rule_id, written_at
+from albert_tools.engine.policy.layers import Layer, rule_id, views, written_at
 from albert_tools.engine.policy.path_patterns import PathPatterns, expanded
 from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind
 from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
@@ -56,7 +56,7 @@ class PathJudge:
         self._workspace = workspace
         # The checked paths contain no links. But the path of the home folder often contains one (`/home` → `/var/home`).
         self._home = home = os.path.realpath(home)
-        self._by_tool: dict[str, _PathsOf] = {}
+        self._by_tool: dict[tuple[str, str | None], _PathsOf] = {}
         self._root_of = {pattern: root_of(pattern, workspace, home) for pattern in self._absolute()}
         #: The folders outside the workspace that the owner's rules open, without duplicates.
         self.roots = roots_of(self._root_of.values())
@@ -66,6 +66,10 @@ class PathJudge:
 
     def judge(self, definition: ToolDefinition, path: str, use: str) -> Decision | None:
         """The decision on an absolute, canonical path; None if no rule objects."""
+        found = [d for view in views(self._layers, definition) if (d := self._judge(view, path, use)) is not None]
+        return strictest(found) if found else None
+
+    def _judge(self, definition: ToolDefinition, path: str, use: str) -> Decision | None:
         rules = self._rules_of(definition)
         shown = self._shown(path)
         hit = rules.forbidden.match(path) or self._shipped.match(path)
@@ -90,12 +94,13 @@ class PathJudge:
 
     def selective(self, definition: ToolDefinition) -> bool:
         """Whether the rules may deny some paths inside the workspace to a tool."""
-        rules = self._rules_of(definition)
-        return bool(rules.forbidden) or bool(rules.allowed) or self._shipped_inside
+        seen_as = [self._rules_of(view) for view in views(self._layers, definition)]
+        return self._shipped_inside or any(rules.forbidden or rules.allowed for rules in seen_as)
 
     def forbidden_globs(self, definition: ToolDefinition, top: str) -> list[str]:
         """The forbidden paths below a folder that the rules allow to the tool, as git's globs (`PathPatterns.globs`)."""
-        return [*self._rules_of(definition).forbidden.globs(top), *self._shipped.globs(top)]
+        seen_as = (self._rules_of(view) for view in views(self._layers, definition))
+        return [*(glob for rules in seen_as for glob in rules.forbidden.globs(top)), *self._shipped.globs(top)]
 
     def opened(self, definition: ToolDefinition) -> list[str]:
         """The patterns that open folders outside the workspace to a tool. They contain the real paths of the folders."""
@@ -116,9 +121,10 @@ class PathJudge:
         return repr("." if inside == self._workspace else inside)
 
     def _rules_of(self, definition: ToolDefinition) -> _PathsOf:
-        found = self._by_tool.get(definition.name)
+        key = definition.name, definition.category
+        found = self._by_tool.get(key)
         if found is None:
-            found = self._by_tool[definition.name] = self._index(definition)
+            found = self._by_tool[key] = self._index(definition)
         return found
 
     def _index(self, definition: ToolDefinition) -> _PathsOf:

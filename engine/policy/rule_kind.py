@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from albert_tools.engine.model.definition import Effect, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, Rationale
-from albert_tools.engine.policy.layers import Layer, Resource, Section, rule_id, sections_of, written_at
+from albert_tools.engine.policy.layers import Layer, Resource, Section, rule_id, sections_of, views, written_at
 
 #: The most names that a denial lists.
 _MAX_SHOWN = 20
@@ -57,11 +57,23 @@ class NumberKey(NamedTuple):
 
     def lowest(self, layers: tuple[Layer, ...], definition: ToolDefinition, default: float) -> float:
         """The lowest number in all sections that apply to a tool; `default` if no section has the key."""
-        found = (self.of(section) for _, _, section in sections_of(layers, definition))
+        found = (self.of(s) for view in views(layers, definition) for _, _, s in sections_of(layers, view))
         return min((number for number in found if number is not None), default=default)
 
 
-Key = ListKey | NumberKey
+class CategoryKey(NamedTuple):
+    """The key of a tool's section whose value is a category. `layers.views` applies it."""
+
+    name: str
+    example: str
+    meaning: str
+
+    def of(self, section: Section) -> str | None:
+        """The category in a section; None if the key is missing."""
+        return section.get(self.name)
+
+
+Key = ListKey | NumberKey | CategoryKey
 
 #: Decides about one resource by the layers; None if no rule objects.
 Judge = Callable[[tuple[Layer, ...], ToolDefinition, Resource], Decision | None]

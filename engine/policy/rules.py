@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.host_rules import named_addresses
-from albert_tools.engine.policy.layers import Layer, Resource
+from albert_tools.engine.policy.layers import Layer, Resource, views
 from albert_tools.engine.policy.mode_rules import permissions
 from albert_tools.engine.policy.number_rules import SIZE, TIMEOUT, rate_limits
 from albert_tools.engine.policy.path_rules import PathJudge
@@ -49,14 +49,13 @@ class Policy:
     def touches(self, definition: ToolDefinition, resources: list[Resource]) -> list[Decision]:
         """The denials and questions about the resources of a call; empty if no rule objects."""
         found = []
+        seen_as = views(self.layers, definition)
         for resource in resources:
             if resource.kind == "path":
-                decision = self.paths.judge(definition, resource.name, resource.use)
+                found.append(self.paths.judge(definition, resource.name, resource.use))
             else:
-                decision = JUDGES[resource.kind](self.layers, definition, resource)
-            if decision is not None:
-                found.append(decision)
-        return found
+                found += [JUDGES[resource.kind](self.layers, view, resource) for view in seen_as]
+        return [decision for decision in found if decision is not None]
 
     def named_addresses(self, definition: ToolDefinition) -> tuple[Network, ...]:
         """The non-public addresses that a tool may reach."""

@@ -8,7 +8,7 @@ import yaml
 from albert_tools import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.policy.document import LimitsDocument
-from albert_tools.engine.policy.rule_kind import Key, ListKey
+from albert_tools.engine.policy.rule_kind import CategoryKey, Key, ListKey
 from albert_tools.engine.policy.rule_table import KEYS
 from albert_tools.engine.policy.settings import Governance, read_governance
 
@@ -34,8 +34,15 @@ def test_the_example_of_a_key_is_accepted(key: Key) -> None:
 def test_a_value_of_another_type_is_refused(key: Key) -> None:
     """Otherwise a key without a value would count as missing, and would restrict nothing."""
     assert refusal(key.name, None) == ": it has no value; write one, or remove the key"
-    assert refusal(key.name, {}).startswith(": input should be a valid ")
+    valid = "'read_only'" if isinstance(key, CategoryKey) else "a valid "
+    assert refusal(key.name, {}).startswith(f": input should be {valid}")
     assert refusal(key.name, [3] if isinstance(key, ListKey) else "3")
+
+
+def test_only_a_tool_names_a_category() -> None:
+    with pytest.raises(Failure, match=r"categories\.network\.category: there is no such rule"):
+        read_governance({"categories": {"network": {"category": "read_only"}}})
+    assert refusal("category", "netwrk").endswith("did you mean 'network'?")
 
 
 def test_names_of_modes_are_checked() -> None:

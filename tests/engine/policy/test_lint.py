@@ -27,6 +27,11 @@ TOOLS = [
             {"allow": ["htp_request"]},
             ["allow.htp_request: there is no primitive named 'htp_request'; did you mean 'http_request'?"],
         ),
+        ({"tools": {"read_file": {"category": "read_only"}}}, []),
+        (
+            {"tools": {"bash": {"category": "read_only"}}},
+            ["tools.bash.category: the rules on read_only apply too; those on execute remain"],
+        ),
         ({"tools": {"nothing": {}}}, ["tools.nothing: there is no tool named 'nothing'"]),
         ({"allow": ["calm"], "deny": ["calm"]}, ["allow.calm: it has no effect: `deny` lists the tool too"]),
         (

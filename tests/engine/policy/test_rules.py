@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tools.engine.model.definition import MODES, ToolDefinition
+from albert_tools.engine.model.definition import CATEGORIES, MODES, ToolDefinition
 from albert_tools.engine.policy.decision import STRICTNESS, Decision, strictest
 from albert_tools.engine.policy.host_rules import host_of
 from albert_tools.engine.policy.layers import Resource
@@ -394,3 +394,52 @@ def test_a_home_folder_that_is_reached_by_a_link(tmp_path: Path) -> None:
     found = rules.paths.judge(READ, f"{real}/.ssh/id", "read")
     assert found is not None
     assert found.rule == "shipped.forbidden_paths"
+
+
+def test_the_category_in_a_tools_section_adds_the_rules_on_that_category() -> None:
+    categories = {
+        "network": {"rate_limit_per_hour": 5, "forbidden_paths": ["b"], "max_file_size_mb": 1, "timeout_seconds": 3},
+        "read_only": {"rate_limit_per_hour": 9, "forbidden_paths": ["a"]},
+    }
+    found = policy({"tools": {"read_file": {"category": "network"}}, "categories": categories})
+    # The shipped rules on reading allow it, those on the network ask.
+    assert found.permits(READ, False, "ALERT").rule == "shipped.categories.network.requires_approval_in_modes"
+    assert dict(found.rate_limits(READ)) == {"category:read_only": 9, "category:network": 5}
+    assert (found.max_file_bytes(READ), found.timeout(READ)) == (1024 * 1024, 3)
+    for path in ("a", "b"):
+        (denied,) = found.touches(READ, [Resource("path", f"/w/{path}", "read")])
+        assert denied.verdict == "deny"
+    assert found.paths.selective(READ)
+    assert len([glob for glob in found.paths.forbidden_globs(READ, "/w") if glob.strip("*/") in ("a", "b")]) >= 2
+
+
+@given(
+    st.sampled_from([READ, WRITE, DELETE, FETCH, SAVED]),
+    st.sampled_from(CATEGORIES),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            key: st.lists(st.sampled_from(MODES), max_size=3) for key in ("allowed_in_modes", "forbidden_in_modes")
+        },
+    ),
+    st.sampled_from(["", "read_only", "network", "system_write"]),
+    st.sampled_from(["allowed_paths", "forbidden_paths", "allowed_hosts", "forbidden_hosts"]),
+)
+def test_a_category_in_a_tools_section_never_loosens(
+    tool: ToolDefinition, category: str, section: dict[str, Any], other: str, key: str
+) -> None:
+    categories = {other: {**section, key: ["/w/a" if "paths" in key else "a.org"]}} if other else {}
+    with_it = policy({"categories": categories, "tools": {tool.name: {"category": category}}})
+    without = policy({"categories": categories, "tools": {tool.name: {}}})
+    for mode in MODES:
+        stricter, before = (STRICTNESS[p.permits(tool, False, mode).verdict] for p in (with_it, without))
+        assert stricter >= before
+    for resource in (
+        Resource("path", "/w/a", "read"),
+        Resource("path", "/else", "write"),
+        Resource("url", "https://a.org/", "GET"),
+    ):
+        stricter, before = (
+            max((STRICTNESS[d.verdict] for d in p.touches(tool, [resource])), default=-1) for p in (with_it, without)
+        )
+        assert stricter >= before
