@@ -120,6 +120,7 @@ def test_the_bounds_are_those_of_the_manual() -> None:
         "MAX_EDIT": 10_485_760,
         "MAX_TOKENS": 1_000_000,
         "HASH_BYTES": 32,
+        "MAX_EXAMPLES": 50,
     }
 
 

@@ -257,5 +257,5 @@ def test_one_run_leaves_no_data_for_the_next(run: Run) -> None:
 def test_the_worker_has_no_environment_arguments_or_files(run: Run) -> None:
     look = OS + "return [dict(g['environ']), g['sys'].argv[1:2], g['sys'].path]"
     environment, _, path = run(lowered(look))
-    assert set(environment) <= {"PYTHONHASHSEED", "TZ", "LC_ALL"}
+    assert set(environment) <= {"PYTHONHASHSEED", "TZ", "LC_ALL", "PYTHONTZPATH"}
     assert path == []
