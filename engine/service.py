@@ -817,8 +817,9 @@ class ToolService:
             gated: Whether it is a gated primitive.
 
         Returns:
-            A decision in the form of a result's ``policy``, with its ``hint`` and the ``mode``. If the rules can't be evaluated,
-            the decision is a denial with the reason.
+            A decision in the form of a result's ``policy``, with its ``hint``, the ``mode``, and what a person is asked about
+            although every call is allowed (`asks`, such as ``new hosts``). If the rules can't be evaluated, the decision is a
+            denial with the reason.
         """
         try:
             authority = self.context.ruling(audit=False).authority
@@ -827,7 +828,10 @@ class ToolService:
             return {**said, "rationale_code": "unavailable", "hint": why.hint, "mode": None}
         mode = authority.modes.mode
         decision = authority.policy.permits(definition, gated, mode)
-        return {**decision.as_dict(), "hint": decision.hint, "mode": mode}
+        primitive = self.registry.primitive(definition.name) if decision.verdict == "allow" else None
+        kinds = [] if primitive is None else [*(["url"] if primitive.urls else []), *primitive.judged.values()]
+        asks: list[Json] = [*authority.policy.may_ask(definition, kinds)]
+        return {**decision.as_dict(), "hint": decision.hint, "mode": mode, "asks": asks}
 
     def _judged(self, description: Description) -> Description:
         definition, authority = description.definition, self.context.authority

@@ -7,14 +7,16 @@ category counts as much as a section on a tool.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.host_rules import named_addresses
-from albert_tools.engine.policy.layers import Layer, Resource, views
+from albert_tools.engine.policy.layers import Layer, Resource, sections_of, views
 from albert_tools.engine.policy.mode_rules import permissions
 from albert_tools.engine.policy.number_rules import SIZE, TIMEOUT, rate_limits
+from albert_tools.engine.policy.operation_rules import ASKING, SHIPPED_ASKING
 from albert_tools.engine.policy.path_rules import PathJudge
 from albert_tools.engine.policy.rule_table import JUDGES
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
 
 #: The most cached decisions, by tool, version and mode. If there are more, the cache is cleared.
 _MAX_CACHED = 10_000
+
+
+#: Resources that no rule names by itself, by their kind; and what they are called in a list of tools.
+_EXAMPLES: dict[str, tuple[str, list[str]]] = {
+    "url": ("new hosts", ["https://new-host.invalid/"]),
+    "shell": ("unknown commands", ["unknown-command"]),
+    "program": ("unknown commands", ["unknown-command"]),
+}
 
 
 class Policy:
@@ -56,6 +66,22 @@ class Policy:
             else:
                 found += [JUDGES[resource.kind](self.layers, view, resource) for view in seen_as]
         return [decision for decision in found if decision is not None]
+
+    def may_ask(self, definition: ToolDefinition, kinds: Collection[str]) -> list[str]:
+        """What a person is still asked about if every call of a tool is allowed: ``new hosts``, …
+
+        `kinds` are the kinds of resources that its calls name.
+        """
+        operations = {op for _, _, s in sections_of(self.layers, definition) for op in ASKING.of(s) or ()}
+        operations.update(SHIPPED_ASKING.get(definition.name, ()))
+        examples = {**_EXAMPLES, "operation": ("some operations", sorted(operations))}
+        found = []
+        for kind in kinds:
+            said, names = examples.get(kind, ("", []))
+            resources = [Resource(kind, name, "GET") for name in names]
+            if any(d.verdict == "ask" for r in resources for d in self.touches(definition, [r])):
+                found.append(said)
+        return found
 
     def named_addresses(self, definition: ToolDefinition) -> tuple[Network, ...]:
         """The non-public addresses that a tool may reach."""

@@ -147,10 +147,14 @@ def _effects(tool: Listed, console: Console) -> str:
 
 
 def _verdict(policy: Mapping[str, Any], console: Console) -> str:
-    """allow, ask or deny, in colour; ``off`` for a primitive that the owner must allow first; empty if there is no decision."""
+    """allow, ask or deny, in colour; ``off`` for a primitive that the owner must allow first; empty if there is no decision.
+
+    A decision to allow is followed by what a person is asked about nevertheless.
+    """
     verdict = policy.get("verdict", "")
     word = "off" if policy.get("rationale_code") == "off_by_default" else verdict
-    return console.paint(word, _COLOURS[verdict]) if verdict else ""
+    asks = f"; {console.paint(', '.join(policy['asks']) + ' ask', 'yellow')}" if policy.get("asks") else ""
+    return f"{console.paint(word, _COLOURS[verdict])}{asks}" if verdict else ""
 
 
 def _padded(verdict: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -154,6 +155,26 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
     rules.write_text("tools: {run_program: {allowed_paths: [sub]}}\n")
     seen = albert("policy", "explain", "run_program", 'argv:=["ls"]', "--json").document()["commands_see"]
     assert seen[0] == {"tool": "run_program", "view": "only", "paths": ["sub"]}
+
+
+def test_a_list_of_tools_says_what_is_still_asked(albert: Any) -> None:
+    def listed() -> dict[str, str]:
+        lines = [line for line in albert("tools").out.splitlines() if line.startswith("  ")]
+        return {line.split()[0]: re.split(r"  +", line.strip())[1] for line in lines}
+
+    before = listed()
+    assert (before["http_request"], before["fetch_url"]) == ("allow; new hosts ask", "allow; new hosts ask")
+    assert (before["git"], before["bash"]) == ("allow; new hosts, some operations ask", "ask")
+    assert (before["read_file"], before["web_search"]) == ("allow", "allow")
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True, exist_ok=True)
+    rules.write_text(
+        "allow: [bash]\ntools:\n  http_request: {allowed_hosts: [a.org]}\n  git: {allowed_operations: [COMMIT]}\n"
+    )
+    after = listed()
+    assert (after["http_request"], after["git"]) == ("allow", "allow; new hosts ask")
+    assert after["bash"] == "allow; unknown commands ask"
+    assert "now      allow; unknown commands ask in NORMAL" in albert("show", "bash").out
 
 
 def test_policy_check(ruled: Any) -> None:
