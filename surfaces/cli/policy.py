@@ -82,6 +82,10 @@ async def _policy(options: argparse.Namespace, console: Console) -> int:
     async with ToolService.open(home=options.home, workspace=options.workspace) as service:
         if options.action == "check":
             return await _check(service, console)
+        if options.action == "try":
+            from albert_tools.surfaces.cli.try_rules import try_rules
+
+            return await try_rules(service, options, console)
         from albert_tools.surfaces.cli.explain import explain
 
         return await explain(service, options, console)

@@ -27,6 +27,8 @@ def policy(make: Make, completer: Completer) -> None:
     arguments: Any = explain.add_argument("arguments", nargs="*", default=[], metavar="KEY=VALUE", help="an argument")
     arguments.completer = completer("arguments")
     explain.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
+    other = make("try", "judge the calls in the ledger by other rules, and list what would be decided differently")
+    other.add_argument("file", metavar="FILE", help="a file of rules")
 
 
 def session(make: Make, completer: Completer) -> None:

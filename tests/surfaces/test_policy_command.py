@@ -157,6 +157,47 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
     assert seen[0] == {"tool": "run_program", "view": "only", "paths": ["sub"]}
 
 
+def test_try_judges_recorded_calls_by_other_rules(albert: Any) -> None:
+    albert.write("notes.txt", "x")
+    albert.write(
+        "save.tool", 'def save(name: str) -> None:\n    """Save."""\n    tools.write_file(path=name, content="b")\n'
+    )
+    assert albert("define", "save.tool").code == 0
+    for words in (
+        ["read_file", "path=notes.txt"],
+        ["read_file", "path=notes.txt"],
+        ["save", "name=a"],
+        ["delete_file", "path=a"],
+        ["read_file", "path=" + "long/" * 60],
+        ["http_request", "url=https://a.example/?password=hunter22"],
+        ["nothing"],
+    ):
+        albert("run", *words, "--wait", "0")
+    draft = albert.project / "draft.yaml"
+    draft.write_text("forbidden_paths: [notes.txt]\nallow: [delete_file]\ndeny: [save]\n")
+    done = albert("policy", "try", str(draft))
+    assert done.out == (
+        'deny (now allow)  read_file(path="notes.txt")  (2 times)  '
+        "forbidden_paths  'notes.txt' is forbidden by 'notes.txt'\n"
+        "deny (now allow)  save()  deny  save is denied by the rules\n"
+        'allow (now ask)  delete_file(path="a")  allow.allowed_in_modes\n'
+        "of 5 recorded calls, 4 would be decided differently\n"
+    )
+    assert done.err == (
+        "2 more can't be judged: the ledger has their arguments shortened or without secrets\n"
+        "1 more can't be judged: their tool or its version no longer exists\n"
+    )
+    document = albert("policy", "try", str(draft), "--json").document()
+    assert (document["calls"], document["changed"], len(document["changes"])) == (5, 4, 3)
+    draft.write_text("")
+    assert albert("policy", "try", str(draft)).out == "of 5 recorded calls, 0 would be decided differently\n"
+    draft.write_text("alow: [x]")
+    assert albert("policy", "try", str(draft)).code == 3
+    assert albert("policy", "try", "none.yaml").code == 1
+    assert albert("policy", "try", str(draft), env={"ALBERT_SESSION": "alb_x"}).code == 3
+    assert albert("run", "read_file", "path=notes.txt").code == 0
+
+
 def test_a_list_of_tools_says_what_is_still_asked(albert: Any) -> None:
     def listed() -> dict[str, str]:
         lines = [line for line in albert("tools").out.splitlines() if line.startswith("  ")]
