@@ -100,8 +100,28 @@ class _KnownTools:
         return list(self._catalog.names())
 
 
+#: Findings that are also reported inside a refused class. They concern the code that its author moves to helpers.
+_IN_CLASSES = frozenset({"outside-name", "unknown-tool", "tool-arguments", "meta-tool", "bare-except"})
+
+
 def _findings(facts: Facts) -> Iterator[Diagnostic]:
-    return (d for rule in RULES for d in until_too_many(rule(facts)))
+    """The findings of all rules. The consequences of a refused class are left out, so it has only one finding."""
+    bodies = [(c.name_span.line, c.span.end_line) for c in facts.refused_classes]
+    own = frozenset().union(*(_attributes_of(facts, c) for c in facts.refused_classes))
+    for rule in RULES:
+        for d in until_too_many(rule(facts)):
+            inside = any(first < d.span.line <= last for first, last in bodies)
+            follows = d.code in ("unknown-attribute", "method-value") and any(f"{name!r}" in d.message for name in own)
+            if not follows and (not inside or (d.code in _IN_CLASSES and "'super'" not in d.message)):
+                yield d
+
+
+def _attributes_of(facts: Facts, cls: tree.ClassDef) -> frozenset[str]:
+    """The names of a class's methods and fields."""
+    nodes = list(tree.walk(cls))
+    fields = {n.attr for n in nodes if isinstance(n, tree.Attribute) and id(n) in facts.assigned_attributes}
+    fields |= {s.target.id for s in cls.body if isinstance(s, tree.AnnAssign)}
+    return frozenset(fields | {n.name for n in nodes if isinstance(n, tree.FunctionDef)})
 
 
 #: The most bytes that are checked again to try out fixes, which takes 0.2 s. Later fixes are left out.

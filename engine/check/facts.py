@@ -144,15 +144,19 @@ class Facts(Struct, eq=False, dict=True):
 
     @cached_property
     def nodes(self) -> tuple[tree.Node, ...]:
-        """Every node, parents before children. Nodes inside a refused class are left out, so it has only one finding."""
+        """Every node, parents before children."""
         found: list[tree.Node] = []
         stack: list[tree.Node] = [self.module]
         while stack:
             node = stack.pop()
             found.append(node)
-            if not isinstance(node, tree.ClassDef) or is_typed_dict(node):
-                stack += reversed(tree.children(node))
+            stack += reversed(tree.children(node))
         return tuple(found)
+
+    @cached_property
+    def refused_classes(self) -> tuple[tree.ClassDef, ...]:
+        """The classes that are not a TypedDict."""
+        return tuple(c for c in self.every(tree.ClassDef) if not is_typed_dict(c))
 
     @cached_property
     def _index(self) -> dict[type[tree.Node], list[tree.Node]]:
@@ -176,7 +180,8 @@ class Facts(Struct, eq=False, dict=True):
     def unbound(self) -> dict[int, tuple[tree.Name, frozenset[str]]]:
         """The names that are read but never bound, by id of the node, each with the locals in scope."""
         found: dict[int, tuple[tree.Name, frozenset[str]]] = {}
-        for stmt in self.module.body:
+        methods = [s for c in self.refused_classes for s in c.body if isinstance(s, tree.FunctionDef)]
+        for stmt in [*self.module.body, *methods]:
             if isinstance(stmt, tree.FunctionDef):
                 here = self.locals_in(stmt)
                 for part in (*(d for p in stmt.params if (d := p.default)), *stmt.body):
@@ -277,9 +282,10 @@ class Facts(Struct, eq=False, dict=True):
     @cached_property
     def nested(self) -> frozenset[str]:
         """Names of functions and imports inside other blocks. Only the definition is reported, not its uses."""
-        functions = {n.name for n in self.every(tree.FunctionDef) if self.parent(n) is not self.module}
-        places = (n for n in self.every(tree.Import, tree.ImportFrom) if self.parent(n) is not self.module)
-        imports = [a for n in places for a in n.names]
+        places = (tree.Module, tree.ClassDef)
+        functions = {n.name for n in self.every(tree.FunctionDef) if not isinstance(self.parent(n), places)}
+        inner = (n for n in self.every(tree.Import, tree.ImportFrom) if self.parent(n) is not self.module)
+        imports = [a for n in inner for a in n.names]
         return frozenset(functions | {a.asname or a.name.split(".")[0] for a in imports})
 
     @cached_property

@@ -9,12 +9,13 @@ translation itself can't be its cause. It has no fix, because a fix can't be tri
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from albert_tools.grammar.diagnostic import Diagnostic, Span
+from albert_tools.grammar.diagnostic import Diagnostic, Severity, Span
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.second_reading import python_tree
@@ -23,15 +24,8 @@ from albert_tools.grammar.unsupported import refusals
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
-#: Codes of findings that the translation never causes.
-RELIABLE = frozenset(
-    """
-    annotation arguments attribute-assignment bare-except decorator docstring-argument function-value lambda-value meta-tool
-    method-value module-level mutable-default nested-class nested-function no-annotation no-class no-docstring
-    no-tool not-callable outside-name private-attribute private-name second-tool tool-arguments tool-name tool-star tools-value
-    unknown-attribute unknown-import unknown-module unknown-name unknown-tool
-    """.split()
-)
+#: Codes of findings that the translation can cause: it adds blocks, removes `yield` and `await`, and ends no block early.
+CAUSED = frozenset({"block-depth", "unreachable", "unused-result"})
 
 
 def partial_findings(source: str | bytes, findings: Callable[[Module], Iterable[Diagnostic]]) -> list[Diagnostic]:
@@ -54,17 +48,28 @@ def partial_findings(source: str | bytes, findings: Callable[[Module], Iterable[
     if module is None:
         return []
     places = dict(_places(translated, parsed))
-    return list(_relocated(findings(module), places, translation.lost))
+    return list(_relocated(findings(module), places, translation, text.split("\n")))
 
 
 def _relocated(
-    found: Iterable[Diagnostic], places: dict[tuple[int, int], Span], lost: set[str]
+    found: Iterable[Diagnostic], places: dict[tuple[int, int], Span], translation: _Translation, lines: list[str]
 ) -> Iterator[Diagnostic]:
+    lost = translation.lost
     for d in found:
         at = places.get((d.span.line, d.span.column))
-        if at is None or d.code not in RELIABLE:
+        word = re.match(r"\w*", lines[d.span.line - 1][d.span.column - 1 :])
+        if (
+            at is None
+            or d.code in CAUSED
+            or (word and word[0] in lost)
+            or any(f"{name!r}" in d.message for name in lost)
+        ):
             continue
-        if d.code == "unknown-name" and ("*" in lost or any(f"{name!r}" in d.message for name in lost)):
+        if d.code == "unknown-name" and "*" in lost:
+            continue
+        if d.code == "unassigned" and d.severity != Severity.ERROR:
+            continue  # the body of a `while` may always run
+        if d.code == "arguments" and d.message.split(" ")[0] in translation.starred:
             continue
         yield replace(d, span=at, fix=None)
 
@@ -101,10 +106,14 @@ def _span(node: ast.AST) -> Span:
 
 
 class _Translation(ast.NodeTransformer):
-    """Translates Python's tree into the language. `lost` collects names that are no longer bound after the translation."""
+    """Translates Python's tree into the language.
+
+    `lost` collects names that are no longer bound after the translation, and `starred` the functions that lost a parameter.
+    """
 
     def __init__(self) -> None:
         self.lost: set[str] = set()
+        self.starred: set[str] = set()
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         self.generic_visit(node)
@@ -138,6 +147,8 @@ class _Translation(ast.NodeTransformer):
         return self.visit_FunctionDef(_at(new, node))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        if node.args.vararg or node.args.kwarg:
+            self.starred.add(node.name)
         self.generic_visit(node)
         if hasattr(node, "type_params"):
             self.lost |= {p.name for p in node.type_params}
@@ -158,13 +169,16 @@ class _Translation(ast.NodeTransformer):
         self.generic_visit(node)
         return node.value
 
-    visit_YieldFrom = visit_Await  # type: ignore[assignment]
-
     def visit_Yield(self, node: ast.Yield) -> ast.AST:
         self.generic_visit(node)
         return node.value if node.value is not None else _at(ast.Constant(None), node)
 
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
+        self.generic_visit(node)
+        return _at(ast.Call(ast.Name("list", ast.Load()), [node.value], []), node)
+
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> ast.AST:
+        self.lost |= set(node.names)
         return _at(ast.Pass(), node)
 
     visit_Nonlocal = visit_Global

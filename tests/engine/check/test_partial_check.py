@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albert_tools.engine.check.checker import check
+from albert_tools.engine.check.discovery import RULE_MODULES
+from albert_tools.engine.check.partial_check import CAUSED
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.tree import ExprStmt, FunctionDef
 from albert_tools.testing import registry
@@ -83,6 +85,54 @@ def test_a_correct_source_has_no_other_findings(statement: str) -> None:
         # Some examples call others, which are not in this registry.
         found = {d.code for d in report.diagnostics} - {"unknown-tool"}
         assert found == {OUTSIDE[statement]}, (path.name, report.diagnostics)
+
+
+#: The code of each rule's finding → a source that has it.
+FLAWED = {
+    c.code: c.example
+    for rule in RULE_MODULES
+    for c in rule.CODES
+    if c.example and c.code not in CAUSED | {"syntax"} and parse(c.example).module is not None
+}
+
+
+WHILE = "def _wait() -> None:\n    while True:\n        break\n"
+
+
+@pytest.mark.parametrize("code", FLAWED)
+def test_each_finding_is_also_reported_beside_a_while(code: str) -> None:
+    alone = {d.code for d in check(FLAWED[code], registry()).diagnostics}
+    beside = {d.code for d in check(f"{FLAWED[code]}\n{WHILE}", registry()).diagnostics}
+    assert beside - CAUSED == (alone - CAUSED) | {"no-while"}
+
+
+CASCADES = {
+    "a star parameter of a helper": (
+        "def _f(*xs: int) -> int:\n    return sum(xs) + len(xs)\n\n",
+        "return _f(a, 1, 2)",
+        ["no-star-parameter"],
+    ),
+    "names that the module declares": ("", "global last\n    last += a\n    raise last", ["no-global"]),
+    "a generator": ("def _f(n: int) -> Any:\n    yield from (i for i in [n])\n\n", "return list(_f(a))", ["no-yield"]),
+    "the methods and fields of a class": (
+        "class Stack:\n    size: int = 0\n    def __init__(self):\n        self.items = []\n    def push(self, x):\n"
+        "        super().push(x)\n        self.items.append(x)\n\n",
+        "s = Stack()\n    s.push(a)\n    return [s.items, s.size]",
+        ["no-class"],
+    ),
+    "what a class does": (
+        "class Log:\n    def save(self):\n        self.file = open(self.path)\n        tools.write_fil(path=self.path)\n\n",
+        "while Log(a):\n        eval(a)",
+        ["no-class", "outside-name", "unknown-tool", "no-while", "outside-name"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASCADES)
+def test_only_causes_are_reported(name: str) -> None:
+    above, body, codes = CASCADES[name]
+    source = f'{above}def t(a: int) -> Any:\n    """Do it."""\n    {body}\n'
+    assert [d.code for d in check(source, registry()).diagnostics] == codes
 
 
 SNIPPETS = st.sampled_from(
