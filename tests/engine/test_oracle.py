@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import io
 import json
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.call.tool_registry import ToolRegistry
-from albert_tools.engine.check.checker import check_or_raise
+from albert_tools.engine.check.checker import check, check_or_raise
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
@@ -129,6 +130,47 @@ def agree(program: strategies.Program, seed: int, by_sandbox: Run) -> None:
 @given(strategies.programs(CATALOG), st.integers(0, 5))
 def test_programs_agree_with_cpython(by_sandbox: Run, program: strategies.Program, seed: int) -> None:
     agree(program, seed, by_sandbox)
+
+
+#: Statements that the checker refuses, most of which mean something in Python.
+SLIPS = [
+    "import math\n    out.append(math.floor(n))",
+    "held = iter(xs)\n    out.append([next(held, 0), next(held, 0)])",
+    "held = map(str, xs)\n    out.append([list(held), list(held)])",
+    "held = (x for x in xs)\n    xs.append(1)\n    out.append(list(held))",
+    "held = [reversed(xs)]\n    out.append(len(held))",
+    "xs.extend(x + 100 for x in xs if x < 0)\n    out.append(xs)",
+    "out.append([xs.append(x) for x in xs if len(xs) < 9])",
+    "if map(str, xs):\n        out.append(xs)",
+    "out.append(len(list(enumerate(map(str, xs)))))",
+    "try:\n        out.append(6 // n)\n    except:\n        out.append(0)",
+    "try:\n        out.append(tools.current_time())\n    except OSError:\n        out.append(1)",
+    "xs.sort\n    out.append(xs)",
+    "if s.isdigit:\n        out.append(s)",
+    "parallel(lambda: print(n), lambda: print(s))",
+    "print(n, flush=True)",
+    "out.append(json.dumps(n, cls=None))",
+    "out.append(isinstance(n, NameError))",
+    "out.append(n.conjugate())",
+    "out.append(s.format(n))",
+    "try:\n        raise ValueError(s)\n    except (ValueError, NameError) as error:\n        out.append(error.args)",
+    "for x in xs:\n        last = x\n    try:\n        out.append(last)\n    except Exception:\n        out.append(0)",
+    "try:\n        out.append(total)\n    except Exception:\n        out.append(0)\n    total = 1",
+    "if n > 99:\n        return map(str, xs)",
+    "out.append(len(map(str, xs)) if n > 99 else 0)",
+]
+
+
+@examples(40)
+@given(strategies.programs(CATALOG), st.sampled_from(SLIPS), st.integers(0, 5))
+def test_a_fix_never_changes_what_a_program_does(program: strategies.Program, slip: str, seed: int) -> None:
+    source = program.source.replace("    out = []\n", f"    out = []\n    {slip}\n")
+    before = by_cpython(strategies.Program(source, copy.deepcopy(program.arguments)), seed)
+    for diagnostic in check(source, CATALOG).diagnostics:
+        if diagnostic.fix is not None:
+            fixed = diagnostic.fix.apply(source)
+            after = by_cpython(strategies.Program(fixed, copy.deepcopy(program.arguments)), seed)
+            assert repr(after) == repr(before), fixed
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from albert_tools.engine.check.facts import Facts, tool_name
 from albert_tools.engine.check.format_call import format_call_fix
-from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.function_values import callback_position
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import nearest
@@ -170,7 +170,6 @@ def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Itera
         node.attr_span,
         f"{module} has no {name!r} here" + (f"; did you mean {near!r}?" if near else ""),
         hint=INSTEAD.get(last) or offer(root or module, table, root),
-        fix=replace(node.attr_span, near) if near else None,
     )
 
 
@@ -230,13 +229,11 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         if callback_position(facts, node):
             yield from _callback(node)
             return
-        end = node.span._replace(line=node.span.end_line, column=node.span.end_column)
         yield error(
             "method-value",
             node.attr_span,
             f"the method {node.attr!r} is not called",
             hint=f"write .{node.attr}()",
-            fix=Fix(f"call .{node.attr}()", (Edit(end, "()"),)),
         )
         return
     if called and node.attr in vocabulary.ATTRIBUTES:
@@ -268,5 +265,5 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         node.attr_span,
         f"no {what} {node.attr!r} in the language" + (f"; did you mean {near!r}?" if near else ""),
         hint=hint,
-        fix=replace(node.attr_span, near) if near else rewrite,
+        fix=rewrite,
     )

@@ -13,7 +13,7 @@ from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.diagnostic import Diagnostic
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 
 CODES = (
@@ -72,13 +72,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             if isinstance(called, tree.Call) and called.func is node:
                 continue
             if isinstance(called, tree.Call) and isinstance(called.func, tree.Name) and called.func.id == "parallel":
-                head = Span(node.span.line, node.span.column, node.body.span.line, node.body.span.column)
                 yield error(
                     "lambda-value",
                     node,
                     "parallel takes the calls themselves, not lambdas",
                     hint='write parallel(tools.read_file(path="a"), tools.read_file(path="b"))',
-                    fix=Fix("leave the lambda out", (Edit(head, ""),)),
                 )
                 continue
             yield error(

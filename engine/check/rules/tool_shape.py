@@ -96,7 +96,7 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
                     stmt,
                     "a source is not a script",
                     hint="leave this out; the tool is called by its name",
-                    fix=replace(stmt, "", "leave it out"),
+                    fix=replace(stmt, "", "leave it out") if _never_true(stmt) else None,
                 )
             case _:
                 yield error(
@@ -117,6 +117,14 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
                         f"a constant can't use {node.id!r}: constants are computed without any effect",
                         hint="compute it inside the function",
                     )
+
+
+def _never_true(stmt: tree.If) -> bool:
+    """Whether this is ``if __name__ == "__main__":`` without an ``else``."""
+    match stmt.test:
+        case tree.Compare(left=tree.Name(id="__name__"), ops=("==",), comparators=(tree.Strings(constant="__main__"),)):
+            return not stmt.orelse
+    return False
 
 
 def _one_tool(facts: Facts) -> Iterator[Diagnostic]:

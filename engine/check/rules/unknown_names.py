@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts
@@ -99,7 +100,6 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Dia
             node,
             f"{name!r} is not in the language",
             hint='raise ToolError("…")' if raised and name in _TO_TOOL_ERROR else OUTSIDE[name],
-            fix=replace(node, "ToolError") if name in _TO_TOOL_ERROR else None,
         )
     if name in _CONSTANTS:
         return error(
@@ -160,5 +160,6 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Dia
         node,
         f"nothing is named {name!r}" + (f"; did you mean {near!r}?" if near else ""),
         hint=None if near else other,
-        fix=replace(node, near) if near else None,
+        # Python may know the name. Then the source has a meaning, and the fix would change it.
+        fix=replace(node, near) if near and not hasattr(builtins, name) else None,
     )
