@@ -153,6 +153,7 @@ SLIPS = [
     "out.append(isinstance(n, NameError))",
     "out.append(n.conjugate())",
     "out.append(s.format(n))",
+    "out.append('{} {!r:>9} {2[0]}'.format(n, s, [xs]))",
     "try:\n        raise ValueError(s)\n    except (ValueError, NameError) as error:\n        out.append(error.args)",
     "for x in xs:\n        last = x\n    try:\n        out.append(last)\n    except Exception:\n        out.append(0)",
     "try:\n        out.append(total)\n    except Exception:\n        out.append(0)\n    total = 1",
