@@ -19,9 +19,9 @@ Messages from the worker::
     ["error", {code, type, message, tool, retryable, lines}]
     ["limit", code, lines]
 
-`code` is the compiled and marshalled program. A worker compiles the text of a program that runs for the first time, before it runs
-anything of it. The service keeps the code for the next worker and never unmarshals it. `lines` are lines of the lowered text,
-outermost call first. After its last message, the worker waits until it is killed.
+`code` is the compiled and marshalled program, or empty if it can't be used again. A worker compiles the text of a program that
+runs for the first time, before it runs anything of it. The service keeps the code for the next worker and never unmarshals it.
+`lines` are lines of the lowered text, outermost call first. After its last message, the worker waits until it is killed.
 """
 
 from __future__ import annotations
@@ -148,10 +148,10 @@ class Worker:
         self._log_left = program["log_bytes"]
         self._result_bytes = program["result_bytes"]
         namespace: dict[str, Any] = {**self._world}
-        code = program["code"] or self._compiled(program["lowered"])
+        fresh = None if program["code"] else self._compiled(program["lowered"])
         try:
             sys.setrecursionlimit(program["recursion"])
-            exec(marshal.loads(code), namespace)  # noqa: S102, S302
+            exec(fresh or marshal.loads(program["code"]), namespace)  # noqa: S102, S302
             result = namespace[program["entry"]](**arguments)
             sys.setrecursionlimit(RECURSION)
         except (MemoryError, RecursionError):
@@ -169,17 +169,19 @@ class Worker:
         else:
             self._send_frame(frame)
 
-    def _compiled(self, lowered: str) -> bytes:
-        """Compile and marshal a lowered text. If it is not Python, report this, and wait to be killed.
+    def _compiled(self, lowered: str) -> types.CodeType:
+        """Compile a lowered text, and send the code. If the text is not Python, report this, and wait to be killed.
 
         For a syntax error, CPython tries to open a file, and the fence kills the worker. The service knows what this means.
         """
         try:
-            code = marshal.dumps(compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0))
+            code = compile(lowered, FILENAME, "exec", dont_inherit=True, optimize=0)
+            saved = marshal.dumps(code)
+            reusable = len(saved) <= MAX_CODE and _same_order(code, marshal.loads(saved))  # noqa: S302
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             self._send(["damaged", _text(str(error))])
             self._wait()
-        self._send(["code", code if len(code) <= MAX_CODE else b""])
+        self._send(["code", saved if reusable else b""])
         return code
 
     # Functions that programs call.
@@ -346,6 +348,16 @@ class Worker:
         while self._socket is not None and self._socket.recv(65_536):
             pass
         os._exit(0)
+
+
+def _same_order(code: types.CodeType, loaded: types.CodeType) -> bool:
+    """Whether the constant sets have the same order after marshalling, which adds their items in another order."""
+    for a, b in zip(code.co_consts, loaded.co_consts, strict=True):
+        if isinstance(a, frozenset) and list(a) != list(b):
+            return False
+        if isinstance(a, types.CodeType) and not _same_order(a, b):
+            return False
+    return True
 
 
 def _raise(call: int, failure: dict[str, Any]) -> NoReturn:

@@ -281,3 +281,23 @@ def t() -> Any:
     """Ask."""
     return [bool(x) for x in [0, 0.0, "", " ", [], [0], {}, {"a": 0}, None, (), "False", 1]]
 # result: [False, False, False, True, False, True, False, True, False, False, True, True]
+---
+# constant sets have CPython's order
+def _f() -> Any:
+    return [str({41, "bz", -36, 17}), [x for x in {-6, 75, -37, 14, 57, 4, "bx"}], list(map(str, {8, 0, 16, 24, 32}))]
+
+def t() -> Any:
+    """Order."""
+    print({41, "bz", -36, 17})
+    for x in {-6, 75, -37, 14, 57, 4, "bx"}:
+        print(x)
+    return [_f(), sorted({3, 1, 2}), 3 in {1, 2, 3}]
+# prints: "{41, -36, 'bz', 17}"
+# prints: "4"
+# prints: "bx"
+# prints: "75"
+# prints: "14"
+# prints: "57"
+# prints: "-6"
+# prints: "-37"
+# result: [["{41, -36, 'bz', 17}", [4, "bx", 75, 14, 57, -6, -37], ["0", "32", "16", "8", "24"]], [1, 2, 3], True]

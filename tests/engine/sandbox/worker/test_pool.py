@@ -194,6 +194,18 @@ def test_a_program_is_compiled_by_its_first_worker(monkeypatch: pytest.MonkeyPat
     within(work)
 
 
+def test_constant_sets_have_the_same_order_when_a_program_runs_again() -> None:
+    text = "def t():\n    return [list({8, 0, 16, 24}), [x for x in {41, -36, 17, 9}], 3 in {1, 2, 3}]\n"
+    names: dict[str, Any] = {}
+    exec(text, names)  # noqa: S102
+
+    async def work(sandbox: Sandbox) -> None:
+        for _ in range(3):
+            assert await sandbox.run(Program("t", "t", text), {}, call=call) == names["t"]()
+
+    within(work)
+
+
 def test_warnings_of_the_compiler_are_not_shown(recwarn: pytest.WarningsRecorder) -> None:
     text = "def t():\n    assert (1, 'always')\n    return 1 is 1\n"
 
