@@ -12,6 +12,7 @@ Only this module needs Hypothesis.
 from __future__ import annotations
 
 import ast
+import keyword
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -389,10 +390,27 @@ _TYPES = ["int", "str", "list", "dict", "bool"]
 def programs(draw: Draw, catalog: ToolNames) -> Program:
     """A tool with arguments. The checker accepts the tool, and it terminates.
 
-    The tool contains arithmetic that may fail, text, lists, dicts, finite loops, handlers, helpers, `match`, f-strings, `parallel`,
-    and tool calls with and without a handler.
+    The tool contains arithmetic that may fail, text, lists, dicts, finite loops, lists that grow, names that may have no value,
+    lazy values, handlers, exceptions that are raised later, helpers, `match`, f-strings, `parallel`, and tool calls with and
+    without a handler.
     """
-    return _Writer(draw, catalog, list(catalog.names())).program()
+    return _Writer(
+        draw, catalog, [name for name in catalog.names() if _can_be_called(name, catalog.get(name))]
+    ).program()
+
+
+#: The most saved tools that call each other, as the checker allows. A generated tool adds one.
+_MAX_DEPTH = 8
+
+
+def _can_be_called(name: str, definition: Any) -> bool:
+    """Whether a program named ``t`` can call a tool with literal arguments."""
+    words = [*name.split("."), *(p.name for p in definition.parameters if p.required)]
+    return name != "t" and all(map(_is_name, words)) and getattr(definition, "depth", 0) < _MAX_DEPTH
+
+
+def _is_name(word: str) -> bool:
+    return word.isidentifier() and word.isascii() and not keyword.iskeyword(word) and not word.startswith("_")
 
 
 @cache
@@ -405,6 +423,12 @@ class _Writer:
         self.draw = draw
         self.catalog = catalog
         self.tools = tools
+        self.names = 0
+
+    def once(self) -> str:
+        """A name that the program binds only once."""
+        self.names += 1
+        return f"only{self.names}"
 
     def pick(self, options: list[Any]) -> Any:
         # The option is selected by its index. A strategy for a range is created once, but one for a list is created at each call.
@@ -444,12 +468,15 @@ class _Writer:
         return lines
 
     def statement(self, scope: _Scope, indent: str, depth: int, top: bool) -> list[str]:
-        kinds = ["assign", "assign", "print", "call", "assign"]
+        kinds = ["assign", "assign", "print", "assign", "lazy", "raise"]
+        if self.tools:
+            kinds.append("call")
         if top:
             # A helper that `parallel` can reach must not change its arguments.
-            kinds += ["out", "out", "parallel", "augment"]
+            kinds += ["out", "out", "augment", "grow"]
+            kinds += ["parallel"] if self.tools else []
         if depth:
-            kinds += ["if", "for", "try", "match", "unpack"]
+            kinds += ["if", "for", "try", "match", "unpack", "maybe"]
         step = indent + "    "
         match self.pick(kinds):
             case "assign":
@@ -486,6 +513,37 @@ class _Writer:
                 else:
                     found = f"parallel({self.tool_call(scope)}, {self.expr(scope, 'int', 1)})"
                 return [f"{indent}{name} = {found}", f"{indent}out.append({name})"]
+            case "maybe":
+                inner = scope.inner()
+                kind, name = self.pick(_TYPES), self.once()
+                value = self.expr(inner, kind, 1)
+                head = self.pick([f"if {self.expr(scope, 'bool', 1)}", f"for x in {self.expr(scope, 'list', 1)}"])
+                lines = [f"{indent}{head}:", f"{step}{name} = {value}"]
+                if self.chance(4):
+                    return [*lines, f"{indent}print({name})"]
+                after = [f"{indent}except Exception as error:", f"{step}print(error)"]
+                return [*lines, f"{indent}try:", f"{step}print({name})", *after]
+            case "grow":
+                name, variable = self.pick(scope.variables["list"]), self.once()
+                grown = f"{step}    {name}.append({variable} + {self.expr(scope, 'int', 1)})"
+                return [f"{indent}for {variable} in {name}:", f"{step}if len({name}) < 9:", grown]
+            case "lazy":
+                name, value = self.once(), self.expr(scope, "list", 1)
+                made = self.pick([f"(x + 1 for x in {value} if x)", f"map(abs, {value})", f"enumerate({value})"])
+                between = f"{indent}print({self.expr(scope, 'int', 1)})"
+                return [f"{indent}{name} = {made}", between, f"{indent}for x in {name}:", f"{step}print(x)"]
+            case "raise":
+                name = self.once()
+                lines = [f"{indent}{name} = None", f"{indent}try:", f"{step}print({self.expr(scope, 'int', 2)})"]
+                lines += [f"{indent}except Exception as error:", f"{step}{name} = error"]
+                lines += [f"{indent}if {name}:", f"{step}raise {name}"]
+                if self.chance(4):
+                    return lines
+                lines[-2:] = [
+                    f"{indent}try:",
+                    f"{step}raise {name} or NotImplementedError({self.expr(scope, 'str', 0)})",
+                ]
+                return [*lines, f"{indent}except Exception as error:", f"{step}print(error, error.args)"]
             case "if":
                 lines = [f"{indent}if {self.expr(scope, 'bool', 1)}:", *self.block(scope.inner(), step, depth - 1, top)]
                 if self.chance():
@@ -529,7 +587,7 @@ class _Writer:
         name = self.pick(self.tools)
         arguments = []
         for p in self.catalog.get(name).parameters:
-            if p.required or self.chance(3):
+            if p.required or (_is_name(p.name) and self.chance(3)):
                 kind = {"string": "str", "integer": "int", "boolean": "bool", "array": "list", "object": "dict"}.get(
                     str(p.schema.get("type")), "str"
                 )
@@ -589,6 +647,7 @@ class _Writer:
                     lambda: f"[len(w) for w in {e('str')}.split()]",
                     lambda: f"list({e('dict')}.values())",
                     lambda: f"list(map(abs, {e('list')}))",
+                    lambda: f"list({{{', '.join(str(self.pick(_SET_ITEMS)) for _ in range(4))}}})",
                 ]
             case "dict":
                 options = [
@@ -620,6 +679,8 @@ def _literal(text: str) -> bool:
     return True
 
 
+#: Some have the same place in a hash table.
+_SET_ITEMS = [0, 8, 16, 24, -36, 17, 9, 41]
 _LITERALS = {
     "int": ["0", "1", "-1", "7", "255", "1000000007"],
     "str": ['""', '"a"', '"b c"', "'it'", '"7"', '"ß"', '"a,b"'],

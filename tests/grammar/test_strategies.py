@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
 
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check
+from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
 from albert_tools.grammar import strategies
 from albert_tools.grammar.diagnostic import Severity
 from tests.helpers.effort import examples
 from tests.helpers.formatting import assert_formats
+from tests.helpers.harness import FixedCatalog
 
 CATALOG = ToolRegistry(builtin_primitives())
 many = settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -41,6 +44,33 @@ def test_any_text_is_checked(text: str | bytes) -> None:
 def test_programs_pass_the_checker(program: strategies.Program) -> None:
     report = check(program.source, CATALOG)
     assert report.checked is not None, (program.source, report.diagnostics)
+
+
+def odd_tools() -> list[ToolDefinition]:
+    """Tools that programs can call, and tools that they can't."""
+    plain = CATALOG.get("read_file")
+    assert plain is not None
+    required = ToolParameter("class", {"type": "string"})
+    optional = ToolParameter("class", {"type": "string"}, required=False)
+    names = ["t", "import", "crm.find", "crm.class", "_hidden"]
+    return [
+        *(replace(plain, name=name) for name in names),
+        replace(plain, name="deep", depth=8),
+        replace(plain, name="needs_a_keyword", parameters=(required,)),
+        replace(plain, name="takes_a_keyword", parameters=(optional,)),
+    ]
+
+
+@pytest.mark.parametrize("tools", [odd_tools(), odd_tools()[:2], []], ids=["some", "none to call", "none"])
+def test_programs_call_only_what_can_be_called(tools: list[ToolDefinition]) -> None:
+    catalog = FixedCatalog(tools)
+
+    @examples(5)
+    @given(strategies.programs(catalog))
+    def accepted(program: strategies.Program) -> None:
+        assert check(program.source, catalog).checked is not None, program.source
+
+    accepted()
 
 
 @pytest.mark.slow
