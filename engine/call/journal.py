@@ -24,6 +24,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.protocols import ContentStore, Journal
+from albert_tools.engine.model.redaction import of_refused
 from albert_tools.engine.model.result import Effect
 
 #: A value that is too large for an entry is moved to the content store. The entry then contains its hash under another name.
@@ -133,9 +134,7 @@ class RunJournal:
         known = self._known.get(step)
         if known is None:
             return None
-        if (known.tool, known.version) != (tool, version) or (
-            arguments is not None and canonical(known.arguments) != canonical(arguments)
-        ):
+        if (known.tool, known.version) != (tool, version) or not _same(known.arguments, arguments):
             raise Failure(
                 "diverged",
                 f"step {step} of the run was {_call(known.tool, known.arguments)}, and the program asks for "
@@ -206,6 +205,8 @@ class RunJournal:
         entry: dict[str, Json] = {"t": "end", "step": step, "effects": [e.as_dict() for e in effects]}
         known = self._known.get(step)
         if known is None:
+            if not began and isinstance(result, Failure):
+                arguments = of_refused(arguments)
             entry |= _facts(definition, arguments)
             if began:
                 entry["began"] = round(began, 6)
@@ -327,6 +328,13 @@ def bounded_failure(failure: Failure) -> dict[str, Json]:
     if len(canonical(failure.details)) > MAX_DETAILS:
         document["details"] = {}
     return document
+
+
+def _same(written: Json, arguments: Json) -> bool:
+    """Whether the journal has these arguments, or their hash. Arguments of None match any arguments."""
+    if arguments is None or canonical(written) == canonical(arguments):
+        return True
+    return bool(written == of_refused(arguments))
 
 
 def _facts(definition: ToolDefinition, arguments: Json) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.redaction import recorded, redacted, redacted_text
+from albert_tools.engine.model.redaction import of_refused, recorded, redacted, redacted_text
 from albert_tools.engine.model.result import hash_of_output
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def denied(call: Call, run: Run, failure: Failure) -> None:
     data: dict[str, Json] = {
         "call": call.id,
         "tool": redacted_text(call.name, 200),
-        "arguments": recorded(arguments, by_hash) if isinstance(arguments, Mapping) else None,
+        "arguments": of_refused(recorded(arguments, by_hash)) if isinstance(arguments, Mapping) else None,
         "code": failure.code,
         "rule_id": failure.rule,
         **({"rationale_code": failure.rationale} if failure.denied else {}),

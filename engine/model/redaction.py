@@ -13,10 +13,15 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from albert_tools.engine.model.definition import canonical
+
 #: The most characters of one string, values of one container and levels of nesting that are recorded in full.
 MAX_TEXT, MAX_VALUES, MAX_LEVELS = 200, 50, 6
 
 REDACTED = "[redacted]"
+
+#: The most bytes of the arguments of a refused call that are recorded. A program can be refused often, and must not fill the disk.
+MAX_REFUSED = 4 * 1024
 
 _NAMES = re.compile(
     r"(?i)(pass(word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization|cookie|session[_-]?id)"
@@ -70,15 +75,24 @@ def recorded(arguments: Any, by_hash: Collection[str]) -> Any:
     return kept | {name: _named(arguments[name]) for name in by_hash if name in arguments}
 
 
+def of_refused(arguments: Any) -> Any:
+    """The arguments of a refused call, which are JSON; only ``{$hash, size_bytes}`` if they are large."""
+    data = canonical(arguments)
+    return arguments if len(data) <= MAX_REFUSED else _hashed(data)
+
+
+def _hashed(data: bytes) -> dict[str, Any]:
+    from blake3 import blake3
+
+    return {"$hash": f"b3:{blake3(data).hexdigest()}", "size_bytes": len(data)}
+
+
 def _named(value: Any) -> Any:
     if value is None:
         return None
     if not isinstance(value, str):
         return REDACTED
-    from blake3 import blake3
-
-    data = value.encode("utf-8", "surrogatepass")
-    return {"$hash": f"b3:{blake3(data).hexdigest()}", "size_bytes": len(data)}
+    return _hashed(value.encode("utf-8", "surrogatepass"))
 
 
 #: Names up to this length are cached, because the same parameters are used in many calls.

@@ -30,6 +30,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted_text
 from albert_tools.engine.pipeline.invoke_primitive import preview_of
 from albert_tools.engine.pipeline.notify import notify
+from albert_tools.engine.runs.lifecycle import charge_for_arguments
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
 #: Seconds between two checks for an answer from another process.
@@ -125,6 +126,8 @@ def _write_question(call: Call, run: Run, found: Approval) -> None:
     """Write the question to the journal with its complete arguments. The ledger contains shortened arguments."""
     with suppress(Failure):
         run.journal.ask(call.place, found.id, call.arguments)
+        if run.journal.id:
+            charge_for_arguments(run, call.arguments)
 
 
 def _facts(call: Call, run: Run, action: str, shown: str) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from albert_tools.engine.model.failure import Failure
 
 #: The version of the header. A run with another version is not resumed.
 JOURNAL_VERSION = 1
+#: The bytes of arguments above which the session is charged for storing them.
+LARGE_ARGUMENTS = 64 * 1024
 #: The state of a run after an error, by the error's code. After any other error the state is ``failed``.
 _STATES = {"suspended": "suspended", "cancelled": "cancelled", "unknown_outcome": "interrupted"}
 
@@ -69,6 +71,14 @@ def _create(run: Run) -> None:
         header["arguments_ref"] = service.contents.put(canonical(header.pop("arguments")))
         journal = service.runs.create(run.id, header)
     run.journal = RunJournal(journal, service.contents, fresh=True)
+    charge_for_arguments(run, run.arguments)
+
+
+def charge_for_arguments(run: Run, arguments: Json) -> None:
+    """Charge the session for large arguments that the journal has in full, because a run or a question needs them later."""
+    size = len(canonical(arguments))
+    if size > LARGE_ARGUMENTS:
+        run.session.spend(bytes_written=size)
 
 
 def interpreter(target: Target) -> dict[str, Json]:

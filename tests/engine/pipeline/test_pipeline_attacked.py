@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from albert_tools import primitive
+from albert_tools import Budget, primitive
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.pipeline import policy
 from tests.engine.conftest import DONE, PRIMITIVES
@@ -84,3 +84,32 @@ def test_the_record_has_the_arguments_as_they_were_given(make_bench: Any) -> Non
     bench = make_bench(primitives=[*PRIMITIVES, arrange])
     assert bench.value("arrange", items=[3, 1, 2]) == [1, 2, 3]
     assert entries(bench, "call")[-1]["arguments"] == {"items": [3, 1, 2]}
+
+
+def test_refused_calls_do_not_fill_the_disk(make_bench: Any) -> None:
+    bench = make_bench()
+    call = "tools.write_file(path='../../x' + str(i), content=str(i) + 'x' * 1_000_000)"
+    bench.define(f"for i in range(8):\n        try:\n            {call}\n        except ToolError:\n            pass")
+    used = size_of(bench.home)
+    result = bench.service.invoke("t")
+    bench.service.invoke("read_file", {"path": "a", **{f"x{i}": ["y" * 100] * 50 for i in range(50)}})
+    assert result.ok, result.error
+    assert size_of(bench.home) - used < 1_000_000
+    steps = bench.service.within(lambda s: s.runs.show(result.run_id)).steps
+    assert {step["arguments"]["size_bytes"] > 1_000_000 for step in steps} == {True}
+    # The hash is enough to replay the run.
+    assert bench.service._wait(bench.service.service.runs.replay(result.run_id)).ok
+
+
+def test_the_session_is_charged_for_the_large_arguments_of_its_questions(make_bench: Any) -> None:
+    bench = make_bench(governance={"tools": {"note": {"requires_approval_in_modes": ["NORMAL"]}}})
+    bench.define("tools.note(text=str(i) + 'x' * 300_000)", parameters="i: int")
+    budget = Budget(bytes_written=500_000)
+    _, token = bench.service.within(lambda s: s.open_session("a test", budget=budget))
+    codes = [bench.service.invoke("t", {"i": i}, session=token).error.code for i in range(3)]
+    direct = bench.service.invoke("note", {"text": "x" * 300_000}, session=token).error.code
+    assert [*codes, direct] == ["suspended", "suspended", "budget_exceeded", "budget_exceeded"]
+
+
+def size_of(folder: Any) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
