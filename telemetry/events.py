@@ -68,6 +68,8 @@ class StructlogObserver:
                 # The key is not `message`, because the standard library's logging reserves that name.
                 event["error"] = sanitize.line(call.message or "")
                 log = self._logger.warning
+            if call.fault is not None:
+                event["traceback"] = sanitize.trace(call.fault)
             if call.retried:
                 event["retried"] = call.retried
             if call.effects:

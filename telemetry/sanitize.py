@@ -17,6 +17,8 @@ _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 #: The most characters of a name or an id.
 MAX_NAME = 200
+#: The most frames and characters of a traceback.
+MAX_FRAMES, MAX_TRACEBACK = 20, 10_000
 
 
 def printable(text: str) -> str:
@@ -29,6 +31,14 @@ def printable(text: str) -> str:
 def line(text: object, most: int = 500) -> str:
     """An untrusted text: redacted, shortened to about `most` characters, with non-printable characters escaped."""
     return printable(redacted_text(str(text), most))
+
+
+def trace(fault: BaseException) -> list[str]:
+    """The lines of a traceback, sanitized. Of a long traceback only the innermost frames."""
+    import traceback
+
+    text = "".join(traceback.format_exception(fault, limit=-MAX_FRAMES))
+    return [printable(part) for part in redacted_text(text, MAX_TRACEBACK).splitlines()]
 
 
 def name(text: object) -> str:

@@ -102,6 +102,11 @@ class OpenTelemetryObserver:
             found["error.type"] = call.code or "_OTHER"
             if call.category is not None:
                 found["albert.failure.category"] = call.category
+            if call.fault is not None:
+                stack = "\n".join(sanitize.trace(call.fault))
+                begun.add_event(
+                    "exception", {"exception.type": type(call.fault).__name__, "exception.stacktrace": stack}
+                )
             begun.set_status(self._trace.StatusCode.ERROR, sanitize.line(call.message or ""))
         elif self._results:
             found["gen_ai.tool.call.result"] = sanitize.compact(sanitize.value(call.output))

@@ -11,10 +11,15 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.definition import Json, digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Record
-from albert_tools.engine.model.record_types import WINDOW_SECONDS
+from albert_tools.engine.model.record_types import FAILING, WINDOW_SECONDS
+
+#: The window of all requests of a session.
+SESSION = "session"
+#: The seconds within which failures of the same request count. An agent in a loop is faster than one that waits for something.
+LOOP_SECONDS = 300.0
 
 
 class RateLimits:
@@ -49,6 +54,41 @@ class RateLimits:
         """The data of a ledger entry that counts a call. Append the entry inside `Ledger.transaction`, after `demand`."""
         return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}
 
+    def demand_progress(self, session: str, request: Json, most: int, tool: str) -> None:
+        """Refuse a request that has just failed `most` times in a row.
+
+        Args:
+            session: The session; empty for a request without a session.
+            request: The tool, its version and the arguments.
+            most: The most failures of the same request within `LOOP_SECONDS`.
+            tool: The tool, for the message.
+
+        Raises:
+            Failure: `rate_limited`; `io_error`, `damaged`.
+        """
+        failing = self._ledger.uses.failing(session)
+        if failing is None or failing != digest(request):
+            return
+        found, now = self._ledger.uses.times(session, f"{FAILING}{failing}", most), self._clock()
+        if found is None or found[1] is None or not 0 <= now - found[1] < LOOP_SECONDS:
+            return
+        wait = LOOP_SECONDS - (now - found[1])
+        raise Failure(
+            "rate_limited",
+            f"the same call of {tool} has failed {most} times in a row",
+            hint=f"correct the cause of the failure, and call something else first; or wait {_spoken(wait)}",
+            retryable=True,
+            retry_after_ms=math.ceil(wait * 1000),
+            rule="loops.identical_failures",
+            tool=tool,
+        )
+
+    def outcome(self, session: str, request: Json, *, failed: bool) -> dict[str, Json]:
+        """The data of the ledger entry about the end of a request, by which failures in a row are counted."""
+        if failed:
+            return {"failing": [session, digest(request), self._clock()]}
+        return {} if self._ledger.uses.failing(session) is None else {"failing": [session, None, self._clock()]}
+
     def _wait(self, session: str, window: str, most: int) -> float:
         """Seconds until a window has room; 0 if it has room now."""
         if not most:
@@ -69,6 +109,8 @@ def _exceeded(tool: str, wait: float, window: str, most: int) -> Failure:
     ever = wait < math.inf
     kind, _, name = window.partition(":")
     message = f"{tool} may be called {most:,} times an hour, and has been"
+    if window == SESSION:
+        message = f"a session may make {most:,} calls an hour, and has made them"
     if kind == "category":
         message = f"tools of the category {name} may be called {most:,} times an hour together, and have been"
     return Failure(
@@ -77,7 +119,7 @@ def _exceeded(tool: str, wait: float, window: str, most: int) -> Failure:
         hint=f"call it again in {_spoken(wait)}" if ever else "the rules allow no call of it in an hour",
         retryable=ever,
         retry_after_ms=math.ceil(wait * 1000) if ever else None,
-        rule=f"rate_limit.{window}",
+        rule=f"rate_limit.{window}" if window != SESSION else "loops.calls_per_hour",
         tool=tool,
         details={"window": window, "per_hour": most},
     )

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.call.budget import seconds_used
+from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import of_refused, recorded, redacted, redacted_text
 from albert_tools.engine.model.result import hash_of_output
@@ -55,7 +56,7 @@ def completed(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> 
     Raises:
         Failure: `governance_unavailable`.
     """
-    _demand(run, {**_decision(call, run), **_outcome(call, outcome, seconds)})
+    _demand(run, {**_decision(call, run), **_outcome(call, outcome, seconds), **_failing(call, run, outcome)})
 
 
 async def durable(run: Run, n: int) -> None:
@@ -89,7 +90,8 @@ def denied(call: Call, run: Run, failure: Failure) -> None:
 
 def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None:
     """Append ``result``: the output of an executed call, or its failure."""
-    _append(run, "result", {"call": call.id, **_outcome(call, outcome, seconds), **_time_used(call, run)})
+    data = {**_outcome(call, outcome, seconds), **_time_used(call, run), **_failing(call, run, outcome)}
+    _append(run, "result", {"call": call.id, **data})
 
 
 def repeated(call: Call, run: Run, result: ToolResult) -> None:
@@ -187,6 +189,21 @@ def _time_used(call: Call, run: Run) -> dict[str, Json]:
     if call.depth or run.session.id is None:
         return {}
     return {"session": run.session.id, "used": {"wall_seconds": seconds_used(run)}}
+
+
+def request_of(call: Call) -> Json:
+    """The identity of a request, for failures of the same request in a row."""
+    return [call.name, call.version, call.arguments]
+
+
+def _failing(call: Call, run: Run, outcome: Failure | Json) -> dict[str, Json]:
+    """Whether an executed request failed. A request that has not ended is neither a failure nor a success."""
+    counts, failed = run.service.rate_limits, isinstance(outcome, Failure)
+    if call.depth or counts is None or (isinstance(outcome, Failure) and outcome.code in ENDING):
+        return {}
+    with suppress(Failure):
+        return counts.outcome(run.session.origin or "", request_of(call), failed=failed)
+    return {}
 
 
 def _approval_of(call: Call) -> str | None:

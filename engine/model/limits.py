@@ -34,6 +34,18 @@ class RunLimits(NamedTuple):
     recursion: int = 1000
 
 
+class LoopLimits(NamedTuple):
+    """The bounds of an agent that repeats its requests without end. The owner may set any other bounds.
+
+    A program's calls are bounded by `RunLimits`.
+    """
+
+    #: The same request that fails again and again, with no other request in between.
+    identical_failures: int = 10
+    #: The requests of one session.
+    calls_per_hour: int = 10_000
+
+
 #: Nesting of saved tools: it is 0 for a primitive, and 1 + the deepest callee for a composite.
 MAX_TOOL_DEPTH = 8
 #: Fibres of one `parallel` that run at the same time.

@@ -135,6 +135,9 @@ class UseTable(Protocol):
         The second time is None if the bucket has fewer recent uses. The result is None if it has no recent use at all.
         """
 
+    def failing(self, session: str) -> str | None:
+        """The digest of the session's last request, if it failed; otherwise None."""
+
 
 class RepeatTable(Protocol):
     """The dedupe keys of calls."""

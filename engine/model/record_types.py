@@ -19,6 +19,10 @@ class Entry(NamedTuple):
 
 #: Seconds for which a call counts for rate limits.
 WINDOW_SECONDS = 3600.0
+#: The names of the buckets that count failures of the same request in a row begin with this. A digest of the request follows.
+FAILING = "failing:"
+#: The bucket that counts the attempts to leave the workspace, of all sessions together.
+ESCAPES = "escapes"
 
 
 class SessionRow(NamedTuple):

@@ -68,6 +68,8 @@ class Ended(NamedTuple):
     effects: int = 0
     result_hash: str | None = None
     output: Any = None
+    #: The exception of a primitive that is a fault in its code. Not redacted.
+    fault: BaseException | None = None
 
 
 class Observer(Protocol):

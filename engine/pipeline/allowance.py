@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from albert_tools.engine.authority.rate_limit import SESSION
 from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.call.ledger import not_recorded, request_of
 from albert_tools.engine.model.failure import Failure
 
 
@@ -15,15 +17,25 @@ async def allowance(call: Call, run: Run) -> Call:
         Failure: `rate_limited`, `budget_exceeded`; `governance_unavailable` if this service doesn't count calls.
     """
     before = run.journal.entered(call.step, call.target.definition, call.arguments)
-    call = replace(
-        call,
-        begun_before=before,
-        windows=call.rules.authority.policy.rate_limits(call.target.definition) if before is None else (),
-    )
+    windows = call.rules.authority.policy.rate_limits(call.target.definition) if before is None else ()
+    if not call.depth and before is None:
+        windows += _demand_progress(call, run)
+    call = replace(call, begun_before=before, windows=windows)
     if call.decision.verdict == "ask":
         # Nobody is asked about a call that can't be made.
         demand_allowance(call, run)
     return call
+
+
+def _demand_progress(call: Call, run: Run) -> tuple[tuple[str, int], ...]:
+    """Require that an agent doesn't repeat a request that only fails. Returns the window of its session, if it has one."""
+    counts, loops = run.service.rate_limits, call.rules.governance.loops
+    if counts is not None:
+        try:
+            counts.demand_progress(run.session.origin or "", request_of(call), loops.identical_failures, call.name)
+        except Failure as failure:
+            raise failure if failure.denied else not_recorded(failure) from None
+    return ((SESSION, loops.calls_per_hour),) if run.session.id else ()
 
 
 def demand_allowance(call: Call, run: Run) -> None:

@@ -82,6 +82,7 @@ def ended(
                 outcome.rule,
                 report.retried,
                 len(report.effects),
+                fault=outcome.__cause__,
             )
         observer.ended(call.span, end)
     except Exception as fault:

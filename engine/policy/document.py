@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from albert_tools.engine.model.definition import CATEGORIES, Category
-from albert_tools.engine.model.limits import MiB, RunLimits
+from albert_tools.engine.model.limits import LoopLimits, MiB, RunLimits
 from albert_tools.engine.model.nearest_name import did_you_mean, misspelt
 from albert_tools.engine.policy.host_rules import read_host
 from albert_tools.engine.policy.layers import Section
@@ -97,6 +97,10 @@ LimitsDocument = _optional(
 )
 
 
+#: Limits of repeated requests. A very high number switches one off.
+LoopsDocument = _optional("LoopsDocument", dict.fromkeys(LoopLimits._fields, _number(int, least=1, most=1_000_000)))
+
+
 def _annotation(key: Key) -> Any:
     if isinstance(key, CategoryKey):
         return Category
@@ -132,6 +136,7 @@ class RulesDocument(_Strict):
     tools: dict[Tool, SectionDocument] = {}  # type: ignore[valid-type]
     categories: dict[Category, _OfCategory] = {}  # type: ignore[valid-type]
     limits: LimitsDocument = LimitsDocument()  # type: ignore[valid-type]
+    loops: LoopsDocument = LoopsDocument()  # type: ignore[valid-type]
     primitives: dict[Tool, dict[str, Any]] = {}
     primitives_from: list[Module] = Field([], max_length=100)
     secrets: dict[SecretName, list[SecretHost]] = {}
@@ -162,6 +167,11 @@ def read_document(
     return read
 
 
+def numbers_of(document: BaseModel) -> dict[str, Any]:
+    """The limits that the document contains."""
+    return document.model_dump(exclude_unset=True)
+
+
 def section_of(document: BaseModel) -> Section:
     """The rules of a section that the document contains. Of a whole file, these are the rules at the top.
 
@@ -171,7 +181,7 @@ def section_of(document: BaseModel) -> Section:
     return {name: tuple(sorted(set(value))) if isinstance(value, list) else value for name, value in found.items()}
 
 
-_PARTS = (RulesDocument, LimitsDocument, SectionDocument, RecordsDocument)
+_PARTS = (RulesDocument, LimitsDocument, LoopsDocument, SectionDocument, RecordsDocument)
 _NAMES = [name for part in _PARTS for name in part.model_fields]
 
 

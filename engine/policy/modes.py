@@ -12,7 +12,6 @@ import json
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -21,7 +20,8 @@ from typing import NamedTuple
 
 from albert_tools.engine.model.definition import MODES, Mode
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.protocols import Record
+from albert_tools.engine.model.record_types import ESCAPES
 
 try:
     import fcntl
@@ -79,15 +79,17 @@ class Modes:
         file: Path | None,
         thresholds: Thresholds | None = None,
         clock: Callable[[], float] = time.monotonic,
-        ledger: Ledger | None = None,
+        ledger: Record | None = None,
         free: Callable[[], tuple[float, float]] | None = None,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Args:
         file: The file with the mode; None stores the mode only in this process.
         thresholds: The thresholds of automatic changes.
         clock: Returns seconds.
-        ledger: Gets an entry for each change that this object makes.
+        ledger: Gets an entry for each change that this object makes, and counts the attempts to leave the workspace.
         free: Returns the free MiB of the disk and the available fraction of memory.
+        wall_clock: Returns seconds since 1970, which are equal in all processes.
         """
         self._file = file
         self._thresholds = thresholds or Thresholds()
@@ -97,7 +99,7 @@ class Modes:
         self._seen: tuple[int, int, int] | None = None
         self._state = ModeState()
         self._listeners: list[Callable[[ModeState, ModeState], None]] = []
-        self._violations: deque[float] = deque()
+        self._time = wall_clock
         self._looked = -1e9
 
     @property
@@ -171,16 +173,19 @@ class Modes:
         return now, state
 
     def violation(self) -> None:
-        """Count an attempt to leave the workspace. Too many attempts switch the mode to `ALERT`."""
-        now = self._clock()
-        self._violations.append(now)
-        while self._violations and self._violations[0] < now - self._thresholds.violation_seconds:
-            self._violations.popleft()
-        if len(self._violations) >= self._thresholds.violations:
-            count = len(self._violations)
-            self._violations.clear()
-            seconds = self._thresholds.violation_seconds
-            self._automatic("ALERT", f"{count} attempts to leave the workspace within {seconds:g} s")
+        """Count an attempt to leave the workspace, by any process of the home. Too many attempts switch the mode to `ALERT`."""
+        ledger, count, seconds = self._ledger, self._thresholds.violations, self._thresholds.violation_seconds
+        if ledger is None:
+            return
+        now = self._time()
+        # If the record can't be written, every call is denied.
+        with suppress(Failure):
+            ledger.append("escape", {"windows": [ESCAPES], "sessions": [], "clock": now})
+            found, since = ledger.uses.times("", ESCAPES, count), self.state().since
+            # Attempts before the last change don't count again. Its time has no fraction of a second.
+            changed = datetime.fromisoformat(since).timestamp() + 1 if since else 0.0
+            if found is not None and found[1] is not None and max(now - seconds, changed) <= found[1] <= now:
+                self._automatic("ALERT", f"{count} attempts to leave the workspace within {seconds:g} s")
 
     def look(self) -> None:
         """Check disk and memory, and switch to `DEGRADED` or back. Does nothing if the last check was less than `look_seconds`

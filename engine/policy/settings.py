@@ -14,6 +14,7 @@
     primitives_from: [shop.tools]  # modules whose primitives become tools; or one function, `shop.tools:send_invoice`
     secrets:
       GITHUB_TOKEN: [api.github.com]  # the hosts that a secret may be sent to
+    loops: {identical_failures: 5}  # limits of an agent that repeats its requests
     records: {keep_days: 90}       # what `albert ledger trim` keeps
     notify: /usr/bin/notify-send Albert  # the command that is run when a question waits for an answer
 
@@ -39,7 +40,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.limits import LoopLimits, RunLimits
 
 if TYPE_CHECKING:
     from albert_tools.engine.policy.document import Marks
@@ -58,6 +59,7 @@ class Governance(Struct, frozen=True, dict=True):
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     limits: RunLimits = field(default_factory=RunLimits)
+    loops: LoopLimits = field(default_factory=LoopLimits)
     primitives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Modules of the application with primitives, ``package.module`` or ``package.module:name``. Imported when a service starts.
     primitives_from: tuple[str, ...] = ()
@@ -89,8 +91,9 @@ class Governance(Struct, frozen=True, dict=True):
     def tightened(self, other: Governance) -> Governance:
         """Combine these rules with a project's rules. The stricter decisions and the lower limits apply; its settings and secrets
         don't."""
-        lower = {f: min(getattr(self.limits, f), getattr(other.limits, f)) for f in RunLimits._fields}
-        return replace(self, limits=self.limits._replace(**lower), project=other)
+        return replace(
+            self, limits=_lower(self.limits, other.limits), loops=_lower(self.loops, other.loops), project=other
+        )
 
     @property
     def allowed(self) -> frozenset[str]:
@@ -111,6 +114,11 @@ class Governance(Struct, frozen=True, dict=True):
             return (own,)
         p = self.project
         return own, Layer(p.tools, p.categories, p.allow, p.deny, False, p.says_allow, p.everywhere)
+
+
+def _lower(own: Any, other: Any) -> Any:
+    """The lower limits of two named tuples."""
+    return type(own)(*map(min, own, other))
 
 
 def _plain(value: Any) -> Any:
@@ -233,7 +241,7 @@ def read_governance(
     Raises:
         Failure: `governance_unavailable`: the document has mistakes.
     """
-    from albert_tools.engine.policy.document import Mistaken, read_document, section_of
+    from albert_tools.engine.policy.document import Mistaken, numbers_of, read_document, section_of
 
     if not isinstance(document, Mapping):
         raise _unavailable(path, "it is not a mapping; rules are written as `allow: [bash]`")
@@ -241,11 +249,11 @@ def read_governance(
         read = read_document(document, marks, primitives)
     except Mistaken as mistaken:
         raise _unavailable(path, str(mistaken)) from None
-    lower = {f: value for f in RunLimits._fields if (value := getattr(read.limits, f)) is not None}
     return Governance(
         allow=frozenset(read.allow),
         deny=frozenset(read.deny),
-        limits=RunLimits(**lower),
+        limits=RunLimits(**numbers_of(read.limits)),
+        loops=LoopLimits(**numbers_of(read.loops)),
         primitives=read.primitives,
         primitives_from=tuple(read.primitives_from),
         secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},

@@ -23,7 +23,7 @@ _ASKS = _modes(ask="NORMAL ALERT DEGRADED RECOVERY")
 #: LOCKDOWN forbids everything. RECOVERY allows read-only tools and asks about all others.
 BY_CATEGORY: dict[Category, Section] = {
     "read_only": _modes(allow="NORMAL ALERT DEGRADED RECOVERY"),
-    "system_write": _modes(allow="NORMAL ALERT", ask="DEGRADED RECOVERY"),
+    "system_write": _modes(allow="NORMAL", ask="ALERT DEGRADED RECOVERY"),
     "system_delete": _ASKS,
     "execute": _ASKS,
     "network": _modes(allow="NORMAL DEGRADED", ask="ALERT RECOVERY"),

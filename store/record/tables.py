@@ -45,7 +45,7 @@ APPLY: Mapping[str, Apply] = {
 
 
 #: The data by which an entry of any kind changes a table.
-_FIELDS = {"used", "windows", "steps"}
+_FIELDS = {"used", "windows", "failing", "steps"}
 
 
 def changes_tables(kind: str, data: Mapping[str, Any]) -> bool:
@@ -62,5 +62,7 @@ def apply(execute: Execute, entry: Entry) -> None:
         sessions.charged(execute, entry)
     if "windows" in data:
         uses.counted(execute, entry)
+    if "failing" in data:
+        uses.failed(execute, entry)
     if "steps" in data:
         run_tables.named(execute, entry)

@@ -6,7 +6,7 @@ are numbered, and their times never decrease. To find out whether the last 20 we
 
 from __future__ import annotations
 
-from albert_tools.engine.model.record_types import WINDOW_SECONDS, Entry
+from albert_tools.engine.model.record_types import FAILING, WINDOW_SECONDS, Entry
 from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.database import Database
 
@@ -19,23 +19,40 @@ _TIMES = """
 SELECT last.at, (SELECT at FROM uses WHERE session = last.session AND bucket = last.bucket AND seq = last.seq + 1 - ?)
 FROM uses last WHERE session = ? AND bucket = ? ORDER BY seq DESC LIMIT 1
 """
+_FAILING = "SELECT bucket FROM uses WHERE session = ? AND bucket >= ? AND bucket < ? LIMIT 1"
+_FORGET = "DELETE FROM uses WHERE session = ? AND bucket >= ? AND bucket < ? AND bucket <> ?"
+#: The names of the buckets of `failed` begin with the first text; the second is the first text after all of them.
+_BUCKETS = (FAILING, FAILING[:-1] + chr(ord(FAILING[-1]) + 1))
 #: A bucket is pruned each time it has got this many uses. Pruning deletes at most twice as many, so it is fast.
 _PRUNED_EACH = 64
 
 
 def counted(execute: Execute, entry: Entry) -> None:
     """Apply the ``windows`` of an entry: count the call in its buckets."""
-    buckets = entry.data["windows"]
-    # `clock`, not the entry's time: that one stays ahead for a while after the clock was set back.
-    at = entry.data["clock"]
-    for bucket in buckets:
+    for bucket in entry.data["windows"]:
         for session in entry.data["sessions"] or ("",):
-            last = execute(_LAST, (session, bucket)).fetchone()
-            seq = last[0] + 1 if last is not None else 1
-            execute(_INSERT, (session, bucket, seq, at))
-            if not seq % _PRUNED_EACH:
-                (first,) = execute(_FIRST, (session, bucket)).fetchone()
-                execute(_PRUNE, (session, bucket, first + 2 * _PRUNED_EACH, at - WINDOW_SECONDS))
+            # `clock`, not the entry's time: that one stays ahead for a while after the clock was set back.
+            _count(execute, session, bucket, entry.data["clock"])
+
+
+def _count(execute: Execute, session: str, bucket: str, at: float) -> None:
+    last = execute(_LAST, (session, bucket)).fetchone()
+    seq = last[0] + 1 if last is not None else 1
+    execute(_INSERT, (session, bucket, seq, at))
+    if not seq % _PRUNED_EACH:
+        (first,) = execute(_FIRST, (session, bucket)).fetchone()
+        execute(_PRUNE, (session, bucket, first + 2 * _PRUNED_EACH, at - WINDOW_SECONDS))
+
+
+def failed(execute: Execute, entry: Entry) -> None:
+    """Apply the ``failing`` of an entry: the session's request that failed, and its time; or None after a success.
+
+    Only failures in a row count, so the failures of other requests are forgotten.
+    """
+    session, request, at = entry.data["failing"]
+    execute(_FORGET, (session, *_BUCKETS, f"{FAILING}{request}"))
+    if request is not None:
+        _count(execute, session, f"{FAILING}{request}", at)
 
 
 def set_back(execute: Execute, entry: Entry) -> None:
@@ -54,3 +71,8 @@ class UseTable:
         """See the protocol."""
         found = self._database.row(_TIMES, (count, session, bucket))
         return None if found is None else (found[0], found[1])
+
+    def failing(self, session: str) -> str | None:
+        """See the protocol."""
+        found = self._database.row(_FAILING, (session, *_BUCKETS))
+        return None if found is None else str(found[0]).removeprefix(FAILING)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import structlog
 
+from albert_tools import SyncToolService, primitive
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.telemetry import Ended, new_span
 from albert_tools.telemetry import StructlogObserver, from_environment
@@ -80,6 +81,26 @@ def test_a_blocked_call_names_the_rule_that_blocked_it() -> None:
     (event,) = lines(stream.getvalue())
     assert (event["event"], event["rule"], event["code"]) == ("tool_call_blocked", "user.deny", "permission_denied")
     assert "verdict" not in event
+
+
+def test_a_fault_has_its_traceback_without_secrets(tmp_path: Path) -> None:
+    @primitive(effects=["read"])
+    def broken() -> None:
+        """Fail."""
+        raise KeyError(f"\x1b[31m token=hunter22 {SECRET}")
+
+    (tmp_path / "work").mkdir()
+    stream = io.StringIO()
+    observer = StructlogObserver(stream=stream)
+    with SyncToolService.open(
+        home=tmp_path / "home", workspace=tmp_path / "work", primitives=[broken], telemetry=observer
+    ) as service:
+        assert service.invoke("broken", {}).error.code == "internal_error"
+    trace = lines(stream.getvalue())[1]["traceback"]
+    assert trace[0] == "Traceback (most recent call last):"
+    assert any("in broken" in line for line in trace)
+    assert trace[-1].startswith("KeyError: ")
+    assert not any(secret in stream.getvalue() for secret in ("hunter22", SECRET, "\x1b"))
 
 
 def test_events_have_no_secrets() -> None:

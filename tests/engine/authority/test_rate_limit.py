@@ -149,3 +149,37 @@ def test_a_limit_of_no_calls_at_all(hour: Hour) -> None:
         hour.windows.demand([("tool:t", 0)], (), "t")
     assert (caught.value.retryable, caught.value.retry_after_ms) == (False, None)
     assert caught.value.message == "t may not be called at all"
+
+
+def test_the_same_failing_request_is_refused_until_another_or_for_a_while(hour: Hour) -> None:
+    def ended(request: str, *, failed: bool = True, session: str = "") -> None:
+        hour.logs[-1].append("result", hour.windows.outcome(session, request, failed=failed))
+
+    def refused(request: str, session: str = "") -> int | None:
+        try:
+            hour.again().demand_progress(session, request, 3, "t")
+        except Failure as failure:
+            if (failure.code, failure.rule, failure.retryable) != ("rate_limited", "loops.identical_failures", True):
+                raise
+            return failure.retry_after_ms
+        return None
+
+    for _ in range(3):
+        assert refused("a") is None
+        ended("a")
+        hour.now += 1
+    assert refused("a") == 297_000
+    assert (refused("b"), refused("a", "s")) == (None, None)
+    hour.now += 298
+    assert refused("a") is None
+    ended("a")
+    ended("a")
+    assert refused("a") is not None
+    ended("b")
+    assert refused("a") is None
+    for _ in range(3):
+        ended("b")
+    ended("c", failed=False)
+    assert refused("b") is None
+    # No failure is left, so a success writes nothing.
+    assert hour.windows.outcome("", "c", failed=False) == {}

@@ -131,6 +131,21 @@ def before(arguments: dict[str, Any], **options: Any) -> Callable[[Bench], dict[
     return prepare
 
 
+FAILING = ("read_file", {"path": "missing"})
+
+
+def failing(times: int, options: Callable[[Bench], dict[str, Any]] = lambda bench: {}) -> Callable[..., dict[str, Any]]:
+    """Make a call that fails this many times, before the tested call."""
+
+    def prepare(bench: Bench) -> dict[str, Any]:
+        found = options(bench)
+        for _ in range(times):
+            assert bench.service.invoke(*FAILING, **found).error.code == "not_found"
+        return found
+
+    return prepare
+
+
 def of(tool: str, **section: Any) -> dict[str, Any]:
     return {"tools": {tool: section}}
 
@@ -173,10 +188,11 @@ ROWS = [
     ),
     deny("rules", "governance_unavailable", "governance_unavailable", "unavailable", rules={"allowed": []}),
     # Modes
-    allow("mode", mode="ALERT"),
+    ask("mode", f"{SHIPPED}.system_write.requires_approval_in_modes", mode="ALERT"),
     ask("mode", f"{SHIPPED}.system_write.requires_approval_in_modes", mode="DEGRADED"),
     deny("mode", "permission_denied", f"{SHIPPED}.system_write.forbidden_in_modes", "mode", mode="LOCKDOWN"),
-    allow("definition", call=("alarm", {}), mode="ALERT"),
+    allow("definition", "tools.alarm.allowed_in_modes", call=("alarm", {}), mode="ALERT",
+          rules=of("alarm", allowed_in_modes=["ALERT"])),
     deny("definition", "permission_denied", "definition.allowed_modes", "tool_mode", call=("alarm", {})),
     ask("definition", "definition.approval", call=("confide", {})),
     # Policy, by tool and category
@@ -227,6 +243,15 @@ ROWS = [
         call=("send", {"url": "https://a.example/", "method": "DELETE"}), rules=of("send", allowed_methods=["GET"]),
     ),
     allow("size", call=("mark", {"path": "a", "size": 1000}), rules=of("mark", max_file_size_mb=0.001)),
+    # Loops
+    deny(
+        "loop", "rate_limited", "loops.identical_failures", "rate_limit", call=FAILING,
+        rules={"loops": {"identical_failures": 2}}, options=failing(2),
+    ),
+    deny(
+        "loop", "rate_limited", "loops.calls_per_hour", "rate_limit",
+        rules={"loops": {"calls_per_hour": 2}}, options=failing(2, opened()), effects=0,
+    ),
     # Rate limits
     allow("rate", rules=of("launch", rate_limit_per_hour=2), options=before({"name": "b"}), effects=2),
     deny(

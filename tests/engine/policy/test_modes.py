@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from albert_tools import Failure
 from albert_tools.engine.model.definition import MODES
 from albert_tools.engine.policy.modes import NEXT, Modes, ModeState, Thresholds
+from albert_tools.store.record.record import Record
 
 
 def test_a_new_home_is_in_normal_and_has_no_file(tmp_path: Path) -> None:
@@ -118,17 +120,25 @@ def test_a_mode_set_by_a_person_stays(mode: str, tmp_path: Path) -> None:
         assert modes.mode == mode
 
 
-def test_many_violations_switch_to_alert(tmp_path: Path) -> None:
-    world = World()
-    modes = world.modes(tmp_path / "m.json")
-    for _ in range(19):
-        modes.violation()
-    world.now = 61
-    for _ in range(19):
-        modes.violation()
-    assert modes.mode == "NORMAL"
-    modes.violation()
-    assert (modes.mode, modes.state().by) == ("ALERT", "albert")
+def test_many_violations_of_any_process_switch_to_alert(tmp_path: Path) -> None:
+    now = time.time()
+
+    def violations(count: int, *, after: float) -> str:
+        """Attempts by one process each. Returns the mode after them."""
+        for _ in range(count):
+            with Record(tmp_path / "record") as record:
+                modes = Modes(tmp_path / "m.json", ledger=record, wall_clock=lambda: now + after)
+                modes.violation()
+        return modes.mode
+
+    assert violations(19, after=0) == "NORMAL"
+    assert violations(19, after=61) == "NORMAL"
+    assert violations(1, after=61) == "ALERT"
+    assert Modes(tmp_path / "m.json").state().by == "albert"
+    # After a person has ended the alert, earlier attempts don't count again.
+    Modes(tmp_path / "m.json").switch("NORMAL", "ada", "a drill")
+    now -= 61
+    assert violations(1, after=61) == "NORMAL"
 
 
 def test_disk_and_memory_are_measured() -> None:
@@ -157,9 +167,9 @@ def test_a_lockdown_survives_concurrent_alerts(tmp_path: Path) -> None:
     file = tmp_path / "mode.json"
     for _ in range(10):
         file.unlink(missing_ok=True)
-        agents = [Modes(file, Thresholds(violations=1)) for _ in range(4)]
+        agents = [Modes(file) for _ in range(4)]
         person = Modes(file)
-        threads = [threading.Thread(target=a.violation) for a in agents]
+        threads = [threading.Thread(target=a._automatic, args=("ALERT", "attempts")) for a in agents]
         threads.insert(2, threading.Thread(target=person.switch, args=("LOCKDOWN", "ada", "")))
         for thread in threads:
             thread.start()
@@ -208,11 +218,11 @@ def test_a_lock_that_is_never_released_does_not_prevent_a_lockdown(
 ) -> None:
     monkeypatch.setattr("albert_tools.engine.policy.modes._LOCK_SECONDS", 0.05)
     file = tmp_path / "mode.json"
-    one = Modes(file, Thresholds(violations=1))
+    one = Modes(file)
     one.switch("NORMAL", "ada", "")
     with open(tmp_path / ".mode.json-lock") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        one.violation()
+        one._automatic("ALERT", "attempts")
         assert one.mode == "ALERT"
         assert Modes(file).mode == "NORMAL"
         assert Modes(file).switch("LOCKDOWN", "ada", "").mode == "LOCKDOWN"

@@ -38,7 +38,7 @@ def policy(owner: Mapping[str, Any] | None = None, project: Mapping[str, Any] | 
     ("definition", "verdicts"),
     [
         (READ, "allow allow allow deny allow"),
-        (WRITE, "allow allow ask deny ask"),
+        (WRITE, "allow ask ask deny ask"),
         (DELETE, "ask ask ask deny ask"),
         (FETCH, "allow ask allow deny ask"),
         (SAVED, "allow allow allow deny allow"),

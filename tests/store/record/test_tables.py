@@ -37,7 +37,8 @@ class Life:
         """One operation. Refusals are part of life."""
         self.now += self.random.choice([0.001, 1, 60, 900, 4000, -30, -5000])
         with suppress(Failure):
-            self.random.choice([self.open, self.end, self.call, self.ask, self.answer, self.revoke, self.repeat])()
+            did = [self.open, self.end, self.call, self.loop, self.ask, self.answer, self.revoke, self.repeat]
+            self.random.choice(did)()
 
     @property
     def record(self) -> Record:
@@ -70,6 +71,13 @@ class Life:
             record.append("use", entry)
             if self.random.random() < 0.1:
                 raise Failure("io_error", "the transaction fails")
+
+    def loop(self) -> None:
+        record, failed = self.record, self.random.random() < 0.8
+        outcome = RateLimits(record, self.clock).outcome(
+            self.random.choice(["", "s"]), self.random.choice("ab"), failed=failed
+        )
+        record.append("result", outcome)
 
     def ask(self) -> None:
         scope = self.random.choice([None, Scope("t", "v", "s", "NORMAL"), Scope("t", "v", "s", "NORMAL", ("c",))])
