@@ -197,9 +197,13 @@ def request_of(call: Call) -> Json:
 
 
 def _failing(call: Call, run: Run, outcome: Failure | Json) -> dict[str, Json]:
-    """Whether an executed request failed. A request that has not ended is neither a failure nor a success."""
-    counts, failed = run.service.rate_limits, isinstance(outcome, Failure)
-    if call.depth or counts is None or (isinstance(outcome, Failure) and outcome.code in ENDING):
+    """Whether an executed request failed. A request that has not ended, or was denied, is neither a failure nor a success."""
+    counts, failed = run.service.rate_limits, False
+    if isinstance(outcome, Failure):
+        failed = outcome.code not in ENDING and not (outcome.denied and call.target.primitive is not None)
+        if not failed:
+            return {}
+    if call.depth or counts is None:
         return {}
     with suppress(Failure):
         return counts.outcome(run.session.origin or "", request_of(call), failed=failed)
