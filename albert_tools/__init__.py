@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.interrupted import Settled as Settled
     from albert_tools.engine.model.primitive import Primitive as Primitive
     from albert_tools.engine.model.primitive import primitive as primitive
+    from albert_tools.engine.model.primitive import primitive_from_schema as primitive_from_schema
     from albert_tools.engine.model.protocols import CallContext as CallContext
     from albert_tools.engine.model.result import ToolInvocation as ToolInvocation
     from albert_tools.engine.model.result import ToolResult as ToolResult
     from albert_tools.engine.runs.runs import RunView as RunView
     from albert_tools.grammar.diagnostic import Diagnostic as Diagnostic
-    from albert_tools.grammar.diagnostic import SourceError as SourceError
+    from albert_tools.grammar.source_error import SourceError as SourceError
     from albert_tools.service import SyncToolService as SyncToolService
     from albert_tools.service import ToolService as ToolService
 
@@ -44,7 +45,7 @@ _PUBLIC = {
     "RunView": "albert_tools.engine.runs.runs",
     "Session": "albert_tools.engine.authority.sessions",
     "Settled": "albert_tools.engine.model.interrupted",
-    "SourceError": "albert_tools.grammar.diagnostic",
+    "SourceError": "albert_tools.grammar.source_error",
     "SyncToolService": "albert_tools.service",
     "ToolDefinition": "albert_tools.engine.model.definition",
     "ToolInvocation": "albert_tools.engine.model.result",
@@ -53,6 +54,7 @@ _PUBLIC = {
     "ToolResult": "albert_tools.engine.model.result",
     "ToolService": "albert_tools.service",
     "primitive": "albert_tools.engine.model.primitive",
+    "primitive_from_schema": "albert_tools.engine.model.primitive",
 }
 
 __all__ = sorted(_PUBLIC)

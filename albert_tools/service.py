@@ -68,6 +68,7 @@ class ToolService(engine.ToolService):
         workspace: str | os.PathLike[str] | None = None,
         governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         primitives: Iterable[Primitive] = (),
+        builtins: Iterable[str] | None = None,
         ask: Asker | None = None,
         patience: float | None = 0.0,
         telemetry: Observer | None = None,
@@ -82,6 +83,7 @@ class ToolService(engine.ToolService):
             governance: The rules, as a mapping or as the path of a file; by default the user's ``governance.yaml``. The project's
                 own ``.albert/governance.yaml`` tightens either.
             primitives: The application's primitives, in addition to the built-in ones.
+            builtins: The names of the built-in primitives that the service has; by default all, and an empty list means none.
             ask: Called when the rules require a person's approval. Returns yes or no, or one of the question's choices.
             patience: Without `ask`, the number of seconds that such a call waits for an answer from another process
                 (`albert approvals`) before its run is suspended. None denies the call at once.
@@ -94,14 +96,14 @@ class ToolService(engine.ToolService):
 
         Raises:
             Failure: `io_error`: the home folder can't be found.
-            ValueError: the name of a primitive is taken.
+            ValueError: the name of a primitive is taken, or `builtins` names none.
         """
         environ = dict(os.environ)
         if home is not None:
             environ["ALBERT_HOME"] = os.fspath(home) or "."
         homes = Homes.resolve(environ)
         store = TinyToolStore(homes.tools, lambda: homes.cache)
-        registry = ToolRegistry(primitives, store, builtin_loaders())
+        registry = ToolRegistry(primitives, store, builtin_loaders(builtins))
         found = _workspace(workspace, homes)
         ledger = Record(homes.state / "record")
         rules = _rules(governance, homes, found, ledger, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
@@ -131,6 +133,7 @@ class ToolService(engine.ToolService):
         return service
 
     async def __aenter__(self) -> ToolService:
+        await super().__aenter__()
         return self
 
 
@@ -241,19 +244,21 @@ class SyncToolService:
         workspace: str | os.PathLike[str] | None = None,
         governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         primitives: Iterable[Primitive] = (),
+        builtins: Iterable[str] | None = None,
         ask: Asker | None = None,
         patience: float | None = 0.0,
         telemetry: Observer | None = None,
         output_bytes: int = OUTPUT_BYTES,
     ) -> SyncToolService:
         """Like `ToolService.open`. `ask` and `telemetry` are called in the service's own thread."""
-        given = list(primitives)
+        given, chosen = list(primitives), None if builtins is None else list(builtins)
         return cls(
             lambda: ToolService.open(
                 home=home,
                 workspace=workspace,
                 governance=governance,
                 primitives=given,
+                builtins=chosen,
                 ask=ask,
                 patience=patience,
                 telemetry=telemetry,
@@ -263,7 +268,7 @@ class SyncToolService:
 
     @staticmethod
     async def _made(make: Callable[[], ToolService]) -> ToolService:
-        return make()
+        return await make().__aenter__()
 
     def _wait(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         if threading.current_thread() is self._thread:
@@ -352,6 +357,24 @@ class SyncToolService:
                 trace=trace,
                 reason=reason,
                 log=log,
+            )
+        )
+
+    def run_source(
+        self,
+        source: str | bytes | Mapping[str, Any],
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        session: str | None = None,
+        request_id: str | None = None,
+        trace: str | None = None,
+        reason: str | None = None,
+        log: Log | None = None,
+    ) -> ToolResult:
+        """As `ToolService.run_source`. `log` is called in the service's thread."""
+        return self._wait(
+            self._service.run_source(
+                source, arguments, session=session, request_id=request_id, trace=trace, reason=reason, log=log
             )
         )
 

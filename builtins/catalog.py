@@ -5,10 +5,11 @@ A module is imported when one of its primitives is first used. Declaring a primi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
 
+from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
 
 #: Primitive → the module of this package that defines it under the same name.
@@ -58,9 +59,17 @@ def builtin(name: str) -> Primitive:
     return found
 
 
-def builtin_loaders() -> dict[str, Callable[[], Primitive]]:
-    """Maps the name of each primitive to a function that loads it."""
-    return {name: partial(builtin, name) for name in PLACES}
+def builtin_loaders(names: Iterable[str] | None = None) -> dict[str, Callable[[], Primitive]]:
+    """Maps the name of each primitive to a function that loads it. `names` selects primitives; the default is all.
+
+    Raises:
+        ValueError: no primitive has one of the names.
+    """
+    chosen = PLACES if names is None else list(names)
+    for name in chosen:
+        if name not in PLACES:
+            raise ValueError(f"there is no built-in primitive {name!r}{did_you_mean(str(name), PLACES)}")
+    return {name: partial(builtin, name) for name in chosen}
 
 
 def builtin_primitives() -> tuple[Primitive, ...]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.judging.accept import CheckedSource
     from albert_tools.engine.judging.answers import Outline
     from albert_tools.engine.judging.source_judge import Judgement, SourceJudge
+    from albert_tools.engine.model.example import Example
     from albert_tools.engine.model.record_types import Entry
     from albert_tools.engine.sandbox.worker.spawn import Spawned
     from albert_tools.grammar.diagnostic import Diagnostic
@@ -189,13 +190,14 @@ class ToolService:
         self.context = context
         self._sandbox = sandbox
         self._source_judge: SourceJudge | None = None
-        self._closed = False
+        self._entered = self._closed = False
         self._pipeline = Pipeline(registry, store, self._started)
         self._runs = RunManager(self._pipeline, lambda: self.context)
         self._actions = Actions(self._pipeline, lambda: self.context)
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ToolService:
+        self._entered = True
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -229,6 +231,9 @@ class ToolService:
     def _must_be_open(self) -> None:
         if self._closed:
             raise RuntimeError("this service is closed; open another one")
+        if not self._entered:
+            # Nobody would end its processes.
+            raise RuntimeError("this service was not entered; write `async with ToolService.open(…) as service:`")
 
     async def _started(self) -> Sandbox:
         await self._sandbox.start()
@@ -249,12 +254,13 @@ class ToolService:
         """
         modules: set[str] = set()
         try:
+            self._must_be_open()
             pending = [self.store.load(name, version)]
             while pending:
                 current = pending.pop()
                 modules.update(current.program.imports)
                 pending += [self.store.load(c.name, c.version) for c in current.calls if c.kind == "composite"]
-        except Failure:
+        except (Failure, RuntimeError):
             if spawned is not None:
                 discard(spawned)
             raise
@@ -280,7 +286,7 @@ class ToolService:
         Raises:
             Failure: `invalid_arguments` if the structured form is malformed.
         """
-        return (await self._judged_source(source)).diagnostics
+        return (await self._check(await self._text(source))).diagnostics
 
     async def check_together(self, sources: Sequence[str | bytes]) -> builtins.list[Checkup]:
         """Check several sources in order. Each one may call the tools of the sources before it. The results are in the same order.
@@ -292,7 +298,7 @@ class ToolService:
         together: dict[str, ToolDefinition] = {}
         found = []
         for source in sources:
-            diagnostics, checked = await self._judged_source(source, together)
+            diagnostics, checked = await self._check(await self._text(source), together)
             if checked is not None:
                 together[checked.definition.name] = checked.definition
             found.append(Checkup(diagnostics, len(checked.examples) if checked else 0))
@@ -377,13 +383,9 @@ class ToolService:
     ) -> tuple[ToolVersion, tuple[Diagnostic, ...]]:
         """The version that a source makes, after its examples were run, and the checker's warnings. Raises as `define`."""
         from albert_tools.engine.examples import run_examples
-        from albert_tools.grammar.diagnostic import SourceError
 
         report_progress("checking")
-        diagnostics, checked = await self._judged_source(source, compiled=True)
-        if checked is None:
-            raise SourceError(diagnostics)
-        version, examples = _version(checked, author), checked.examples
+        version, examples, diagnostics = await self._compiled(source, author)
         if examples:
             report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
             problems = await run_examples(version, examples, self._pipeline, self._denied())
@@ -469,13 +471,20 @@ class ToolService:
         """
         await self._judge.start(spawned)
 
-    async def _judged_source(
-        self,
-        source: str | bytes | Mapping[str, Any],
-        together: Mapping[str, ToolDefinition] | None = None,
-        *,
-        compiled: bool = False,
-    ) -> Judgement:
+    async def _compiled(
+        self, source: str | bytes | Mapping[str, Any], author: str = ""
+    ) -> tuple[ToolVersion, tuple[Example, ...], tuple[Diagnostic, ...]]:
+        """The version that a source makes, its examples, and the warnings. Raises as `define`."""
+        text = await self._text(source)
+        diagnostics, checked = await self._check(text, compiled=True)
+        if checked is None:
+            from albert_tools.grammar.source_error import SourceError
+
+            raise SourceError(diagnostics, text)
+        return _version(checked, author), checked.examples, diagnostics
+
+    async def _text(self, source: str | bytes | Mapping[str, Any]) -> str | bytes:
+        """The text of a source. For a structured form, it is written from the form."""
         if isinstance(source, Mapping):
             from albert_tools.engine.structured import render_source
 
@@ -486,6 +495,11 @@ class ToolService:
                 f"expected a source, got {type(source).__name__}",
                 hint="pass the text, or a form {name, description, parameters, implementation}",
             )
+        return source
+
+    async def _check(
+        self, source: str | bytes, together: Mapping[str, ToolDefinition] | None = None, *, compiled: bool = False
+    ) -> Judgement:
         return await self._judge.check(source, _Catalog(self, together or {}), compiled=compiled)
 
     def outdated(self, name: str) -> str | None:
@@ -554,6 +568,42 @@ class ToolService:
         invocation = ToolInvocation(name, given, version, session, request_id, dedupe_key, trace, reason=reason)
         self._poll_cancellations()
         return await self._pipeline.invoke(invocation, self.context, log, watch=watch)
+
+    async def run_source(
+        self,
+        source: str | bytes | Mapping[str, Any],
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        session: str | None = None,
+        request_id: str | None = None,
+        trace: str | None = None,
+        reason: str | None = None,
+        log: Log | None = None,
+    ) -> ToolResult:
+        """Run a source once, without saving it. It is checked as by `define`, but its examples are not run.
+
+        Its calls are judged like those of a saved tool. The run is recorded with the source, so it can wait for an approval, and be
+        resumed and replayed. A session whose lease lists tools may do this only if the list contains ``run_source``.
+
+        Args:
+            source: The text, or ``{name, description, parameters, implementation}``.
+            arguments: The arguments of the tool, by name.
+            session, request_id, trace, reason, log: See `invoke`.
+
+        Returns:
+            The result. If the run failed in any way, its `error` contains the failure.
+
+        Raises:
+            SourceError: The source has errors.
+            Failure: `invalid_arguments` if the structured form is malformed; `sandbox_unavailable`.
+            RuntimeError: The service is closed.
+        """
+        self._must_be_open()
+        version, _, _ = await self._compiled(source)
+        given = {} if arguments is None else arguments
+        invocation = ToolInvocation(version.name, given, None, session, request_id, None, trace, reason=reason)
+        self._poll_cancellations()
+        return await self._pipeline.invoke(invocation, self.context, log, unsaved=version)
 
     # Sessions, approvals
 

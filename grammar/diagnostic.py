@@ -93,13 +93,3 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """The findings in the order of their places, without duplicates. At the same place, errors come before warnings."""
     seen = dict.fromkeys(diagnostics)
     return tuple(sorted(seen, key=lambda d: (d.span, d.severity != Severity.ERROR, d.code, d.message)))
-
-
-class SourceError(Exception):
-    """A source was refused. `diagnostics` contains all findings; at least one of them is an error."""
-
-    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        self.diagnostics = in_order(diagnostics)
-        errors = [d for d in self.diagnostics if d.severity == Severity.ERROR]
-        lines = [f"{d.span.line}:{d.span.column} [{d.code}] {d.message}" for d in errors]
-        super().__init__("\n".join(lines) or "the source was refused")

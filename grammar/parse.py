@@ -32,9 +32,10 @@ from msgspec import Struct
 
 from albert_tools.grammar import layout, tree
 from albert_tools.grammar.build import Builder, BuildError
-from albert_tools.grammar.diagnostic import Diagnostic, SourceError, Span, in_order
+from albert_tools.grammar.diagnostic import Diagnostic, Span, in_order
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import disagreement, python_tree
+from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES, source_text
 from albert_tools.grammar.syntax_hints import advice
 from albert_tools.grammar.unsupported import refusals
@@ -83,7 +84,7 @@ def parse_or_raise(source: str | bytes) -> tree.Module:
     """
     parsed = parse(source)
     if parsed.module is None:
-        raise SourceError(parsed.diagnostics)
+        raise SourceError(parsed.diagnostics, source)
     return parsed.module
 
 

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic, SourceError, Span
+from albert_tools.grammar.diagnostic import Diagnostic, Span
 from albert_tools.grammar.parse import parse, parse_or_raise
 from albert_tools.grammar.pretty import LINE, SOFT, STEP, Doc, Group, IfBroken, Indent, render
 from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import different_line
+from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Speller, begin, end
 
 #: The maximum length of a line, in columns. A docstring or a long literal may be longer.

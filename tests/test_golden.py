@@ -8,7 +8,7 @@ import pytest
 
 from albert_tools.engine.check.checker import check
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, Span
-from albert_tools.surfaces.cli.render_findings import render, visible
+from albert_tools.grammar.listing import render, visible
 from tests.helpers.harness import catalog
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -154,7 +154,7 @@ class Resumed(Struct, frozen=True, eq=False):
     """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
     answers, and the dedupe key's id in the record.
 
-    In a replay, all results of calls are read from the journal.
+    In a replay, all results of calls are read from the journal. `unsaved` is the version that `run_source` ran.
     """
 
     id: str
@@ -163,6 +163,7 @@ class Resumed(Struct, frozen=True, eq=False):
     principal: str | None = None
     repeat: str | None = None
     is_replay: bool = False
+    unsaved: ToolVersion | None = None
 
 
 #: For a run that begins with its request.
@@ -187,7 +188,7 @@ class Run(Struct, eq=False):
     began: float
     log: Log | None
     watch: Callable[[str], None] | None
-    #: A version to run instead of the stored one. Only the examples of a source have it.
+    #: A version to run instead of the stored one: of a source that `run_source` runs, or of a source with examples.
     unsaved: ToolVersion | None
     #: Answers that replace tools in the examples of a source, by tool name.
     stubs: Mapping[str, Callable[[dict[str, Any]], Any]]
@@ -200,6 +201,8 @@ class Run(Struct, eq=False):
     #: The tool of the request.
     target: Target = UNKNOWN
 
+    #: The content store's reference to the unsaved version.
+    source: str | None = None
     #: ``KEY:DIGEST`` of the dedupe key and the arguments, after the call with this key has begun.
     repeat: str | None = None
     #: The decision about the request itself, for its result.

@@ -46,7 +46,7 @@ _HEADER = _object(
         "repeat": _TEXT_OR_NONE,
         "reason": _TEXT_OR_NONE,
     },
-    {"arguments": {"type": "object"}, "arguments_ref": _TEXT},
+    {"arguments": {"type": "object"}, "arguments_ref": _TEXT, "source": _TEXT},
 )
 _ERROR = _object(
     {"code": _TEXT, "message": _TEXT},

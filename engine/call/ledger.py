@@ -145,7 +145,7 @@ def _decision(call: Call, run: Run) -> dict[str, Json]:
     }
     more: dict[str, Json] = {"session": run.session.id, "approval": _approval_of(call)}
     if not call.depth:
-        more |= {"run": run.journal.id, "reason": reason_of(run.invocation)}
+        more |= {"run": run.journal.id, "reason": reason_of(run.invocation), "source": run.source}
     return facts | {name: value for name, value in more.items() if value}
 
 

@@ -32,10 +32,11 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import read_docstring
 from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic, Severity, SourceError, in_order
+from albert_tools.grammar.diagnostic import Diagnostic, Severity, in_order
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import uncompilable
+from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES, source_text
 
 
@@ -165,7 +166,7 @@ def check_or_raise(source: str | bytes, catalog: Catalog, limits: CheckLimits | 
     """
     report = check(source, catalog, limits)
     if report.checked is None:
-        raise SourceError(report.diagnostics)
+        raise SourceError(report.diagnostics, source)
     return report.checked
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from albert_tools.engine.sandbox.worker.function_worker import Ask
-from albert_tools.grammar.diagnostic import SourceError
+from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.unparse import format_source
 
 

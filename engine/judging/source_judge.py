@@ -29,7 +29,8 @@ from albert_tools.engine.sandbox.worker.child import broke_protocol
 from albert_tools.engine.sandbox.worker.function_pool import Answer as AnswerQuestion
 from albert_tools.engine.sandbox.worker.function_pool import FunctionPool
 from albert_tools.engine.sandbox.worker.spawn import Spawned
-from albert_tools.grammar.diagnostic import Diagnostic, SourceError, Span
+from albert_tools.grammar.diagnostic import Diagnostic, Span
+from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import source_text
 
 if TYPE_CHECKING:
@@ -128,12 +129,12 @@ class SourceJudge:
         """
         text = source_text(source)
         if isinstance(text, Diagnostic):
-            raise SourceError([text])
+            raise SourceError([text], source)
         answer = await self._ask("format", text, FormatAnswer)
         if isinstance(answer, Diagnostic):
-            raise SourceError([answer])
+            raise SourceError([answer], text)
         if answer.text is None:
-            raise SourceError(diagnostics_of(answer.findings))
+            raise SourceError(diagnostics_of(answer.findings), text)
         return answer.text
 
     async def outline(self, source: str) -> Outline:

@@ -14,6 +14,7 @@ import re
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from msgspec import Struct, field
@@ -37,10 +38,12 @@ from albert_tools.engine.model.interrupted import OUTCOMES, InterruptedCall, Set
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
-from albert_tools.engine.model.schema_validity import fault_in
+from albert_tools.engine.model.schema_validity import fault_in, parameters_of
 
 #: Names of tools and of their parameters. They are ASCII identifiers, as in the language.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
+#: The most characters of a name. The name of a primitive may have parts, each a `NAME`: ``crm.find``.
+MAX_NAME = 128
 
 PathUse = Literal["read", "write", "delete"]
 
@@ -90,6 +93,11 @@ class Primitive(Struct, frozen=True):
         """Raise the `Failure` for arguments that match their schemas but can never work."""
         if self.refuse is not None:
             self.refuse({**{p.name: p.default for p in self.definition.parameters if not p.required}, **arguments})
+
+    def given(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments for the function. Its own defaults apply to those that are None by default."""
+        absent = {p.name for p in self.definition.parameters if not p.required and p.default is None}
+        return {name: value for name, value in arguments.items() if value is not None or name not in absent}
 
     def wrong_settings(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
         """The problems of the owner's settings, as pairs of place and message. Empty if the primitive declares no settings."""
@@ -180,9 +188,9 @@ def primitive(
         function: The function, when used as a bare ``@primitive``.
         effects: The possible effects of a call: any of ``read write delete execute network secret``. A pure function has no
             effects.
-        name: The tool's name; default: the function's name.
+        name: The tool's name; default: the function's name. It may have parts: ``crm.find`` is called as ``tools.crm.find(…)``.
         timeout: The timeout of a call, in seconds.
-        family: The group in which lists show the tool; default: the name of its module.
+        family: The group in which lists show the tool; default: the name's first parts (``crm``), or the name of its module.
         idempotent: Whether making a call twice has the same effect as making it once.
         once: Parameters that make a call not idempotent when they are given: ``["append"]``.
         gated: Whether the tool is denied unless the configuration allows it by name.
@@ -215,17 +223,86 @@ def primitive(
     return lambda target: _declare(target, **options)
 
 
+def primitive_from_schema(
+    name: str,
+    schema: Schema,
+    function: Callable[..., Any],
+    *,
+    description: str = "",
+    result: Schema | None = None,
+    **options: Any,
+) -> Primitive:
+    """Declare a primitive whose parameters are a JSON Schema, for example that of another protocol's tool.
+
+    Args:
+        name: The tool's name. It may have parts: ``crm.find`` is called as ``tools.crm.find(…)``.
+        schema: A schema of type ``object``: `properties`, `required`, and optionally `$defs`.
+        function: Called with the arguments by name. An optional argument that has no default in the schema is left out if
+            it is null or not given. A parameter with the annotation `CallContext` gets the context.
+        description: What the tool returns, and how it can fail; default: the schema's description, then the docstring.
+        result: The schema of the result; default: any value.
+        options: As for `primitive`, without `name` and `schemas`.
+
+    Raises:
+        TypeError: As for `primitive`. Also: the schema is not of an object, it has a keyword that is not checked, a property's
+            name is no identifier, or the function does not take the arguments.
+    """
+    context = next((n for n, hint in _hints(name, function).items() if hint is CallContext), None)
+    parameters = parameters_of(name, schema)
+    text = description or schema.get("description", "") or read_docstring(inspect.getdoc(function) or "")[0]
+    for p in parameters:
+        if p.default is not None:
+            _check_default(name, p.name, p.default, {**p.schema, "$defs": schema.get("$defs", {})})
+    for given in (parameters, [p for p in parameters if p.required or p.default is not None]):
+        try:
+            inspect.signature(function).bind(**{p.name: None for p in given}, **({context: None} if context else {}))
+        except TypeError as error:
+            raise TypeError(f"{name}: the function does not take the arguments of the schema: {error}") from None
+    fault = fault_in(result or {})
+    if fault is not None:
+        raise TypeError(f"{name}: the schema of its result is not valid: {fault}")
+    return _made(name, function, context, parameters, result or {}, text, **options)
+
+
 def _declare(
     function: Callable[..., Any],
     *,
-    effects: Sequence[Effect] = (),
     name: str | None = None,
+    schemas: Mapping[str, Schema] | None = None,
+    **options: Any,
+) -> Primitive:
+    if not callable(function):
+        raise TypeError(f"@primitive decorates a function, not {function!r}")
+    tool = name or str(getattr(function, "__name__", ""))
+    hints = _hints(tool, function)
+    description, texts = read_docstring(inspect.getdoc(function) or "")
+    context, parameters = _parameters(tool, function, hints, schemas or {}, texts)
+    result = _schema(tool, "the result", hints.get("return", Any))
+    return _made(tool, function, context, parameters, result, description, schemas or {}, **options)
+
+
+def _hints(tool: str, function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"{tool}: its annotations can't be read: {error}") from error
+
+
+def _made(
+    tool: str,
+    function: Callable[..., Any],
+    context: str | None,
+    parameters: Sequence[ToolParameter],
+    result: Schema,
+    description: str,
+    schemas: Mapping[str, Schema] = MappingProxyType({}),
+    *,
+    effects: Sequence[Effect] = (),
     timeout: float = DEFAULT_TIMEOUT,
     family: str = "",
     idempotent: bool = False,
     once: Sequence[str] = (),
     gated: bool = False,
-    schemas: Mapping[str, Schema] | None = None,
     paths: Mapping[str, PathUse] | None = None,
     urls: Mapping[str, str] | None = None,
     judged: Mapping[str, str] | None = None,
@@ -241,27 +318,18 @@ def _declare(
     settings: Settings | None = None,
     preview: Preview | None = None,
 ) -> Primitive:
-    if not callable(function):
-        raise TypeError(f"@primitive decorates a function, not {function!r}")
-    tool = name or str(getattr(function, "__name__", ""))
-    if not NAME.match(tool) or keyword.iskeyword(tool):
+    if len(tool) > MAX_NAME or any(not NAME.match(part) or keyword.iskeyword(part) for part in tool.split(".")):
         raise TypeError(
             f"{tool!r} can't be a tool's name: use letters, digits and _, at most 128 characters, and no keyword"
         )
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise TypeError(f"{tool}: its annotations can't be read: {error}") from error
-    description, texts = read_docstring(inspect.getdoc(function) or "")
-    context, parameters = _parameters(tool, function, hints, schemas or {}, texts)
     definition = ToolDefinition(
         name=tool,
         description=description,
         parameters=tuple(parameters),
-        result=_schema(tool, "the result", hints.get("return", Any)),
+        result=result,
         effects=tuple(effects),
         timeout=timeout,
-        family=family or function.__module__.rpartition(".")[2],
+        family=family or tool.rpartition(".")[0] or str(getattr(function, "__module__", "")).rpartition(".")[2],
         idempotent=idempotent,
         category=category,
         risk=risk,
@@ -286,7 +354,7 @@ def _declare(
         settings=settings,
         preview=preview,
     )
-    problem = next(_problems(made, schemas or {}), None)
+    problem = next(_problems(made, schemas), None)
     if problem is not None:
         raise TypeError(f"{tool}: {problem}")
     return made

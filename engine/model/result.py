@@ -140,6 +140,9 @@ class ToolResult(Struct, frozen=True):
         """Whether the result is an output and not an error."""
         return self.error is None
 
+    #: The same as `ok`, as other protocols name it.
+    success = ok
+
     @property
     def result_hash(self) -> str | None:
         """`hash_of_output` of the output; None if there is an error."""

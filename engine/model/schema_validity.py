@@ -1,4 +1,4 @@
-"""Check a hand-written schema when its tool is declared.
+"""Check a hand-written schema when its tool is declared, and read the parameters from such a schema.
 
 Without this check, an error in the schema would only appear when a call is checked, and would deny every call. Schemas that are
 made from annotations need no check.
@@ -7,13 +7,23 @@ made from annotations need no check.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
+
+from albert_tools.engine.model.definition import Schema, ToolParameter
 
 _KINDS = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
 _FIGURES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _MANY = ("anyOf", "oneOf", "prefixItems")
 _ONE = ("items", "additionalProperties")
+#: The other keywords that are checked, and those that check nothing.
+_OTHERS = frozenset(
+    "type pattern enum const required properties $defs format $ref title description default examples $schema $id $comment "
+    "deprecated readOnly writeOnly".split()
+)
+_KNOWN = _OTHERS.union(_COUNTS, _FIGURES, _MANY, _ONE)
+_REFERENCE = "#/$defs/"
 
 
 def fault_in(schema: Any) -> str | None:
@@ -23,10 +33,52 @@ def fault_in(schema: Any) -> str | None:
     for key, value in schema.items():
         if not _sound(key, value):
             return f"{key!r:.100} can't be {value!r:.100}"
+    return next((fault for each in _inner(schema) if (fault := fault_in(each)) is not None), None)
+
+
+def parameters_of(tool: str, schema: Any) -> list[ToolParameter]:
+    """The parameters that the schema of an object describes.
+
+    Raises:
+        TypeError: The schema is invalid, is not of an object, or has a keyword or a reference that can't be checked.
+    """
+    fault = fault_in(schema) or ("its type must be object" if schema.get("type") != "object" else None)
+    definitions, properties = ({}, {}) if fault else (schema.get("$defs", {}), schema.get("properties", {}))
+    if not fault:
+        required = schema.get("required", ())
+        fault = next(_unchecked(schema, definitions), None)
+        wrong = [name for name in properties if not str(name).isidentifier() or not str(name).isascii()]
+        unknown = [name for name in required if name not in properties]
+        fault = fault or (f"{wrong[0]!r} can't be the name of a parameter" if wrong else None)
+        fault = fault or (f"it requires {unknown[0]!r}, which is no property" if unknown else None)
+    if fault:
+        raise TypeError(f"{tool}: the schema of its arguments is not usable: {fault}")
+    found = []
+    for name, part in properties.items():
+        own = {key: value for key, value in part.items() if key not in ("description", "default")}
+        if definitions and "$ref" in str(own):
+            own["$defs"] = definitions
+        found.append(ToolParameter(name, own, part.get("description", ""), name in required, part.get("default")))
+    return found
+
+
+def _inner(schema: Schema) -> list[Any]:
+    """The schemas directly inside a schema."""
     inner = [s for key in _MANY for s in schema.get(key, ())]
     inner += [schema[key] for key in _ONE if not isinstance(schema.get(key, True), bool)]
-    inner += [s for key in ("properties", "$defs") for s in schema.get(key, {}).values()]
-    return next((fault for each in inner if (fault := fault_in(each)) is not None), None)
+    return inner + [s for key in ("properties", "$defs") for s in schema.get(key, {}).values()]
+
+
+def _unchecked(schema: Schema, definitions: Schema) -> Iterator[str]:
+    """The keywords and references of a schema that a check would not follow. To ignore them would accept wrong arguments."""
+    for key in schema:
+        if key not in _KNOWN and not key.startswith("x-"):
+            yield f"the keyword {key!r} is not supported"
+    reference = schema.get("$ref", _REFERENCE)
+    if not reference.startswith(_REFERENCE) or ("$ref" in schema and reference[len(_REFERENCE) :] not in definitions):
+        yield f"there is no {reference!r}"
+    for part in _inner(schema):
+        yield from _unchecked(part, definitions)
 
 
 def _sound(key: Any, value: Any) -> bool:

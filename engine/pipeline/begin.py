@@ -11,6 +11,7 @@ from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.pipeline.approval import rules_unchanged
+from albert_tools.engine.pipeline.session import demand_lease
 from albert_tools.engine.runs.lifecycle import begin_run
 from albert_tools.engine.runs.recovery import state_before
 
@@ -58,7 +59,7 @@ async def begin(call: Call, run: Run) -> bool:
 def _charge(call: Call, run: Run) -> dict[str, Json]:
     """Check session, rate limits and budget once more, and use up the approval. Returns the charges, which the entry contains."""
     # The lease may have expired while a person decided, because a question only stops the clock of the call.
-    run.session.demand(call.name, call.around, call.target.author)
+    demand_lease(call, run)
     demand_allowance(call, run)
     service, approval = run.service, call.approval
     if approval is not None and service.approvals is not None:

@@ -75,7 +75,7 @@ async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
         _check_settings(primitive, settings)
     workspace = authority.reaching(run.workspace)
     # The function may change its arguments, and those of the call are recorded at its end.
-    arguments = export(call.arguments, MAX_ANSWER)
+    arguments = export(primitive.given(call.arguments), MAX_ANSWER)
 
     async def invoke() -> Any:
         if call.approved:

@@ -134,7 +134,7 @@ class Pipeline:
             log: Called with the tool and the text for each print of the program.
             watch: Called with the name of each tool that the program calls, when the call begins.
             stages: The stages of each call.
-            unsaved: A version to run instead of the stored one, for an example.
+            unsaved: A version to run instead of the stored one, for an example or for `run_source`.
             stubs: Answers that replace tools, for an example.
             resumed: The earlier run that this request resumes or replays.
             action: The action that is requested in place of a tool; see `engine.actions`.
@@ -159,7 +159,7 @@ class Pipeline:
             began=began,
             log=log,
             watch=watch,
-            unsaved=unsaved,
+            unsaved=unsaved or resumed.unsaved,
             stubs=stubs or {},
             resumed=resumed,
             journal=resumed.journal,

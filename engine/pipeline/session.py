@@ -7,6 +7,9 @@ from msgspec.structs import replace
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
 
+#: The name in a lease that allows a session to run sources.
+RUN_SOURCE = "run_source"
+
 
 async def session(call: Call, run: Run) -> Call:
     """Find the session of a request. Check the lease for every call.
@@ -17,8 +20,21 @@ async def session(call: Call, run: Run) -> Call:
     if not call.depth and (run.invocation.session is not None or run.resumed.session is not None):
         _open(call, run)
         call = replace(call, deadline=min(call.deadline, run.clock() + run.session.seconds()))
-    run.session.demand(call.name, call.around, call.target.author)
+    demand_lease(call, run)
     return call
+
+
+def demand_lease(call: Call, run: Run) -> None:
+    """Require that the session is active and that its lease covers the call.
+
+    Raises:
+        Failure: `permission_denied`.
+    """
+    if run.unsaved is not None and not call.depth:
+        # A source chooses its own name, so a lease for that name does not apply to it.
+        run.session.demand(RUN_SOURCE)
+    else:
+        run.session.demand(call.name, call.around, call.target.author)
 
 
 def _open(call: Call, run: Run) -> None:

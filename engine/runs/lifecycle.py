@@ -63,6 +63,9 @@ def _create(run: Run) -> None:
         "reason": invocation.reason,
         **interpreter(target),
     }
+    if run.unsaved is not None and service.contents is not None:
+        # No store has this version, so the run itself keeps it.
+        header["source"] = run.source = service.contents.put(canonical(run.unsaved.to_document()))
     try:
         journal = service.runs.create(run.id, header)
     except Failure as failure:

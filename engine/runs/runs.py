@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Log, Resumed, Run, ServiceContext
 from albert_tools.engine.call.journal import RunJournal
-from albert_tools.engine.call.journal_reader import OVER, arguments_of, check_form, last_state, result_of
+from albert_tools.engine.call.journal_reader import OVER, arguments_of, check_form, last_state, load_value, result_of
 from albert_tools.engine.call.target import Lookup
-from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import RunStore
 from albert_tools.engine.model.record_types import LoadedRun
@@ -161,7 +161,8 @@ class RunManager:
         if seen.state == RUNNING:
             raise Failure("exists", f"the run {found.id} is under way in another process", retryable=True)
         context = self._context()
-        invocation = self._invocation(found.header, context)
+        unsaved = self._unsaved(found, context)
+        invocation = self._invocation(found.header, context, unsaved)
         journal = self._store.open(found.id)
         try:
             run_journal = RunJournal(journal, context.contents)
@@ -173,6 +174,7 @@ class RunManager:
                 session or found.header["session"],
                 found.header["principal"],
                 found.header["repeat"],
+                unsaved=unsaved,
             )
             run_journal.set_state("resumed")
             journal.flush()
@@ -197,13 +199,16 @@ class RunManager:
         found = self._load(run)
         whole = self._context()
         bare = ServiceContext(whole.workspace, whole.rules, modes=whole.modes, contents=whole.contents)
-        invocation = self._invocation(found.header, whole)
+        unsaved = self._unsaved(found, whole)
+        invocation = self._invocation(found.header, whole, unsaved)
         if found.header["kind"] == "primitive":
             return self._recorded(found, whole)
         if version is not None:
-            invocation = replace(invocation, version=version)
+            invocation, unsaved = replace(invocation, version=version), None
         run_journal = RunJournal(_ReadOnlyJournal(found), whole.contents)
-        return await self._pipeline.replay(invocation, bare, Resumed(found.id, run_journal, is_replay=True))
+        return await self._pipeline.replay(
+            invocation, bare, Resumed(found.id, run_journal, is_replay=True, unsaved=unsaved)
+        )
 
     def _recorded(self, found: LoadedRun, context: ServiceContext) -> ToolResult:
         """The recorded result of a run of a primitive, which has no program to run.
@@ -217,7 +222,23 @@ class RunManager:
         definition = self._pipeline.lookup.look_up(found.header["tool"], None).definition
         return result_of(last, context.contents, found.id, definition)
 
-    def _invocation(self, header: Mapping[str, Any], context: ServiceContext) -> ToolInvocation:
+    @staticmethod
+    def _unsaved(run: LoadedRun, context: ServiceContext) -> ToolVersion | None:
+        """The version that `run_source` ran; None for a run of a saved tool or a primitive.
+
+        Raises:
+            Failure: `damaged`, `not_found`, `io_error`.
+        """
+        if "source" not in run.header:
+            return None
+        try:
+            return ToolVersion.from_document(load_value(context.contents, run.header["source"]))
+        except ValueError as error:
+            raise Failure("damaged", f"the source of the run {run.id} is damaged: {error}") from None
+
+    def _invocation(
+        self, header: Mapping[str, Any], context: ServiceContext, unsaved: ToolVersion | None
+    ) -> ToolInvocation:
         """The invocation that began the run, if it still has the same meaning in this service.
 
         Raises:
@@ -233,7 +254,7 @@ class RunManager:
                 hint="resume it in the workspace where it began",
             )
         version = header["version"] if header["kind"] == "composite" else None
-        target = self._pipeline.lookup.look_up(header["tool"], version)
+        target = self._pipeline.lookup.look_up(header["tool"], version, unsaved)
         here = {
             "journal": JOURNAL_VERSION,
             "kind": target.definition.kind,

@@ -15,7 +15,12 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from albert_tools.engine.model.error_codes import CODES
-from albert_tools.surfaces.cli.wrap import columns, cut, folded
+from albert_tools.grammar.wrap import cut, folded
+
+#: Width of a terminal that does not report its width.
+DEFAULT_WIDTH = 80
+#: Text is never wrapped to fewer cells than this.
+MIN_WIDTH = 20
 
 _CODES = {
     "bold": "1",
@@ -27,6 +32,18 @@ _CODES = {
     "magenta": "35",
     "cyan": "36",
 }
+
+
+def columns(stream: TextIO) -> int | None:
+    """Cells of a line on the terminal behind `stream`; None if `stream` is not a terminal. ``COLUMNS`` overrides the width."""
+    if not stream.isatty():
+        return None
+    wanted = os.environ.get("COLUMNS", "")
+    try:
+        found = int(wanted) if wanted.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        found = 0
+    return max(found, MIN_WIDTH) if found else DEFAULT_WIDTH
 
 
 def safe(text: str) -> str:

@@ -24,7 +24,8 @@ from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.service import Defined
-    from albert_tools.grammar.diagnostic import Diagnostic, SourceError
+    from albert_tools.grammar.diagnostic import Diagnostic
+    from albert_tools.grammar.source_error import SourceError
     from albert_tools.service import ToolService
 
 #: Bytes that are read of a file. The limit is far above that of a source, so the checker itself reports most oversized files.
@@ -69,7 +70,7 @@ async def _service(options: argparse.Namespace) -> AsyncIterator[ToolService]:
 async def _define(
     options: argparse.Namespace, console: Console, sources: list[tuple[str, str]], unread: list[dict[str, Any]]
 ) -> int:
-    from albert_tools.grammar.diagnostic import SourceError
+    from albert_tools.grammar.source_error import SourceError
 
     documents = list(unread)
     good = not unread
@@ -180,7 +181,7 @@ async def _check(
 
 def fmt(options: argparse.Namespace, console: Console) -> int:
     """Write each file in canonical form. With ``--check``, report files that are not canonical."""
-    from albert_tools.grammar.diagnostic import SourceError
+    from albert_tools.grammar.source_error import SourceError
 
     sources, documents = _read_all(options.files, console)
     good = not documents
@@ -226,7 +227,7 @@ async def _formatted(sources: list[str]) -> list[str | SourceError]:
 
     spawned = spawn_zygote(JUDGING)
     from albert_tools.engine.judging.source_judge import SourceJudge
-    from albert_tools.grammar.diagnostic import SourceError
+    from albert_tools.grammar.source_error import SourceError
 
     found: list[str | SourceError] = []
     judge = SourceJudge(FORMATTING)
@@ -363,8 +364,8 @@ def _refused(name: str, diagnostics: tuple[Diagnostic, ...]) -> dict[str, Any]:
 def _show(diagnostics: tuple[Diagnostic, ...], source: str, name: str, console: Console) -> None:
     if console.json or not diagnostics:
         return
+    from albert_tools.grammar.listing import render
     from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
-    from albert_tools.surfaces.cli.render_findings import render
 
     # An oversized source has only one diagnostic, at its start.
     text = render(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from albert_tools.engine.model.messages import brief
+from albert_tools.grammar.wrap import cells, cut, first_cells
 from albert_tools.surfaces.cli.approvals import call
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.effect_line import effect_line
 from albert_tools.surfaces.cli.times import lasting, moment, since_1970
-from albert_tools.surfaces.cli.wrap import cells, cut, first_cells
 
 if TYPE_CHECKING:
     from albert_tools.engine.runs.runs import RunView

@@ -18,11 +18,11 @@ from albert_tools.engine.model.describe import bounds_of, example_of, shape_of, 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.service import Description, Listed
+from albert_tools.grammar.wrap import flowing, unstyled
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
 from albert_tools.surfaces.cli.session_tools import may, only_these, session_of_environment, token
 from albert_tools.surfaces.cli.usage_error import Usage
-from albert_tools.surfaces.cli.wrap import flowing, unstyled
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 _CONFINED = {

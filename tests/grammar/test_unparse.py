@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tools.grammar.diagnostic import SourceError
 from albert_tools.grammar.parse import parse
+from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.unparse import format_source
 from tests.helpers.effort import examples
 from tests.helpers.formatting import assert_formats

@@ -7,6 +7,7 @@ decides what happens at a point: nothing, a wait, a failure, or the end of the p
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,14 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
         observer=s.observer or PointedObserver(points),
     )
     registry = ToolRegistry(plain.registry.primitives(), store)
-    return engine.ToolService(registry, store, context, sandbox or plain._sandbox)
+    return entered(engine.ToolService(registry, store, context, sandbox or plain._sandbox))
+
+
+def entered(service: engine.ToolService) -> engine.ToolService:
+    """The service, as `async with` gives it. The test closes it, or its process is killed."""
+    with suppress(StopIteration):
+        service.__aenter__().send(None)
+    return service
 
 
 class PointedLedger:

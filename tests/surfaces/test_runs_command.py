@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from albert_tools.engine.runs.runs import RunView
+from albert_tools.grammar.wrap import cells
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.timeline import Timeline
-from albert_tools.surfaces.cli.wrap import cells
 from tests.helpers.altered import altered
 
 from .conftest import Albert

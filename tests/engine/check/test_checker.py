@@ -16,7 +16,7 @@ from albert_tools.engine.check.facts import CheckLimits
 from albert_tools.engine.check.finding_limits import MAX_FINDINGS, MAX_TEXT
 from albert_tools.engine.model.definition import ToolParameter
 from albert_tools.engine.model.schema import violations
-from albert_tools.grammar.diagnostic import SourceError
+from albert_tools.grammar.source_error import SourceError
 from tests.helpers.harness import catalog, chunks, errors
 
 WHOLE = '''

@@ -11,7 +11,7 @@ from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check, check_or_raise
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.grammar.build import MAX_BRANCHES
-from albert_tools.grammar.diagnostic import SourceError
+from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
 from albert_tools.grammar.unparse import format_source
 

@@ -22,7 +22,7 @@ from albert_tools.engine.judging.source_judge import SourceJudge
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.sandbox.worker import spawn
-from albert_tools.grammar.diagnostic import SourceError
+from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
 from tests.helpers.children import PATIENCE
 from tests.helpers.harness import catalog, chunks

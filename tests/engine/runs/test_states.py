@@ -45,7 +45,7 @@ from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.verify import verify
 from tests.helpers.effort import LONG
-from tests.helpers.kill_points import HERE, Place, Points
+from tests.helpers.kill_points import HERE, Place, Points, entered
 
 MANY = '''
 def many(name: str) -> str:
@@ -176,7 +176,7 @@ class Machine(RuleBasedStateMachine):
             ledger=ledger,
             projections=Projections(ledger, lambda: self.now),
         )
-        return engine.ToolService(plain.registry, plain.store, context, self.sandbox)
+        return entered(engine.ToolService(plain.registry, plain.store, context, self.sandbox))
 
     def _tick(self) -> int:
         # Later entries have later times, in both services.

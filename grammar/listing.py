@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, in_order
-from albert_tools.surfaces.cli.wrap import cells, first_cells, folded, last_cells
+from albert_tools.grammar.wrap import cells, first_cells, folded, last_cells
 
 #: The narrowest listing that is still useful.
 MIN_WIDTH = 40

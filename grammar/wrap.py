@@ -7,31 +7,12 @@ cells.
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
-from typing import TextIO
-
-#: Width of a terminal that does not report its width.
-DEFAULT_WIDTH = 80
-#: Text is never wrapped to fewer cells than this.
-MIN_WIDTH = 20
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _LAID_OUT = re.compile(r"^(?:\s|[-*+>|] |\d+[.)] )", re.MULTILINE)
 _PIECE = re.compile(r" +|[^ ]+")
-
-
-def columns(stream: TextIO) -> int | None:
-    """Cells of a line on the terminal behind `stream`; None if `stream` is not a terminal. ``COLUMNS`` overrides the width."""
-    if not stream.isatty():
-        return None
-    wanted = os.environ.get("COLUMNS", "")
-    try:
-        found = int(wanted) if wanted.isdecimal() else os.get_terminal_size(stream.fileno()).columns
-    except (OSError, ValueError):
-        found = 0
-    return max(found, MIN_WIDTH) if found else DEFAULT_WIDTH
 
 
 def cells(text: str) -> int:
