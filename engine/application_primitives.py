@@ -57,10 +57,8 @@ def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: st
 def _register(registry: ToolRegistry, primitive: Primitive) -> None:
     try:
         registry.register(primitive)
-    except ValueError:
-        raise _Missing(
-            f"the name {primitive.name!r} is taken by another primitive; give it one of its own, @primitive(name=…)"
-        ) from None
+    except ValueError as taken:
+        raise _Missing(f"{taken}; give it a name of its own, @primitive(name=…)") from None
 
 
 def _found(entry: str, workspace: str | None) -> list[Primitive]:

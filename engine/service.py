@@ -24,8 +24,10 @@ from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.describe import confined_of, resources_of
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.nearest_name import look_alike
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.decision import Decision
@@ -1050,6 +1052,15 @@ class _Catalog:
 
     def outdated(self, name: str) -> str | None:
         return None if name in self._together else self._service.outdated(name)
+
+    def look_alike(self, name: str) -> str | None:
+        if self.get(name) is not None:
+            return None
+        try:
+            return look_alike(name, (*self.names(), *RESERVED))
+        except Failure:
+            # The store can't be read, so it has no tools.
+            return look_alike(name, (*self._service.registry.primitive_names, *RESERVED))
 
 
 def _version(checked: CheckedSource, author: str = "") -> ToolVersion:

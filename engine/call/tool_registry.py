@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.nearest_name import look_alike
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.reserved_names import RESERVED
@@ -43,7 +44,7 @@ class ToolRegistry:
 
         Raises:
             TypeError: The object is not a primitive.
-            ValueError: Another primitive or an action has the same name.
+            ValueError: Another primitive or an action has the same name, or one that looks like it.
         """
         if not isinstance(primitive, Primitive):
             raise TypeError(f"{primitive!r} is not a primitive; put @primitive(effects=[…]) over the function")
@@ -51,6 +52,9 @@ class ToolRegistry:
             raise ValueError(f"{primitive.name!r} is the name of an action; choose another name")
         if self._primitives.get(primitive.name, primitive) is not primitive:
             raise ValueError(f"there is a primitive named {primitive.name!r} already")
+        like = look_alike(primitive.name, (*self._primitives, *RESERVED))
+        if like is not None:
+            raise ValueError(f"{primitive.name!r} looks like {like!r}, which is taken")
         self._primitives[primitive.name] = primitive
 
     def primitive(self, name: str) -> Primitive | None:

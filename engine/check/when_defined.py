@@ -12,13 +12,19 @@ from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.grammar.diagnostic import Diagnostic
 
 
-def with_existing_tools(report: Report, catalog: Catalog, outdated: Callable[[str], str | None]) -> Report:
+def with_existing_tools(
+    report: Report,
+    catalog: Catalog,
+    outdated: Callable[[str], str | None],
+    look_alike: Callable[[str], str | None],
+) -> Report:
     """The report of a check, with the findings of `codes.WHEN_DEFINED`.
 
     Args:
         report: The report.
         catalog: The existing tools.
         outdated: Why a callee can't run, or None.
+        look_alike: An existing tool whose name could be mistaken for a name, or None.
     """
     if report.checked is None:
         return report
@@ -35,6 +41,15 @@ def with_existing_tools(report: Report, catalog: Catalog, outdated: Callable[[st
                 facts.tool.name_span,
                 f"{name!r} is {kind}; a saved tool needs a name of its own",
                 hint=f"call it something else, for example my_{name}",
+            )
+        )
+    elif like := look_alike(name):
+        refused.append(
+            error(
+                "name-taken",
+                facts.tool.name_span,
+                f"{name!r} looks like {like!r}, which is a tool already",
+                hint="choose a name that nobody mistakes for it",
             )
         )
     else:

@@ -67,6 +67,10 @@ class _AskedCatalog:
         found = self._found(name)
         return found[1] if found is not None else None
 
+    def look_alike(self, name: str) -> str | None:
+        like: str | None = self._ask({"like": name})
+        return like
+
     def _found(self, name: str) -> tuple[ToolDefinition, str | None] | None:
         if name not in self._known:
             exists = len(name) <= MAX_NAME and (self._names is None or name in self._names)
@@ -85,7 +89,7 @@ def _definition(fields: dict[str, Any]) -> ToolDefinition:
 
 def _check(source: str, ask: Ask, compiled: bool) -> Any:
     catalog = _AskedCatalog(ask)
-    report = with_existing_tools(check(source, catalog), catalog, catalog.outdated)
+    report = with_existing_tools(check(source, catalog), catalog, catalog.outdated, catalog.look_alike)
     answer: dict[str, Any] = {"findings": [d.as_dict() for d in report.diagnostics]}
     if report.checked is not None:
         answer["tool"] = _tool(report.checked)

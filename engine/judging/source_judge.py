@@ -61,6 +61,9 @@ class Tools(Protocol):
     def outdated(self, name: str) -> str | None:
         """Why a tool can't run, or None."""
 
+    def look_alike(self, name: str) -> str | None:
+        """An existing tool whose name could be mistaken for `name`, or None. None if `name` itself is a tool."""
+
 
 class Judgement(NamedTuple):
     """The findings about a source. `checked` is None if and only if one of them is an error."""
@@ -113,6 +116,8 @@ class SourceJudge:
             # An honest process has asked whether the name is taken.
             answers.known[answer.tool.name] = await asyncio.to_thread(tools.get, answer.tool.name)
         try:
+            if answer.tool is not None and await answers.look_alike(answer.tool.name) is not None:
+                raise Unbelievable("a name that looks like another")
             checked = checked_source(answer, text, answers.known)
             if checked is not None and compiled and checked.program is None:
                 raise Unbelievable("no program")
@@ -169,9 +174,10 @@ class _Answers:
         self._tools = tools
         self.known: dict[str, ToolDefinition | None] = {}
         self._listed = False
+        self._like: tuple[str, str | None] = "", None
 
     async def answer(self, question: Any) -> Json:
-        """The answer to ``{"tool": name}`` or ``{"names": true}``. Each question is asked once.
+        """The answer to ``{"tool": name}``, ``{"like": name}`` or ``{"names": true}``. Each question is asked once.
 
         Raises:
             Failure: `sandbox_violation` for any other question.
@@ -182,7 +188,15 @@ class _Answers:
                 return await asyncio.to_thread(self._tools.names)
             case {"tool": str() as name} if self._is_new(name):
                 return await asyncio.to_thread(self._described, name)
+            case {"like": str() as name} if not self._like[0] and len(name) <= MAX_NAME:
+                return await self.look_alike(name)
         raise broke_protocol(_NAME, "an unexpected question")
+
+    async def look_alike(self, name: str) -> str | None:
+        """An existing tool whose name could be mistaken for `name`, or None."""
+        if self._like[0] != name:
+            self._like = name, await asyncio.to_thread(self._tools.look_alike, name)
+        return self._like[1]
 
     def _is_new(self, name: str) -> bool:
         return name not in self.known and len(name) <= MAX_NAME and len(self.known) < MAX_QUESTIONS

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 from albert_tools.engine.model.failure import Failure
 
+_UNDERSCORES = re.compile("__+")
 #: The most names that one name is compared with.
 MAX_CANDIDATES = 300
 
@@ -29,6 +31,24 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 def misspelt(name: str, known: Iterable[str]) -> str | None:
     """The known name that `name` is probably a misspelling of. A short name may differ in one letter, or in the order of two."""
     return nearest(name, known, 0.6 if len(name) <= 5 else 0.8)
+
+
+#: Characters that are hard to tell apart in most fonts.
+_SAME_LOOK = str.maketrans("I10", "llo")
+
+
+def look_alike(name: str, known: Iterable[str]) -> str | None:
+    """Another known name that differs from `name` only in case, in letters that look alike (``l I 1``, ``O 0``), or in repeated
+    underscores."""
+    plain, seen = _folded(name), _folded(name.translate(_SAME_LOOK))
+    for other in known:
+        if other != name and (_folded(other) == plain or _folded(other.translate(_SAME_LOOK)) == seen):
+            return other
+    return None
+
+
+def _folded(name: str) -> str:
+    return _UNDERSCORES.sub("_", name).casefold()
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

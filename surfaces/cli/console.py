@@ -1,7 +1,7 @@
 """Output: text and colours for people, one JSON document for programs.
 
 Text from tools, files and agents may be hostile. On a terminal its control characters, escape sequences and direction marks are
-printed as escapes (``\\x1b``). A pipe gets the text unchanged, because a program reads it.
+printed as escapes (``\\x1b``). A pipe gets the text unchanged, because a program reads it. In JSON they are always escaped.
 """
 
 from __future__ import annotations
@@ -56,6 +56,14 @@ def safe(text: str) -> str:
 def one_line(text: str) -> str:
     """Like `safe`, but newlines and tabs are escaped too, so the text can't imitate a line of our output."""
     return safe(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def json_text(value: Any) -> str:
+    """The JSON text of a value, with JSON escapes for everything that a terminal would interpret."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    hidden = {ord(c): json.dumps(c)[1:-1].replace("\x7f", "\\u007f") for c in set(text) if not _harmless(c)}
+    hidden.pop(ord("\n"), None)
+    return text.translate(hidden) if hidden else text
 
 
 def _harmless(c: str) -> bool:
@@ -136,7 +144,7 @@ class Console:
 
     def document(self, value: Any) -> None:
         """Print the JSON document."""
-        text = json.dumps(value, ensure_ascii=False, indent=2)
+        text = json_text(value)
         try:
             text.encode(sys.stdout.encoding)
         except UnicodeEncodeError:
@@ -148,7 +156,7 @@ class Console:
         """Print a tool's output: a text as it is, any other value as JSON."""
         if value is None:
             return
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+        text = value if isinstance(value, str) else json_text(value)
         text = text if text.endswith("\n") else text + "\n"
         self.write(safe(text) if sys.stdout.isatty() else text)
 

@@ -163,6 +163,29 @@ def test_a_tool_can_not_have_a_primitives_name(service: SyncToolService) -> None
         service.register(primitive(name="read_file")(lambda: None))
 
 
+def test_a_name_that_looks_like_another_is_refused(service: SyncToolService) -> None:
+    service.define(one("return 1", "tell_1"))
+    for name, like in (
+        ("Bash", "bash"),
+        ("read_File", "read_file"),
+        ("read_fi1e", "read_file"),
+        ("Read__FiIe", "read_file"),
+        ("TELL_1", "tell_1"),
+        ("tell_I", "tell_1"),
+        ("tell_l", "tell_1"),
+    ):
+        with pytest.raises(SourceError, match=f"'{name}' looks like '{like}', which is a tool already") as caught:
+            service.define(one("return 1", name))
+        assert [d.code for d in caught.value.diagnostics] == ["name-taken"]
+    with pytest.raises(ValueError, match="'Read_file' looks like 'read_file', which is taken"):
+        service.register(primitive(name="Read_file")(lambda: None))
+    # A tool can be defined again, and a letter more or less is another name.
+    for name in ("tell_1", "tell", "tel_1", "read_files"):
+        service.define(one("return 2", name))
+    looks = service.service.check_together([one("return 1", "fresh_0"), one("return 1", "fresh_O")])
+    assert [[d.code for d in found.diagnostics] for found in service._wait(looks)] == [[], ["name-taken"]]
+
+
 @pytest.mark.parametrize(
     ("form", "said"),
     [

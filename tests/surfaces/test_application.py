@@ -143,7 +143,7 @@ WRONG = {
     "shop.tools:NUMBER": "it is of type int and no primitive",
     "shop.raises": "its import failed: ValueError: not today",
     "shop.leaves": "its import failed: SystemExit: 3",
-    "shop.clash": "the name 'read_file' is taken by another primitive",
+    "shop.clash": "there is a primitive named 'read_file' already; give it a name of its own",
     "shop.wrong": "its import failed: TypeError: f: parameter 'x' needs an annotation",
 }
 

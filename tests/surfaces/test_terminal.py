@@ -125,6 +125,16 @@ def test_stdin_is_read_from_the_terminal(ready: Albert) -> None:
     assert text.endswith("typed\r\n")
 
 
+def test_json_has_nothing_that_a_terminal_obeys(ready: Albert) -> None:
+    hostile = "a\x7f\x9b2J\u202e\u2028\U000e0041é"
+    code, text = ready.terminal("run", "escape", f"text={hostile}", "--json")
+    assert code == 0
+    assert r"a\u007f\u009b2J\u202e\u2028\udb40\udc41é" in text
+    assert not set(hostile[1:-1]) & set(text) - set("2J")
+    assert hostile in json.loads(text)["output"]
+    assert hostile not in ready("run", "escape", f"text={hostile}", "--json").out
+
+
 def test_output_of_a_command_is_shown_as_text(albert: Albert) -> None:
     config = albert.home / "config"
     config.mkdir(parents=True)

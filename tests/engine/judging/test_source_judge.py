@@ -21,6 +21,7 @@ from albert_tools.engine.judging.check_task import MANY_UNKNOWN
 from albert_tools.engine.judging.source_judge import SourceJudge
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.nearest_name import look_alike
 from albert_tools.engine.sandbox.worker import spawn
 from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
@@ -48,6 +49,9 @@ class Known:
 
     def outdated(self, name: str) -> str | None:
         return "it is old" if name == "count_words" else None
+
+    def look_alike(self, name: str) -> str | None:
+        return look_alike(name, catalog().names())
 
 
 @pytest.fixture
@@ -285,8 +289,9 @@ async def test_an_answer_of_another_form_is_a_violation(
     assert caught.value.code == "sandbox_violation"
 
 
+@pytest.mark.parametrize("name", ["read_file", "Read_file", "read_fiIe"])
 async def test_a_process_that_does_not_ask_about_its_name_is_not_believed(
-    judge: SourceJudge, monkeypatch: pytest.MonkeyPatch
+    judge: SourceJudge, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     tool = {
         "description": "",
@@ -299,11 +304,11 @@ async def test_a_process_that_does_not_ask_about_its_name_is_not_believed(
     }
 
     async def lie(*_: object) -> object:
-        return {"findings": [], "tool": {"name": "read_file", **tool}}
+        return {"findings": [], "tool": {"name": name, **tool}}
 
     monkeypatch.setattr(judge._pool, "call", lie)
     with pytest.raises(Failure) as caught:
-        await judge.check(GOOD.replace("t(", "read_file("), Known())
+        await judge.check(GOOD.replace("t(", f"{name}("), Known())
     assert caught.value.code == "sandbox_violation"
 
 
@@ -311,8 +316,10 @@ async def test_a_question_that_does_not_exist_is_a_violation(judge: SourceJudge)
     answers = source_judge._Answers(Known())
     assert await answers.answer({"tool": "read_file"})
     assert await answers.answer({"names": True})
+    assert await answers.answer({"like": "Read_file"}) == "read_file"
     for question in (
         {"tool": "read_file"},
+        {"like": "Bash"},
         {"names": True},
         {"tool": "n" * 1_000},
         {"tool": 1},
