@@ -410,22 +410,26 @@ class ToolService:
         if changed:
             by = {"by": version.author} if version.author else {}
             self._record("definition", tool=version.name, version=version.version, replaced=before, **by)
-        callers = self._callers(version) if total > (before == version.version) else ()
+        callers = self._callers(version.name, version.version) if total > (before == version.version) else ()
         if not changed:
             return Defined(version, warnings, "unchanged", None, callers)
         if before in (None, version.version):
             return Defined(version, warnings, "saved", None, callers)
         return Defined(version, warnings, "replaced", before, callers)
 
-    def _callers(self, version: ToolVersion) -> tuple[str, ...]:
-        """The composites that call another version of a tool. Their sources contain its name, so a search finds them."""
+    async def callers(self, name: str) -> tuple[str, ...]:
+        """The composites that call a saved tool, in any version, by name."""
+        return await self._in_thread(self._callers, name, None)
+
+    def _callers(self, name: str, but: str | None) -> tuple[str, ...]:
+        """The composites that call a version of a tool other than `but`. Their sources contain its name, so a search finds them."""
         found = []
-        for summary in self.store.search(version.name, MAX_CALLERS):
+        for summary in self.store.search(name, MAX_CALLERS):
             try:
                 calls = self.store.load(summary.name).calls
             except Failure:
                 continue
-            if any(c.name == version.name and c.kind == "composite" and c.version != version.version for c in calls):
+            if any(c.name == name and c.kind == "composite" and c.version != but for c in calls):
                 found.append(summary.name)
         return tuple(sorted(found))
 

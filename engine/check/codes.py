@@ -11,7 +11,8 @@ from albert_tools.grammar.finding_code import FindingCode, in_tool
 WHEN_DEFINED = (
     FindingCode(
         "name-taken",
-        "The tool has the name of a primitive or of an action, or a name that looks like that of another tool: `Read_file`, `read_fi1e`.",
+        "The tool has the name of a primitive or of an action, or a name that looks like that of another tool: `Read_file`, "
+        "`read_fi1e`.",
         "A saved tool must not replace what other tools rely on, and a reviewer must not mistake it for another.",
         example=in_tool("return path").replace("work", "read_file"),
         rewrite=in_tool("return path").replace("work", "read_my_file"),

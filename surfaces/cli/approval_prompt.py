@@ -67,7 +67,7 @@ def _ask(question: Question, console: Console, session: bool, withdrawn: threadi
     tool = question.tool.name
     by = f", called by {one_line(' in '.join(reversed(question.callers)))}" if question.callers else ""
     _line("")
-    _line(console.paint(f"May {one_line(tool)} be called{by}?", "yellow", "bold", err=True))
+    _line(console.paint(f"May {one_line(tool)} be called{by}?", "bold", err=True))
     cut = False
     for text in shown_arguments(question.arguments):
         if text is None:
@@ -76,8 +76,10 @@ def _ask(question: Question, console: Console, session: bool, withdrawn: threadi
             _line(console.paint(text, "red", "bold", err=True) if text.startswith(("  …", "  !")) else text)
     if question.reason:
         _line(f"  {claim(question.reason)}")
-    why = f"  {one_line(question.decision.message)} ({one_line(question.decision.rule)})"
-    _line(console.paint(folded(why, console.err_width, 4), "dim", err=True))
+    # The reason decides the answer, so nothing is brighter.
+    why = console.paint(f"  {one_line(question.decision.message)}", "yellow", "bold", err=True)
+    rule = console.paint(f"({one_line(question.decision.rule)})", "dim", err=True)
+    _line(folded(f"{why} {rule}", console.err_width, 4))
     for text in lasting_rule(question.decision):
         _line(console.paint(text, "dim", err=True))
     choices = offered(question.choices, bool(question.callers), session)
@@ -85,7 +87,7 @@ def _ask(question: Question, console: Console, session: bool, withdrawn: threadi
         for choice in choices:
             text = f"    {choice.ljust(8)} {meaning(choice, tool, question.callers, session)}"
             _line(folded(text, console.err_width, 13))
-    words = _listed(["yes" if choice == "once" else choice for choice in choices])
+    words = _listed(choices)
     tries = 0
     while True:
         _forget_typed()

@@ -45,9 +45,14 @@ async def _approvals(options: argparse.Namespace, console: Console) -> int:
                 return _list(service, options, console)
             case "show":
                 return await _show(service, options, console)
-            case "answer":
-                return await _answer(service, options, console)
-        return _revoke(service, options, console)
+            case "revoke":
+                return _revoke(service, options, console)
+        code, waiting = await _answer(service, options, console)
+    if waiting is None:
+        return code
+    from albert_tools.surfaces.cli.runs import resume
+
+    return await resume(waiting, options, console)
 
 
 def _list(service: ToolService, options: argparse.Namespace, console: Console) -> int:
@@ -162,7 +167,7 @@ async def _lasting_rule(service: ToolService, found: Approval, whole: Mapping[st
 
 def _question(found: Approval, whole: Mapping[str, Any] | None, lasting: list[str], console: Console) -> None:
     by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
-    console.say(console.paint(f"May {one_line(found.tool)} be called{by}?", "yellow", "bold"), 2)
+    console.say(console.paint(f"May {one_line(found.tool)} be called{by}?", "bold"), 2)
     from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
 
     arguments: Any = whole if whole is not None else found.arguments
@@ -174,7 +179,8 @@ def _question(found: Approval, whole: Mapping[str, Any] | None, lasting: list[st
         console.say(console.paint(note, "red"), 2)
     if found.reason:
         console.say(f"  {claim(found.reason)}", 2)
-    console.say(console.paint(f"  {one_line(found.message)} ({one_line(found.rule)})", "dim"), 2)
+    why = console.paint(f"  {one_line(found.message)}", "yellow", "bold")
+    console.say(f"{why} {console.paint(f'({one_line(found.rule)})', 'dim')}", 2)
     for text in lasting:
         console.write(f"{text}\n")
     facts = [("state", _state(found) + (f", by {one_line(found.by)}" if found.by else ""))]
@@ -207,7 +213,8 @@ def _choices(found: Approval, console: Console) -> None:
         console.say(f"  {choice.ljust(8)} {meaning(choice, found.tool, found.callers, bool(found.session))}", 11)
 
 
-async def _answer(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+async def _answer(service: ToolService, options: argparse.Namespace, console: Console) -> tuple[int, str | None]:
+    """Answer a question. Returns the exit code, and the run that is then to be resumed."""
     from albert_tools.surfaces.cli.approval_prompt import confirmed, meaning
     from albert_tools.surfaces.cli.person import demand_person, person
 
@@ -226,18 +233,23 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
         what = meaning(options.choice, found.tool, found.callers, bool(found.session))
         if not confirmed(f"Answer {options.choice}: {what}?"):
             console.note("not answered; the question is still open")
-            return 1
+            return 1, None
     answered = service.approvals.answer(found.id, options.choice, person())
+    waits = _run_waits(service, answered)
+    resumed = answered.run if waits and options.resume else None
     if console.json:
-        console.document({"ok": True, **answered.as_dict()})
-        return 0
+        if resumed is None:
+            console.document({"ok": True, **answered.as_dict()})
+        return 0, resumed
     outcome = "denied" if options.choice == "no" else f"allowed ({options.choice})"
     console.say(f"{console.paint('✓', 'green')} {one_line(answered.tool)} is {outcome}, by {one_line(answered.by)}")
-    if _run_waits(service, answered):
+    if options.resume and not waits:
+        console.note("no run waits for this answer")
+    elif waits and not options.resume:
         console.say(
             f"  `{command_line(options.home, 'runs', 'resume', answered.run)}` continues the run that waits for it", 2
         )
-    return 0
+    return 0, resumed
 
 
 def _run_waits(service: ToolService, found: Approval) -> bool:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_FILE = MAX_WRITE
 #: Characters of a value that a message repeats.
 SHOWN = 40
+#: Characters of a JSON object that a hint repeats.
+SHOWN_JSON = 200
 
 _ARGS = """write --args '{"name": "value"}', --args @FILE, or --args - for stdin"""
 
@@ -46,6 +48,9 @@ def read_arguments(pairs: list[str], given: str | None, definition: ToolDefiniti
         key, equals, value = pair.partition("=")
         if not equals:
             wrong.append(f"{_brief(pair)} is not key=value")
+            if given is None and pair.lstrip().startswith("{"):
+                hints.append(f"write --args {shlex.quote(pair if len(pair) <= SHOWN_JSON else '{…}')}")
+                continue
             first = next((p.name for p in definition.parameters if p.required and p.name not in arguments), None)
             if first is not None and first not in {other.partition("=")[0].removesuffix(":") for other in pairs}:
                 hints.append(f"write {shlex.quote(f'{first}={brief(pair, SHOWN)}')}")

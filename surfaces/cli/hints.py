@@ -5,6 +5,7 @@ The engine's own hints have no commands, because other programs show them too.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 #: Digits of a version that are shown. Six digits are enough to identify a version on the command line.
@@ -29,13 +30,13 @@ def with_hint(error: dict[str, Any], home: str | None = None, run: str | None = 
 
 
 def _waiting(error: dict[str, Any], home: str | None) -> str | None:
-    """The two commands that continue a suspended run."""
+    """The commands that answer the question and continue a suspended run."""
     details = error.get("details") or {}
     if not details.get("approval") or not details.get("run"):
         return None
-    answer = command_line(home, "approvals", "answer", details["approval"], "once")
+    answer = command_line(home, "approvals", "answer", details["approval"], "once", "--resume")
     resume = command_line(home, "runs", "resume", details["run"])
-    return f"`{answer}` shows the question and allows the call (or say no); then `{resume}` continues"
+    return f"`{answer}` shows the question, allows the call (or say no) and continues; `{resume}` continues after another answer"
 
 
 def command_line(home: str | None, *words: str) -> str:
@@ -43,6 +44,26 @@ def command_line(home: str | None, *words: str) -> str:
     import shlex
 
     return shlex.join(["albert", *words, *(["--home", home] if home is not None else [])])
+
+
+def path_note(arguments: Mapping[str, Any], written: Collection[str], root: str) -> str | None:
+    """A remark for a person in a folder below the workspace: paths start at the workspace. None if nothing depends on it.
+
+    `written` are the paths that the call writes. Another argument is a path if this folder has such a file and `root` has not.
+    """
+    import os
+
+    here = os.getcwd()
+    if not here.startswith(root + os.sep):
+        return None
+    for value in arguments.values():
+        if not isinstance(value, str) or not value or "\0" in value or os.path.isabs(value):
+            continue
+        inside, outside = os.path.join(here, value), os.path.join(root, value)
+        if value in written or (os.path.lexists(inside) and not os.path.lexists(outside)):
+            meant = os.path.relpath(inside, root)
+            return f"paths start at the workspace {root}: the file {value!r} in this folder is {meant!r}"
+    return None
 
 
 def _hint(error: dict[str, Any]) -> str | None:

@@ -193,7 +193,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     parser.set_defaults(albert=parser, commands=commands.choices)
 
     def command(name: str, text: str, among: Any = commands) -> argparse.ArgumentParser:
-        made: argparse.ArgumentParser = among.add_parser(name, help=text, description=text, parents=[shared])
+        made: argparse.ArgumentParser = among.add_parser(
+            name, help=text, description=text, parents=[shared], add_help=name != "run"
+        )
         made.set_defaults(parser=made)
         return made
 
@@ -228,6 +230,7 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     fmt.add_argument("--diff", action="store_true", help="change nothing; show the changes")
 
     run = command("run", "run a tool")
+    run.add_argument("-h", "--help", action=_RunHelp)
     _named(run)
     # Without a default, argparse would require at least one argument.
     arguments: Any = run.add_argument(
@@ -386,6 +389,20 @@ def _completer(kind: str) -> Callable[..., list[str]]:
         return found
 
     return complete
+
+
+class _RunHelp(argparse.Action):
+    """``run --help``. After the name of a tool, the command shows the tool's parameters too."""
+
+    def __init__(self, option_strings: list[str], dest: str, **_: Any) -> None:
+        text = "show this help message and exit; after NAME, show the tool's parameters too"
+        super().__init__(option_strings, "show_help", nargs=0, default=False, help=text)
+
+    def __call__(self, parser: argparse.ArgumentParser, options: argparse.Namespace, *_: Any) -> None:
+        if options.name is None:
+            parser.print_help()
+            parser.exit()
+        options.show_help = True
 
 
 class _Version(argparse.Action):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.effect_line import effect_line
 from albert_tools.surfaces.cli.exit_codes import INTERRUPTED, exit_of
-from albert_tools.surfaces.cli.hints import with_hint
+from albert_tools.surfaces.cli.hints import path_note, with_hint
 from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.store.places import Homes
     from albert_tools.store.tools.names import Place
 
+    if options.show_help:
+        from albert_tools.surfaces.cli.tools import help_of
+
+        return help_of(options, console)
     spawned = None
     homes = Homes.resolve(environ_of(options))
     if options.name.isidentifier() and Place.of(homes.tools, options.name).entry.is_file():
@@ -63,6 +67,7 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
         if spawned is not None:
             await service.prepare(options.name, spawned, options.version)
         arguments = await _arguments(service, options)
+        _note_paths(service, options.name, arguments, console)
 
         def invoke(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
             return service.invoke(
@@ -99,6 +104,17 @@ async def _arguments(service: ToolService, options: argparse.Namespace) -> dict[
     except Failure:
         return {}
     return read_arguments(options.arguments, options.args, definition)
+
+
+def _note_paths(service: ToolService, name: str, arguments: dict[str, Any], console: Console) -> None:
+    root = getattr(service.context.workspace, "root", None)
+    if root is None:
+        return
+    primitive = service.registry.primitive(name)
+    written = {path for path, use in primitive.paths_in(arguments) if use != "read"} if primitive is not None else set()
+    note = path_note(arguments, written, str(root))
+    if note is not None:
+        console.note(f"note: {one_line(note)}")
 
 
 def session_of(options: argparse.Namespace) -> tuple[str | None, str]:

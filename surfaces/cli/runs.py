@@ -105,10 +105,10 @@ def _next_command(run: RunView, waiting: Approval | None, options: argparse.Name
     if run.state == "suspended" and waiting is not None and waiting.state == "open":
         console.say()
         console.say(
-            f"`{command_line(options.home, 'approvals', 'answer', waiting.id, 'once')}` shows the question and allows the call;",
+            f"`{command_line(options.home, 'approvals', 'answer', waiting.id, 'once', '--resume')}` shows the question, allows the "
+            f"call and continues; `{resume}` continues after another answer",
             2,
         )
-        console.say(f"then `{resume}` continues", 2)
     elif run.state == "suspended" and not run.approval and run.error is not None:
         console.say()
         console.say(f"{one_line(str(run.error.get('message')))}: `{resume}` continues", 2)
@@ -128,16 +128,21 @@ async def _workspace_of(run: str, options: argparse.Namespace) -> tuple[str, str
 
 
 async def _resume(options: argparse.Namespace, console: Console) -> int:
+    return await resume(options.id, options, console)
+
+
+async def resume(run: str, options: argparse.Namespace, console: Console) -> int:
+    """Continue a run, given by its id or its first digits, and print its result. Returns the exit code."""
     from albert_tools.surfaces.cli.exit_codes import INTERRUPTED
     from albert_tools.surfaces.cli.run import open_service, print_result, run_attended
 
-    run, tool, began_in = await _workspace_of(options.id, options)
+    run, tool, began_in = await _workspace_of(run, options)
     async with open_service(options, console, workspace=began_in) as service:
 
-        def resume(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
+        def again(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
             return service.resume(run, log, session=token())
 
-        result, interrupted = await run_attended(service, resume, tool, console)
+        result, interrupted = await run_attended(service, again, tool, console)
     code = print_result(result, options, console)
     return INTERRUPTED if interrupted else code
 

@@ -83,6 +83,7 @@ def approvals(make: Make, completer: Completer) -> None:
     _id(answer, _APPROVAL, completer("open_approvals"))
     answer.add_argument("choice", choices=_ANSWERS, help="once, session, always or no")
     answer.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    answer.add_argument("--resume", action="store_true", help="then continue the run that waits for the answer")
     _id(make("revoke", "revoke an answer, or withdraw a question"), _APPROVAL, completer("approvals"))
 
 

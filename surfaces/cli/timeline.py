@@ -7,6 +7,7 @@ one night would leave no space for the run itself. In a pipe, a step is a line o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -82,11 +83,18 @@ class Timeline:
     def draw(self) -> None:
         """Print the timeline."""
         self._head()
-        rows: list[tuple[float, int, Any]] = []
-        for number, step in enumerate(self.run.steps):
+        begun: dict[str, float] = {}
+        for step in self.run.steps:
             at = step.get("began") or step.get("at")
-            rows.append((at if isinstance(at, int | float) else self.begin, number, step))
-        rows += [(wait.since, len(self.run.steps), wait) for wait in self.waits]
+            name = str(step["step"])
+            # A resumed composite begins again, after its first calls. It is still above them.
+            while name:
+                begun[name] = min(begun.get(name, inf), at if isinstance(at, int | float) else self.begin)
+                name = name.rpartition("/")[0]
+        rows: list[tuple[float, float, Any]] = [
+            (begun[name], name.count("/"), step) for step in self.run.steps for name in [str(step["step"])]
+        ]
+        rows += [(wait.since, inf, wait) for wait in self.waits]
         if rows:
             self.console.say()
         for _, _, row in sorted(rows, key=lambda r: r[:2]):

@@ -17,7 +17,7 @@ from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
 from albert_tools.engine.model.describe import bounds_of, example_of, shape_of, timeout_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.service import Description, Listed
+from albert_tools.engine.service import Description, Listed, first_line
 from albert_tools.grammar.wrap import flowing, unstyled
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
@@ -174,7 +174,8 @@ def show(options: argparse.Namespace, console: Console) -> int:
             return found, session.id if session is not None and refused else None
 
     found, refused = asyncio.run(describe())
-    example = call_of(found.definition)
+    newest = next((v.version for v in found.versions if v.current), None)
+    example = call_of(found.definition, newest)
     if console.json:
         lease = {} if refused is None else {"refused_by_lease_of": refused}
         console.document({"ok": True, **found.as_dict(), "example": example, **lease})
@@ -185,14 +186,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
     console.say()
     console.say(safe(flowing(d.description) if console.out_width is not None else d.description))
     console.say()
-    for p in d.parameters:
-        name, shape = safe(p.name), safe(shape_of(p))
-        bounds = bounds_of(p.schema)
-        limits = console.paint(f"  ({safe(bounds)})", "dim") if bounds else ""
-        console.say(f"  {console.paint(name, 'bold')}{shape.removeprefix(name)}{limits}", 6)
-        if p.description:
-            console.say(f"      {safe(p.description)}", 6)
-    console.say(f"  {console.paint('returns', 'bold')} {safe(spell(d.result))}", 6)
+    _parameters(d, console)
     console.say()
     if refused is not None:
         denied = console.paint("deny", _COLOURS["deny"])
@@ -202,20 +196,17 @@ def show(options: argparse.Namespace, console: Console) -> int:
     for callee in found.calls:
         state = ""
         if callee in found.changed:
-            newest = found.newest[callee.name]
-            state = console.paint(
-                f"  an older version; {f'now {newest[:DIGITS]}' if newest else 'since removed'}", "yellow"
-            )
+            now = found.newest[callee.name]
+            state = console.paint(f"  an older version; {f'now {now[:DIGITS]}' if now else 'since removed'}", "yellow")
         kind = console.paint(f"{callee.kind} {callee.version[:DIGITS]}", "dim")
         console.say(f"calls    {safe(callee.name)}  {kind}{state}", 9)
     if d.kind == "composite":
-        current = next((v.version for v in found.versions if v.current), None)
         fits = console.out_width is None or console.out_width >= len(d.version) + 9
-        older = "" if current == d.version else "  removed" if current is None else "  not the newest"
+        older = "" if newest == d.version else "  removed" if newest is None else "  not the newest"
         console.say(f"depth    {d.depth}")
         console.say(f"version  {d.version if fits else d.version[:DIGITS]}{console.paint(older, 'yellow')}", 9)
         console.say(f"saved    {_when(found.created)}")
-        if found.total > 1 or current is None:
+        if found.total > 1 or newest is None:
             _history(found, console)
     console.say(f"call it  {console.paint(safe(example), 'green')}", 11)
     if found.outdated:
@@ -231,6 +222,39 @@ def show(options: argparse.Namespace, console: Console) -> int:
         console.say()
         _source(found.source, console)
     return 0
+
+
+def help_of(options: argparse.Namespace, console: Console) -> int:
+    """``run NAME --help``: what the tool does, its parameters, a command line that calls it, and the options of ``run``."""
+
+    async def describe() -> ToolDefinition:
+        from albert_tools.service import ToolService
+
+        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+            return (await service.describe(options.name, options.version)).definition
+
+    d = asyncio.run(describe())
+    console.say(f"{console.paint(safe(d.name), 'cyan', 'bold')}  {safe(first_line(d.description))}", 4)
+    console.say()
+    _parameters(d, console)
+    console.say(f"  {console.paint(safe(call_of(d, None if options.version else d.version)), 'green')}", 4)
+    console.say()
+    usage = options.parser.format_help()
+    if console.json:
+        console.document({"ok": True, "signature": d.signature(), "parameters": d.parameters_schema(), "help": usage})
+    console.say(usage.rstrip())
+    return 0
+
+
+def _parameters(d: ToolDefinition, console: Console) -> None:
+    for p in d.parameters:
+        name, shape = safe(p.name), safe(shape_of(p))
+        bounds = bounds_of(p.schema)
+        limits = console.paint(f"  ({safe(bounds)})", "dim") if bounds else ""
+        console.say(f"  {console.paint(name, 'bold')}{shape.removeprefix(name)}{limits}", 6)
+        if p.description:
+            console.say(f"      {safe(p.description)}", 6)
+    console.say(f"  {console.paint('returns', 'bold')} {safe(spell(d.result))}", 6)
 
 
 def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
@@ -274,9 +298,11 @@ def _rate(definition: ToolDefinition, windows: Mapping[str, int]) -> str:
     return "; ".join(limits) or "no limit"
 
 
-def call_of(definition: ToolDefinition) -> str:
-    """A command line that calls the tool, quoted for a shell."""
+def call_of(definition: ToolDefinition, newest: str | None = None) -> str:
+    """A command line that calls the tool, quoted for a shell. It names the version, unless that is the `newest`."""
     words = ["albert", "run", definition.name]
+    if definition.kind == "composite" and definition.version != newest:
+        words += ["--version", definition.version[:DIGITS]]
     for name, value in example_of(definition).items():
         parameter = definition.parameter(name)
         of_text = isinstance(value, str) and parameter is not None and _takes_text(parameter.schema)
@@ -338,18 +364,19 @@ def _highlighted(text: str, console: Console) -> str:
 def remove(options: argparse.Namespace, console: Console) -> int:
     """Remove a saved tool."""
 
-    async def remove_it() -> str:
+    async def remove_it() -> tuple[str, tuple[str, ...]]:
         from albert_tools.service import ToolService
 
         async with ToolService.open(home=options.home, workspace=options.workspace) as service:
             versions, _ = service.store.history(options.name, 1)
             await service.remove(options.name, session=token())
-            return versions[0].version if versions else ""
+            return versions[0].version if versions else "", await service.callers(options.name)
 
-    version = asyncio.run(remove_it())
+    version, callers = asyncio.run(remove_it())
     if console.json:
-        console.document({"ok": True, "removed": options.name, "version": version})
+        console.document({"ok": True, "removed": options.name, "version": version, "callers": list(callers)})
     else:
-        console.say(f"removed {safe(options.name)}; its versions are kept, and tools that call it still work")
+        still = f"; {safe(', '.join(callers))} still call{'s' if len(callers) == 1 else ''} it" if callers else ""
+        console.say(f"removed {safe(options.name)}; its versions are kept{still}")
         console.say(f"  `albert show {safe(options.name)} --version {version[:DIGITS]}` shows the last one", 2)
     return 0

@@ -59,7 +59,8 @@ def test_the_commands_in_the_message_continue_the_run(asking: Albert) -> None:
     early = asking(*resume)
     assert early.code == 4
     assert commands(early) == [answer, resume]
-    answered = asking(*answer)
+    assert answer[-1] == "--resume"
+    answered = asking(*answer[:-1])
     assert answered.code == 0
     assert "May write_file be called, called by notes?\n" in answered.out
     assert '  the caller\'s words: "for the archive"\n' in answered.out
@@ -71,6 +72,24 @@ def test_the_commands_in_the_message_continue_the_run(asking: Albert) -> None:
     done = asking(*resume)
     assert (done.code, done.out, done.err) == (0, "1\n", "wrote f0.txt, 500 bytes\n")
     assert asking(*resume).code == 1
+
+
+def test_an_answer_that_resumes_the_run(asking: Albert) -> None:
+    answer, _ = commands(asking("run", "notes", "n=1"))
+    done = asking(*answer)
+    assert (done.code, done.out.splitlines()[-2:]) == (
+        0,
+        [f"✓ write_file is allowed (once), by {getpass.getuser()}", "1"],
+    )
+    assert (asking.project / "f0.txt").exists()
+    answer, _ = commands(asking("run", "notes", "n=2"))
+    denied = asking(*[{"once": "no"}.get(word, word) for word in answer], "--json")
+    assert (denied.code, "a person said no" in denied.document()["error"]["message"]) == (3, True)
+    # The call by hand was answered and made meanwhile, so nothing waits.
+    answer, resume = commands(asking("run", "write_file", "path=a", "content=b"))
+    asking(*answer[:-1])
+    asking(*resume)
+    assert asking(*answer).code == 1
 
 
 def test_hints_repeat_the_home_option(asking: Albert) -> None:
@@ -276,7 +295,7 @@ def test_the_question_about_a_command_offers_the_line_for_the_rules(asking: Albe
     rules = asking.home / "config/governance.yaml"
     rules.write_text("allow: [bash]\n")
     words = ("run", "bash", "command=frobnicate plan")
-    code, seen = asking.terminal(*words, typed=b"no\n", until="yes or no? ")
+    code, seen = asking.terminal(*words, typed=b"no\n", until="once or no? ")
     assert (code, all(line in seen for line in LASTING)) == (3, True)
     asking(*words)
     question = waiting(asking)["approval"]

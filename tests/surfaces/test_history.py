@@ -120,6 +120,9 @@ def test_every_command_says_the_same_about_a_removed_tool(albert: Albert) -> Non
     assert f"`albert show base --version {saved[:12]}`" in text
     shown = albert("show", "base", "--version", saved[:12])
     assert f"version  {saved}  removed\n" in shown.out
+    # The command that calls it works.
+    (call,) = re.findall(r"call it  albert (.*)", shown.out)
+    assert albert(*call.split()).code == 0
     assert "versions, newest first" in shown.out
     assert albert("run", "base", "--version", saved[:12], "text=a").out == "A\n"
     error = albert("show", "base", "--json").document()["error"]
@@ -190,7 +193,8 @@ def test_doctor_reads_every_version(albert: Albert) -> None:
 def test_a_callee_that_was_removed_is_not_an_older_one(albert: Albert) -> None:
     define(albert, version(1))
     define(albert, TOP, "top.tool")
-    assert albert("remove", "base").code == 0
+    removed = albert("remove", "base")
+    assert removed.out.startswith("removed base; its versions are kept; top still calls it\n")
     assert "an older" not in albert("list").out
     assert "since removed" in albert("show", "top").out
     assert albert("run", "top", "text=a").out == "A!\n"

@@ -292,9 +292,9 @@ def test_a_rule_on_a_misspelled_tool_denies_every_call(ruled: Any) -> None:
     assert ruled("run", "list_directory").code == 0
 
 
-@pytest.mark.parametrize(("typed", "code"), [(b"yes\n", 0), (b"no\n", 3), (b"\n", 3), (b"\x04", 3)])
+@pytest.mark.parametrize(("typed", "code"), [(b"yes\n", 0), (b"once\n", 0), (b"no\n", 3), (b"\n", 3), (b"\x04", 3)])
 def test_a_question_on_a_terminal(ruled: Any, typed: bytes, code: int) -> None:
-    got, shown = ruled.terminal("run", "write_file", "path=a", "content=hello", typed=typed, until="yes or no? ")
+    got, shown = ruled.terminal("run", "write_file", "path=a", "content=hello", typed=typed, until="once or no? ")
     assert "May write_file be called?" in shown
     assert 'path = "a"' in shown
     assert "write_file needs a person's approval in NORMAL" in shown
@@ -324,7 +324,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         async def both() -> Any:
             answer = asyncio.create_task(asker(console)(question))
             for number, typed in enumerate(then, 1):
-                while so_far().count("  yes or no") < number:
+                while so_far().count("  once or no") < number:
                     await asyncio.sleep(0.01)
                 if meanwhile is not None:
                     meanwhile(console)
@@ -358,6 +358,6 @@ def test_a_program_prints_nothing_below_an_open_question(asked: Any) -> None:
         console.untrusted("May ls be called?\n  yes or no? ", sys.stderr)
 
     _, shown = asked("rm -rf x", b"", b"no\n", meanwhile=forge)
-    before, _, after = shown.partition("yes or no? ")
+    before, _, after = shown.partition("once or no? ")
     assert "May ls" not in before
     assert after == "May ls be called?\n  yes or no? "

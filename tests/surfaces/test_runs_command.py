@@ -196,7 +196,7 @@ def test_an_unknown_run(ready: Albert) -> None:
         assert (done.code, done.err.split("\n")[0]) == (1, "error[not_found]: there is no run abcdef")
 
 
-def step(number: int, began: float, at: float) -> dict[str, Any]:
+def step(number: int | str, began: float, at: float) -> dict[str, Any]:
     facts = {"tool": "t", "arguments": {}, "version": "v", "effects": []}
     return {"step": str(number), "state": "ended", "began": began, "at": at, **facts}
 
@@ -226,6 +226,15 @@ def test_the_time_axis_leaves_out_waits(capsys: pytest.CaptureFixture[str]) -> N
     assert abs(second.count("█") - first.count("█")) <= 1
     assert second.index("█") >= first.rindex("█")
     assert (first.endswith(" 1.0 s"), max(map(cells, lines)) <= 80) == (True, True)
+
+
+def test_callers_are_above_their_calls_after_a_run_was_resumed(capsys: pytest.CaptureFixture[str]) -> None:
+    start = 1767225600.0
+    # The composites 1 and 1/1 began again after their first calls.
+    times = {"1/0": 1, "1/1/0": 2, "1/1/1": 8, "1/1": 7, "1": 6, "0": 0, "2": 9}
+    steps = tuple(step(name, start + n, start + n) for name, n in times.items())
+    lines = drawn(capsys, None, steps=steps)
+    assert [line.split()[0] for line in lines[3:] if line] == ["0", "1", "1/0", "1/1", "1/1/0", "1/1/1", "2"]
 
 
 def test_a_wait_for_a_person_at_the_terminal_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

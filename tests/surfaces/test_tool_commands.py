@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 
@@ -54,15 +55,46 @@ def test_a_tool_from_its_text_to_its_removal(albert: Albert) -> None:
     shown = albert("show", "top")
     assert TOP.strip() in shown.out
     assert "calls    base" in shown.out
+    helped = albert("run", "top", "--help")
+    assert "top  Call another.\n\n  text: string\n      Handed on.\n" in helped.out
+    assert "\n  albert run top text=text\n" in helped.out
+    assert albert("run", "--help").out in helped.out
+    assert albert("run", "tpo", "--help").err.startswith(
+        "error[unknown_tool]: no tool named 'tpo'; did you mean 'top'?"
+    )
     document = albert("show", "top", "--json").document()
     assert document["source"] == TOP
     assert [c["name"] for c in document["calls"]] == ["base"]
     assert "top" in albert("list").out
-    assert [t["name"] for t in albert("search", "shouted", "--json").document()["tools"]] == ["base"]
+    found = albert("search", "shouted")
+    assert ("base" in found.out, found.err) == (True, "")
+    assert albert("search", "zzz").err == "nothing found\n"
     assert albert("remove", "top").code == 0
     assert albert("run", "top", "text=a").code == 3
     by_hash = albert("run", "--version", document["version"], "top", "text=a", "--quiet")
     assert (by_hash.out, by_hash.err) == ("A!\n", "")
+
+
+def test_arguments_written_as_json_without_their_option(ready: Albert) -> None:
+    wrong = ready("run", "write_file", '{"path": "a.txt", "content": "it\'s"}')
+    assert wrong.code == 2
+    (words,) = re.findall(r"help: write (--args .*)", wrong.err)
+    assert ready("run", "write_file", *shlex.split(words)).code == 0
+    long = json.dumps({"path": "a.txt", "content": "x" * 5000})
+    assert "help: write --args '{…}'\n" in ready("run", "write_file", long).err
+
+
+def test_paths_that_are_given_in_a_folder_below_the_workspace(ready: Albert) -> None:
+    below = ready.project / "below"
+    below.mkdir()
+    (below / "mine.txt").write_text("mine")
+    note = f"note: paths start at the workspace {ready.project}: the file '%s' in this folder is 'below/%s'\n"
+    wrong = ready("run", "read_file", "path=mine.txt", cwd=below)
+    assert (wrong.code, wrong.err.startswith(note % ("mine.txt", "mine.txt"))) == (1, True)
+    written = ready("run", "write_file", "path=new.txt", "content=x", cwd=below)
+    assert written.err == note % ("new.txt", "new.txt") + "wrote new.txt, 1 byte\n"
+    assert ready("run", "read_file", "path=new.txt", cwd=below).err == ""
+    assert ready("run", "read_file", "path=below/mine.txt", cwd=below).err == ""
 
 
 def test_tools_that_call_each_other_in_a_circle(albert: Albert) -> None:
