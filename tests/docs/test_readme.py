@@ -1,0 +1,31 @@
+"""The sample output in the README is what the commands print, except hashes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from tests.docs.test_command_line_page import demand_shown, typed
+from tests.surfaces.conftest import Albert
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BASE = 'def base(text: str) -> str:\n    """Be called."""\n    return text.upper()\n'
+TOP = 'def top(text: str) -> str:\n    """Call another."""\n    return tools.base(text=text) + "!"\n'
+
+
+def test_the_readme_shows_what_the_commands_print(tmp_path: Path) -> None:
+    albert = Albert(tmp_path)
+    shutil.copy(ROOT / "examples" / "data" / "project" / "notes.md", albert.project)
+    (source,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    for name, text in (("find_and_replace", source), ("base", BASE), ("top", TOP)):
+        albert.write(f"{name}.tool", text)
+    assert albert("define", "base.tool", "top.tool").code == 0
+    albert.write("base.tool", BASE.replace("upper", "lower"))
+    sessions = [
+        block for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL) if "\n$ albert" in f"\n{block}"
+    ]
+    shown = [block for block in sessions if any(not line.startswith("$") for line in block.splitlines())]
+    assert len(shown) == 2
+    demand_shown(albert, typed(shown))
