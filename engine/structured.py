@@ -29,6 +29,17 @@ _TYPES = {
     "null": "None",
 }
 
+#: Strings and comments of Python. Operators in them mean nothing.
+_QUOTED = re.compile(r"""(\"{3}|'{3})(?:\\.|[^\\])*?\1|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|#[^\n]*""", re.DOTALL)
+#: What JavaScript has and Python never has outside of strings.
+_JAVASCRIPT = re.compile(
+    r"=>|[=!]==|&&|\|\||^\s*//|\b(?:const|let|var)\s+[\w${\[]|\bfunction\b[^\n={]{0,200}\{|\bnew\s+[A-Z]", re.MULTILINE
+)
+_IN_PYTHON = (
+    "this is JavaScript; write the body in Python: `text = tools.read_file(path=path)` instead of "
+    "`const text = await tools.read_file({path})`, and `and`, `or`, `not`, `None`"
+)
+
 #: The deepest nesting of schemas. A schema below this depth becomes ``Any``.
 MAX_SCHEMA_DEPTH = 8
 
@@ -87,6 +98,8 @@ def render_source(form: Any) -> str:
     for what in ("description", "implementation"):
         if not getattr(read, what).strip():
             problems.append((what, "empty", "must not be empty"))
+    if _JAVASCRIPT.search(_QUOTED.sub("", read.implementation)):
+        problems.append(("implementation", "language", _IN_PYTHON))
     required, optional = [], []
     for i, p in enumerate(read.parameters):
         annotation = _TYPES.get(p.type) or _spelled(p.type)

@@ -50,7 +50,7 @@ async def _approvals(options: argparse.Namespace, console: Console) -> int:
         code, waiting = await _answer(service, options, console)
     if waiting is None:
         return code
-    from albert_tools.surfaces.cli.runs import resume
+    from albert_tools.surfaces.cli.resume import resume
 
     return await resume(waiting, options, console)
 

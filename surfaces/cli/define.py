@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ _FORM = 'a structured definition is {"name": …, "description": …, "parameter
 def define(options: argparse.Namespace, console: Console) -> int:
     """Check each file, run its examples and save it, callees first."""
     # Read the files before asyncio runs. Under asyncio, Ctrl-C has no effect while the user types.
-    sources, unread = _read_all(options.files, console)
+    sources, unread = _read_all(options.files, console, lambda name: options.form or name.endswith(".json"))
     return asyncio.run(_define(options, console, sources, unread))
 
 
@@ -78,8 +78,6 @@ async def _define(
     async with _service(options) as service:
         for name, source in await _in_order(sources, service):
             try:
-                if options.form:
-                    source = _form(name, source)
                 defined = await service.define_version(
                     source,
                     lambda doing, name=name: console.progress(f"{safe(name)}: {doing} …"),  # type: ignore[misc]
@@ -150,7 +148,7 @@ def _warn_callers(saved: list[Defined], documents: list[dict[str, Any]], console
 
 def check(options: argparse.Namespace, console: Console) -> int:
     """Check each file as if the other files were saved. Saves and runs nothing."""
-    sources, unread = _read_all(options.files, console)
+    sources, unread = _read_all(options.files, console, lambda name: name.endswith(".json"))
     return asyncio.run(_check(options, console, sources, unread))
 
 
@@ -269,16 +267,25 @@ def _replace(path: Path, text: str) -> None:
         raise Failure("io_error", f"{str(path)!r} can't be written: {error.strerror}") from error
 
 
-def _read_all(names: list[str], console: Console) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
-    """Returns name and text of each readable file, and a JSON document for each of the other files."""
+def _read_all(
+    names: list[str], console: Console, is_form: Callable[[str], bool] = lambda _: False
+) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
+    """Returns name and source of each readable file, and a JSON document for each of the other files.
+
+    A structured definition, as `is_form` says of a name, is turned into a source.
+    """
     found, unread = [], []
     for name in names:
         try:
-            found.append((name, _read(name)))
+            where = ""
+            text = _read(name)
+            # The messages about a file that can't be read name it.
+            where = f"{name}: "
+            found.append((name, _form(text) if is_form(name) else text))
         except Failure as failure:
             unread.append({"ok": False, "file": name, "error": failure.as_dict()})
             if not console.json:
-                console.failure(failure.as_dict())
+                console.failure(with_hint(failure.as_dict()), where)
     return found, unread
 
 
@@ -305,7 +312,7 @@ def _read(name: str) -> str:
         raise Failure("encoding_error", f"{name!r} is not UTF-8 text: byte {error.start:,} can't be read") from error
 
 
-def _form(name: str, text: str) -> str:
+def _form(text: str) -> str:
     """Returns the source that a structured definition describes.
 
     Raises:

@@ -218,7 +218,7 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         "--form",
         dest="form",
         action="store_true",
-        help="the files are {name, description, parameters, implementation} in JSON",
+        help="the files are {name, description, parameters, implementation} in JSON; so is x.json without this option",
     )
 
     check = command("check", "check sources without saving them")

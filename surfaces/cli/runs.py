@@ -12,17 +12,14 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import command_line
+from albert_tools.surfaces.cli.resume import open_service_at, resume, workspace_of
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
 from albert_tools.surfaces.cli.times import about, lasting, since_1970
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from albert_tools.engine.authority.approvals import Approval
-    from albert_tools.engine.call.context import Log
     from albert_tools.engine.model.record_types import Swept
-    from albert_tools.engine.model.result import ToolResult
     from albert_tools.engine.runs.runs import RunView
     from albert_tools.service import ToolService
 
@@ -33,15 +30,8 @@ def runs(options: argparse.Namespace, console: Console) -> int:
     return asyncio.run(work[options.action](options, console))
 
 
-def _service(options: argparse.Namespace, workspace: Any = None) -> ToolService:
-    from albert_tools.service import ToolService
-
-    where = options.workspace if options.workspace is not None else workspace
-    return ToolService.open(home=options.home, workspace=where)
-
-
 async def _list(options: argparse.Namespace, console: Console) -> int:
-    async with _service(options) as service:
+    async with open_service_at(options) as service:
         found = await service.list_runs(options.limit, session=token())
         questions = {run.approval: _question(service, run) for run in found if run.approval}
     if console.json:
@@ -89,7 +79,7 @@ def _answered(question: Approval | None) -> str:
 
 
 async def _show(options: argparse.Namespace, console: Console) -> int:
-    async with _service(options) as service:
+    async with open_service_at(options) as service:
         run = await service.show_run(options.id, session=token())
         waiting = _question(service, run) if run.approval else None
     if console.json:
@@ -120,37 +110,14 @@ def _next_command(run: RunView, waiting: Approval | None, options: argparse.Name
         console.say(f"its process ended before it did: `{resume}` continues where it stopped", 2)
 
 
-async def _workspace_of(run: str, options: argparse.Namespace) -> tuple[str, str, str]:
-    """The run's complete id, its tool and its workspace."""
-    async with _service(options) as service:
-        found = service.runs.show(run)
-    return found.id, found.tool, str(found.header["workspace"])
-
-
 async def _resume(options: argparse.Namespace, console: Console) -> int:
     return await resume(options.id, options, console)
-
-
-async def resume(run: str, options: argparse.Namespace, console: Console) -> int:
-    """Continue a run, given by its id or its first digits, and print its result. Returns the exit code."""
-    from albert_tools.surfaces.cli.exit_codes import INTERRUPTED
-    from albert_tools.surfaces.cli.run import open_service, print_result, run_attended
-
-    run, tool, began_in = await _workspace_of(run, options)
-    async with open_service(options, console, workspace=began_in) as service:
-
-        def again(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
-            return service.resume(run, log, session=token())
-
-        result, interrupted = await run_attended(service, again, tool, console)
-    code = print_result(result, options, console)
-    return INTERRUPTED if interrupted else code
 
 
 async def _cancel(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.cli.person import person
 
-    async with _service(options) as service:
+    async with open_service_at(options) as service:
         before = service.runs.show(options.id)
         after = await service.cancel_run(options.id, person(), session=token())
     if console.json:
@@ -176,9 +143,9 @@ def done_so_far(run: RunView) -> str:
 async def _replay(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.cli.approvals import call
 
-    run, _, began_in = await _workspace_of(options.id, options)
+    run, _, began_in = await workspace_of(options.id, options)
     version = options.version
-    async with _service(options, began_in) as service:
+    async with open_service_at(options, began_in) as service:
         before = await service.show_run(run, session=token())
         if version is not None:
             version = (await service.describe(before.tool, version)).definition.version

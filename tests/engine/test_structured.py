@@ -186,6 +186,36 @@ def test_the_body_keeps_its_meaning(body: str, result: Any) -> None:
     assert scope["f"]() == result
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "const text = await tools.read_file({path});\nreturn text.length;",
+        "let n = 0;\nfor (const x of xs) { n += x }\nreturn n",
+        "return xs.map(x => x * 2)",
+        "function double(x) { return 2 * x }\nreturn double(n)",
+        "// doubles\nreturn n * 2",
+        "if (a === b && c) { return 'it\\'s' }",
+    ],
+)
+def test_a_body_in_javascript_gets_a_sentence(body: str) -> None:
+    [said] = refused(form(implementation=body))
+    assert said.startswith(
+        "implementation: this is JavaScript; write the body in Python: `text = tools.read_file(path=path)`"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return 'a => b' + \"&&\"  # x === y",
+        'text = """\nconst x = 1;\n// let y = \\"""\n"""\nreturn text',
+        'function = 1\nnew = 2\nconst = let = function // new\nreturn {"var": const}',
+    ],
+)
+def test_python_that_looks_like_javascript(body: str) -> None:
+    assert body.splitlines()[0] in render_source(form(implementation=body))
+
+
 def test_a_body_with_syntax_errors_is_stored_unchanged() -> None:
     for body in ("return (", "return '''a\n b", "if 1:\n    x\n  y", "return $"):
         with pytest.raises(SourceError):

@@ -133,6 +133,10 @@ def test_a_structured_definition(albert: Albert) -> None:
     }
     assert albert("define", "--json-form", "-", stdin=json.dumps(form).encode()).code == 0
     assert albert("run", "twice", "text=ab").out == "abab\n"
+    albert.write("twice.json", json.dumps(form))
+    assert albert("check", "twice.json").out == "good twice.json\n"
+    assert albert("define", "twice.json").out.startswith("unchanged ")
+    assert albert("fmt", "--check", "twice.json").code == 1
     form["implementation"] = "return tex * 2"
     done = albert("define", "--json-form", "-", stdin=json.dumps(form).encode())
     assert done.code == 1
