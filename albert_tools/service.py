@@ -414,9 +414,11 @@ class SyncToolService:
         """As `ToolService.describe`."""
         return self._wait(self._service.describe(name, version))
 
-    def list(self) -> builtins.list[engine.Listed]:
+    def list(
+        self, category: str | None = None, *, family: str | None = None, hidden: bool = False
+    ) -> builtins.list[engine.Listed]:
         """As `ToolService.list`."""
-        return self._wait(self._service.list())
+        return self._wait(self._service.list(category, family=family, hidden=hidden))
 
     def search(self, text: str, limit: int = 20) -> builtins.list[engine.Listed]:
         """As `ToolService.search`."""

@@ -21,10 +21,10 @@ from msgspec.structs import replace
 from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, REVOKE, Actions, Review
 from albert_tools.engine.call.context import Log, ServiceContext
 from albert_tools.engine.call.tool_registry import ToolRegistry
-from albert_tools.engine.model.definition import Callee, Json, ToolDefinition, ToolVersion
+from albert_tools.engine.model.definition import CATEGORIES, Callee, Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.describe import confined_of, resources_of
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.nearest_name import look_alike
+from albert_tools.engine.model.nearest_name import did_you_mean, look_alike
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
 from albert_tools.engine.model.reserved_names import RESERVED
@@ -64,6 +64,7 @@ class Listed(Struct, frozen=True):
     """A tool in the list. `outdated` or `problem` says why the tool can't run.
 
     `changed` names callees that have a newer version. The tool keeps calling the older version that it was checked against.
+    `category` is that of the rules; it is empty for a damaged tool. The family of a saved tool is ``saved``.
     `policy` is the decision of the rules on every call in the current mode, see `ToolService.standing`.
     """
 
@@ -71,6 +72,7 @@ class Listed(Struct, frozen=True):
     kind: str
     description: str
     signature: str = ""
+    family: str = ""
     category: str = ""
     version: str = ""
     versions: int = 0
@@ -900,27 +902,45 @@ class ToolService:
             }
         return replace(description, policy=self.standing(definition, description.gated), bounds=bounds)
 
-    async def list(self, hidden: bool = False) -> builtins.list[Listed]:
+    async def list(
+        self, category: str | None = None, *, family: str | None = None, hidden: bool = False
+    ) -> builtins.list[Listed]:
         """List the tools.
 
         Args:
+            category: Only the tools of this category of the rules, such as ``read_only``.
+            family: Only the tools of this family, such as ``files``; ``saved`` for the saved tools.
             hidden: Whether to include primitives that the current mode denies.
 
         Returns:
             Primitives in the order of registration, then saved tools by name. A damaged tool has a `problem`.
 
         Raises:
-            Failure: `io_error` if the store can't be read.
+            Failure: `io_error` if the store can't be read; `invalid_arguments` if there is no such category.
         """
+        if category is not None and category not in CATEGORIES:
+            raise Failure(
+                "invalid_arguments",
+                f"there is no category {category!r}{did_you_mean(str(category), CATEGORIES)}",
+                hint=f"the categories are {', '.join(CATEGORIES)}; `family` selects a family",
+            )
         primitives = [self._primitive(p) for p in self.registry.primitives()]
-        offered = [listed for listed in primitives if hidden or not listed.hidden]
-        return offered + await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
+        found = [listed for listed in primitives if hidden or not listed.hidden]
+        found += await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
+        return [t for t in found if category in (None, t.category) and family in (None, t.family)]
 
     def _primitive(self, primitive: Primitive) -> Listed:
         d = primitive.definition
         policy = self.standing(d, primitive.gated)
         return Listed(
-            d.name, "primitive", first_line(d.description), d.signature(), d.family, effects=d.effects, policy=policy
+            d.name,
+            "primitive",
+            first_line(d.description),
+            d.signature(),
+            d.family,
+            d.category,
+            effects=d.effects,
+            policy=policy,
         )
 
     async def search(self, text: str, limit: int = 20) -> builtins.list[Listed]:
@@ -950,7 +970,7 @@ class ToolService:
             name=summary.name,
             kind="composite",
             description=first_line(summary.description),
-            category="saved",
+            family="saved",
             version=summary.version,
             versions=summary.versions,
             created=summary.created,
@@ -969,6 +989,7 @@ class ToolService:
         return replace(
             listed,
             signature=version.definition.signature(),
+            category=version.definition.category,
             outdated=self._pipeline.lookup.outdated(version),
             changed=tuple(c.name for c in _changed(version.calls, newest) if newest[c.name] is not None),
             effects=version.definition.effects,

@@ -112,7 +112,7 @@ def _table(found: list[Listed], console: Console) -> None:
     """Print each tool with its decision, description and effects."""
     groups: dict[str, list[Listed]] = {}
     for tool in found:
-        groups.setdefault("saved tools" if tool.kind == "composite" else tool.category, []).append(tool)
+        groups.setdefault("saved tools" if tool.kind == "composite" else tool.family, []).append(tool)
     width = max((len(t.name) for t in found), default=0)
     # On a narrow terminal the description is printed below the name.
     below = console.out_width is not None and width + _VERDICT + 6 >= console.out_width // 2

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from albert_tools import CallContext, SourceError, SyncToolService, ToolService, primitive_from_schema
+from albert_tools import CallContext, Failure, SourceError, SyncToolService, ToolService, primitive_from_schema
 
 FIND = {
     "type": "object",
@@ -105,6 +105,26 @@ def test_the_application_chooses_the_built_in_primitives(opened: Open) -> None:
     assert service.invoke("current_time").error.code == "unknown_tool"  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="there is no built-in primitive 'raed_file'; did you mean 'read_file'"):
         opened(builtins=["raed_file"])
+
+
+def test_a_list_of_one_category_or_family(opened: Open) -> None:
+    service = opened(builtins=["read_file", "write_file", "bash", "current_time"])
+    service.define('def pure() -> int:\n    """One."""\n    return 1\n')
+    service.define(
+        'def sets(text: str) -> Any:\n    """Write."""\n    return tools.write_file(path="a", content=text)\n'
+    )
+
+    def names(*category: str, **family: str) -> list[str]:
+        return [t.name for t in service.list(*category, **family)]
+
+    assert names("read_only") == ["read_file", "current_time", "pure"]
+    assert names("system_write") == ["write_file", "sets"]
+    assert names(family="files") == ["read_file", "write_file"]
+    assert names(family="saved") == ["pure", "sets"]
+    assert names("system_write", family="saved") == ["sets"]
+    assert names("network") == names(family="none") == []
+    with pytest.raises(Failure, match="there is no category 'read_onli'; did you mean 'read_only'"):
+        names("read_onli")
 
 
 async def test_a_service_that_was_not_entered_does_nothing(tmp_path: Path) -> None:

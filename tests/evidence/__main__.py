@@ -143,11 +143,29 @@ def truncation() -> Section:
     return lines, good
 
 
+def changes() -> Section:
+    """The files that were added, modified and deleted since a commit: SINCE, the last release, or the first commit."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+    last = git("describe", "--tags", "--abbrev=0") or git("rev-list", "--max-parents=0", "HEAD")[:12]
+    since = os.environ.get("SINCE") or last
+    listed = git("diff", "--name-status", "--no-renames", since, "--")
+    listed += "".join(f"\nA\t{name}" for name in git("ls-files", "--others", "--exclude-standard").splitlines())
+    states = {"A": "added", "M": "modified", "D": "deleted"}
+    rows = sorted({(states.get(line[:1], line[:1]), line[2:]) for line in listed.splitlines() if line})
+    counts = ", ".join(f"{sum(r[0] == state for r in rows)} {state}" for state in states.values())
+    head = f"Since {since}, with changes that are not committed: {counts}."
+    return [head, "", "```text", *(f"{state:8}  {name}" for state, name in rows), "```"], bool(rows)
+
+
 SECTIONS: dict[str, Callable[[], Section]] = {
     "Results meet the strict schema": strict,
     "Truncation caps": truncation,
     "Containment of commands": containment,
     "Tests": suites,
+    "Added and modified files": changes,
     "Files": digests,
 }
 

@@ -1,6 +1,7 @@
 """The strict form of real results, validated against its JSON Schema by the library jsonschema.
 
-For every family there is a success, a denial and a failure. If the family can cut results, there is also a truncated one.
+For every family there is a success, a denial and a failure. If the family can cut results, there is also a truncated one. An
+unknown tool, a missing workspace and a file of another encoding have one result each.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from albert_tools import ToolResult
+from albert_tools import SyncToolService, ToolResult
 from tests.helpers.governed import Governed
 from tests.helpers.network import answer, raw
 from tests.helpers.provider import providing
@@ -96,7 +97,8 @@ SCHEMA: dict[str, Any] = {
         "properties": {
             "error": {"type": "object"},
             "result_hash": {"type": "null"},
-            "output": {"properties": {"value": {"type": "null"}, "truncated": {"const": False}}},
+            # A command that ran out of time leaves a part of its output.
+            "output": {"properties": {"value": {"type": "null"}}},
         }
     },
 }
@@ -136,6 +138,7 @@ def calls(url: str) -> Iterator[Call]:
             "success": ("file_info", {"path": "a.txt"}),
             "denial": ("read_file", {"path": "away/x"}),
             "failure": ("read_file", {"path": "missing"}),
+            "encoding error": ("read_file", {"path": "latin.txt"}),
             "truncated": ("find_files", {"pattern": "*", "limit": 1}),
         },
         "shell": {
@@ -183,6 +186,7 @@ def calls(url: str) -> Iterator[Call]:
             "denial": ("shown", {"size": -1}),
             "failure": ("shown", {"size": 0}),
             "truncated": ("shown", {"size": 20 * LARGE}),
+            "unknown tool": ("shwon", {}),
         },
     }.items():
         for kind, (tool, arguments) in kinds.items():
@@ -213,6 +217,7 @@ def rules(log: Path, provider: str) -> dict[str, Any]:
 def fill(work: Path) -> None:
     """Make a repository with the files that the calls need."""
     (work / "away").mkdir()
+    (work / "latin.txt").write_bytes(b"caf\xe9")
     lines = "".join(f"import missing{n}\n" for n in range(2000))
     for name, text in {
         "a.txt": "one\n",
@@ -245,6 +250,9 @@ def results() -> Iterator[tuple[Call, ToolResult]]:
         home.service.define(SOURCE)
         for call in calls(f"http://127.0.0.1:{server.port}"):
             yield call, home.service.invoke(call.tool, call.arguments)
+        call = Call("files", "missing root", "read_file", {"path": "a.txt"})
+        with SyncToolService.open(home=home.home, workspace=folder / "missing") as rootless:
+            yield call, rootless.invoke(call.tool, call.arguments)
 
 
 def faults(call: Call, result: ToolResult) -> list[str]:
@@ -261,6 +269,13 @@ def faults(call: Call, result: ToolResult) -> list[str]:
         "failure": result.error is not None and not result.error.denied,
         "truncated": strict["output"]["truncated"],
     }
+    # The remaining kinds are errors with one code each.
+    codes = {
+        "encoding error": "encoding_error",
+        "unknown tool": "unknown_tool",
+        "missing root": "governance_unavailable",
+    }
+    kinds |= {kind: result.error is not None and result.error.code == code for kind, code in codes.items()}
     if not kinds[call.kind]:
         found.append(f"it is not a {call.kind}: {result.error or str(result.output)[:100]}")
     return found

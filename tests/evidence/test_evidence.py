@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,33 @@ def test_a_failure_is_reported_and_exits_with_1(tmp_path: Path, monkeypatch: pyt
         "| Good | passed |",
     ):
         assert said in text, text
+
+
+def test_changed_files_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "ROOT", tmp_path)
+    monkeypatch.delenv("SINCE", raising=False)
+    assert evidence.changes()[1] is False
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x", *words], cwd=tmp_path, check=True)
+
+    for name in ("old", "changed", "gone"):
+        (tmp_path / name).write_text(name)
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    (tmp_path / "committed").write_text("x")
+    git("add", "-A")
+    git("commit", "-qm", "second")
+    (tmp_path / "changed").write_text("x")
+    (tmp_path / "gone").unlink()
+    (tmp_path / "new").write_text("x")
+    lines, good = evidence.changes()
+    assert good
+    assert lines[0].endswith(": 2 added, 1 modified, 1 deleted.")
+    assert lines[3:-1] == ["added     committed", "added     new", "deleted   gone", "modified  changed"]
+    monkeypatch.setenv("SINCE", "HEAD")
+    assert evidence.changes()[0][3:-1] == ["added     new", "deleted   gone", "modified  changed"]
 
 
 def test_a_result_of_a_wrong_form_or_kind_is_reported() -> None:
