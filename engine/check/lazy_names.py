@@ -96,7 +96,8 @@ def _between(
                     return None
         statement = holder
     block, first = places[id(assign)]
-    other, last = places[id(statement)]
+    # The use may be in the header of the block, above the assignment.
+    other, last = places.get(id(statement), ((), 0))
     if other is not block or not first < last <= first + MAX_BETWEEN:
         return None
     header = [child for child in tree.children(statement) if _in_header(statement, child)]

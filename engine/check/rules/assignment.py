@@ -353,7 +353,7 @@ class _Flow:
             isinstance(above, tree.Call)
             and isinstance(above.func, tree.Name)
             and above.func.id == "parallel"
-            and not isinstance(above.args[0], tree.GeneratorExp)
+            and not any(isinstance(part, tree.GeneratorExp) for part in above.args[:1])
             for above in self.facts.ancestors(node)
         )
 

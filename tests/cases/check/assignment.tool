@@ -445,6 +445,15 @@ def t(x: str) -> Any:
         path = x
     return parallel(tools.read_file(path=path), 1)  # error: 42 [unassigned] "'path' has no value here"
 ---
+# calls side by side in a form that parallel does not have
+def t(x: str) -> Any:
+    """Read."""
+    if x:
+        y = x
+    return parallel(a=y)
+# error: 12 [parallel] "parallel takes one generator expression, or calls side by side"
+# error: 23 [unassigned] "'y' has no value here"
+---
 # a body for each item may read a name that some paths assign
 def t(xs: list, x: str) -> Any:
     """Read."""

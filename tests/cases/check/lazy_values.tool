@@ -266,6 +266,20 @@ def t(paths: list[str]) -> Any:
     print(_read("a"), out)
     return list(d)
 ---
+# a name that is used in the header above the lazy value, or in a handler
+def t(xs: list) -> Any:
+    """Use."""
+    for x in a:  # error: 14 [unassigned] "'a' has no value here"
+        a = map(str, xs)  # error: 13 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    match xs:
+        case [x] if list(b):  # error: 26 [unassigned] "'b' has no value here"
+            b = map(str, xs)  # error: 17 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    try:
+        c = map(str, xs)  # error: 13 [lazy-value] "map(…) is lazy and must be consumed where it is made"
+    except ValueError:
+        print(list(c))  # error: 20 [unassigned] "'c' has no value here"
+    return None
+---
 # a chain of lazy values is short
 def t(xs: list) -> Any:
     """Use."""
