@@ -55,7 +55,7 @@ def many(name: str) -> str:
 
 #: Rules about `put`: the text of the file, the decision by mode, and the calls per hour.
 ALL = "[NORMAL, ALERT, DEGRADED, LOCKDOWN, RECOVERY]"
-SHIPPED = {"NORMAL": "allow", "ALERT": "allow", "DEGRADED": "ask", "RECOVERY": "ask", "LOCKDOWN": "deny"}
+SHIPPED = {"NORMAL": "allow", "ALERT": "ask", "DEGRADED": "ask", "RECOVERY": "ask", "LOCKDOWN": "deny"}
 POLICIES: list[tuple[str, dict[str, str], int | None]] = [
     ("", SHIPPED, None),
     ("tools: {put: {requires_approval_in_modes: [NORMAL, ALERT], allowed_in_modes: [DEGRADED]}}",
