@@ -54,8 +54,8 @@ class RateLimits:
         """The data of a ledger entry that counts a call. Append the entry inside `Ledger.transaction`, after `demand`."""
         return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}
 
-    def demand_progress(self, session: str, request: Json, most: int, tool: str) -> None:
-        """Refuse a request that has just failed `most` times in a row.
+    def demand_progress(self, session: str, request: Json, most: int, tool: str) -> bool:
+        """Refuse a request that has just failed `most` times in a row. Returns whether any request is counted as failing.
 
         Args:
             session: The session; empty for a request without a session.
@@ -68,10 +68,10 @@ class RateLimits:
         """
         failing = self._ledger.uses.failing(session)
         if failing is None or failing != digest(request):
-            return
+            return failing is not None
         found, now = self._ledger.uses.times(session, f"{FAILING}{failing}", most), self._clock()
         if found is None or found[1] is None or not 0 <= now - found[1] < LOOP_SECONDS:
-            return
+            return True
         wait = LOOP_SECONDS - (now - found[1])
         raise Failure(
             "rate_limited",
@@ -85,9 +85,7 @@ class RateLimits:
 
     def outcome(self, session: str, request: Json, *, failed: bool) -> dict[str, Json]:
         """The data of the ledger entry about the end of a request, by which failures in a row are counted."""
-        if failed:
-            return {"failing": [session, digest(request), self._clock()]}
-        return {} if self._ledger.uses.failing(session) is None else {"failing": [session, None, self._clock()]}
+        return {"failing": [session, digest(request) if failed else None, self._clock()]}
 
     def _wait(self, session: str, window: str, most: int) -> float:
         """Seconds until a window has room; 0 if it has room now."""

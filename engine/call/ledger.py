@@ -203,11 +203,9 @@ def _failing(call: Call, run: Run, outcome: Failure | Json) -> dict[str, Json]:
         failed = outcome.code not in ENDING and not (outcome.denied and call.target.primitive is not None)
         if not failed:
             return {}
-    if call.depth or counts is None:
+    if call.depth or counts is None or not (failed or run.after_failure):
         return {}
-    with suppress(Failure):
-        return counts.outcome(run.session.origin or "", request_of(call), failed=failed)
-    return {}
+    return counts.outcome(run.session.origin or "", request_of(call), failed=failed)
 
 
 def _approval_of(call: Call) -> str | None:

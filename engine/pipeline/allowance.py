@@ -32,7 +32,9 @@ def _demand_progress(call: Call, run: Run) -> tuple[tuple[str, int], ...]:
     counts, loops = run.service.rate_limits, call.rules.governance.loops
     if counts is not None:
         try:
-            counts.demand_progress(run.session.origin or "", request_of(call), loops.identical_failures, call.name)
+            run.after_failure = counts.demand_progress(
+                run.session.origin or "", request_of(call), loops.identical_failures, call.name
+            )
         except Failure as failure:
             raise failure if failure.denied else not_recorded(failure) from None
     return ((SESSION, loops.calls_per_hour),) if run.session.id else ()
