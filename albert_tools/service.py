@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import concurrent.futures
 import os
 import threading
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from albert_tools.builtins.catalog import builtin_loaders
 from albert_tools.engine import service as engine
 from albert_tools.engine.authority.authorization import Asker
 from albert_tools.engine.authority.projections import Projections
 from albert_tools.engine.authority.rules_source import RulesSource
-from albert_tools.engine.call.context import Log, ServiceContext
+from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.tool_registry import ToolRegistry
-from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.reserved_names import RESERVED
-from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance, read_governance
 from albert_tools.engine.sandbox.worker.pool import Sandbox
@@ -37,12 +35,9 @@ from albert_tools.store.record.runs import Runs
 from albert_tools.store.tools.tool_store import TinyToolStore
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.sessions import Session
-    from albert_tools.engine.model.record_types import Entry
     from albert_tools.engine.model.telemetry import Observer
-    from albert_tools.engine.runs.runs import RunView
-    from albert_tools.grammar.diagnostic import Diagnostic
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 #: The largest output in bytes that is returned whole.
@@ -212,10 +207,22 @@ async def _cancel_others() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
+def _waiting(
+    method: Callable[Concatenate[engine.ToolService, _P], Coroutine[Any, Any, _T]],
+) -> Callable[Concatenate[SyncToolService, _P], _T]:
+    """The method of `SyncToolService` that calls this method and waits for its result."""
+
+    @wraps(method)
+    def wait(self: SyncToolService, /, *args: _P.args, **named: _P.kwargs) -> _T:
+        return self._wait(method(self._service, *args, **named))
+
+    return wait
+
+
 class SyncToolService:
     """`ToolService` for code that isn't async. It has the same methods, each of which waits for its result.
 
-    The service runs in its own thread. Any number of threads can call it::
+    The service runs in its own thread, and calls its listeners there. Any number of threads can call it::
 
         with SyncToolService.open(workspace="project") as service:
             service.define(source)
@@ -320,88 +327,6 @@ class SyncToolService:
         """The service itself. Use it in its own thread only, see `within`."""
         return self._service
 
-    def check(self, source: str | bytes | Mapping[str, Any]) -> tuple[Diagnostic, ...]:
-        """As `ToolService.check`."""
-        return self._wait(self._service.check(source))
-
-    def define(self, source: str | bytes | Mapping[str, Any], *, session: str | None = None) -> ToolDefinition:
-        """As `ToolService.define`."""
-        return self._wait(self._service.define(source, session=session))
-
-    def validate(self, name: str, arguments: Mapping[str, Any]) -> builtins.list[dict[str, str]]:
-        """As `ToolService.validate`."""
-        return self._wait(self._service.validate(name, arguments))
-
-    def invoke(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        version: str | None = None,
-        session: str | None = None,
-        request_id: str | None = None,
-        dedupe_key: str | None = None,
-        trace: str | None = None,
-        reason: str | None = None,
-        log: Log | None = None,
-    ) -> ToolResult:
-        """As `ToolService.invoke`. `log` is called in the service's thread."""
-        return self._wait(
-            self._service.invoke(
-                name,
-                arguments,
-                version=version,
-                session=session,
-                request_id=request_id,
-                dedupe_key=dedupe_key,
-                trace=trace,
-                reason=reason,
-                log=log,
-            )
-        )
-
-    def run_source(
-        self,
-        source: str | bytes | Mapping[str, Any],
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        session: str | None = None,
-        request_id: str | None = None,
-        trace: str | None = None,
-        reason: str | None = None,
-        log: Log | None = None,
-    ) -> ToolResult:
-        """As `ToolService.run_source`. `log` is called in the service's thread."""
-        return self._wait(
-            self._service.run_source(
-                source, arguments, session=session, request_id=request_id, trace=trace, reason=reason, log=log
-            )
-        )
-
-    def resume(self, run: str, log: Log | None = None, *, session: str | None = None) -> ToolResult:
-        """As `ToolService.resume`."""
-        return self._wait(self._service.resume(run, log, session=session))
-
-    def list_runs(self, limit: int = 50, *, session: str | None = None) -> builtins.list[RunView]:
-        """As `ToolService.list_runs`."""
-        return self._wait(self._service.list_runs(limit, session=session))
-
-    def show_run(self, run: str, *, session: str | None = None) -> RunView:
-        """As `ToolService.show_run`."""
-        return self._wait(self._service.show_run(run, session=session))
-
-    def cancel_run(self, run: str, by: str, *, session: str | None = None) -> RunView:
-        """As `ToolService.cancel_run`."""
-        return self._wait(self._service.cancel_run(run, by, session=session))
-
-    def revoke_session(self, name: str, *, session: str | None = None) -> Session:
-        """As `ToolService.revoke_session`."""
-        return self._wait(self._service.revoke_session(name, session=session))
-
-    def records(self, kinds: Collection[str] | None = None, *, session: str | None = None) -> builtins.list[Entry]:
-        """As `ToolService.records`."""
-        return self._wait(self._service.records(kinds, session=session))
-
     def within(self, work: Callable[[ToolService], _T]) -> _T:
         """Call `work` with the service, in the service's thread, and return its result. Use it for sessions, approvals and runs."""
 
@@ -410,24 +335,22 @@ class SyncToolService:
 
         return self._wait(done())
 
-    def describe(self, name: str, version: str | None = None) -> engine.Description:
-        """As `ToolService.describe`."""
-        return self._wait(self._service.describe(name, version))
-
-    def list(
-        self, category: str | None = None, *, family: str | None = None, hidden: bool = False
-    ) -> builtins.list[engine.Listed]:
-        """As `ToolService.list`."""
-        return self._wait(self._service.list(category, family=family, hidden=hidden))
-
-    def search(self, text: str, limit: int = 20) -> builtins.list[engine.Listed]:
-        """As `ToolService.search`."""
-        return self._wait(self._service.search(text, limit))
-
-    def remove(self, name: str, *, session: str | None = None) -> None:
-        """As `ToolService.remove`."""
-        self._wait(self._service.remove(name, session=session))
-
     def register(self, primitive: Primitive) -> None:
         """As `ToolService.register`."""
         self._service.register(primitive)
+
+    check = _waiting(engine.ToolService.check)
+    define = _waiting(engine.ToolService.define)
+    validate = _waiting(engine.ToolService.validate)
+    invoke = _waiting(engine.ToolService.invoke)
+    run_source = _waiting(engine.ToolService.run_source)
+    resume = _waiting(engine.ToolService.resume)
+    list_runs = _waiting(engine.ToolService.list_runs)
+    show_run = _waiting(engine.ToolService.show_run)
+    cancel_run = _waiting(engine.ToolService.cancel_run)
+    revoke_session = _waiting(engine.ToolService.revoke_session)
+    records = _waiting(engine.ToolService.records)
+    describe = _waiting(engine.ToolService.describe)
+    list = _waiting(engine.ToolService.list)
+    search = _waiting(engine.ToolService.search)
+    remove = _waiting(engine.ToolService.remove)
