@@ -99,23 +99,27 @@ class Actions:
         self,
         action: Primitive,
         arguments: dict[str, str],
-        token: str,
+        token: str | None,
         effect: Callable[[], Awaitable[T]],
+        belongs_to: Callable[[], str | None] | None = None,
         review: Callable[[], Awaitable[Review]] | None = None,
     ) -> T:
-        """Perform an action for the session of a token.
+        """Perform an action of the owner or of a session.
 
         Args:
             action: One of `ACTIONS`.
             arguments: Its arguments.
-            token: The session's token.
+            token: The session's token; None for the owner.
             effect: Called if the action is allowed.
+            belongs_to: Returns the session to which the object of the action belongs, see `owns`.
             review: Called after rules, rate limits and budget have allowed the action, and again after a person has answered.
 
         Raises:
             Failure: The action is denied or waits for an answer, or `effect` or `review` failed.
             Exception: Another exception of `review`.
         """
+        if token is None or (belongs_to is not None and self.owns(token, belongs_to)):
+            return await effect()
         done: list[T] = []
         problem: list[Exception] = []
 

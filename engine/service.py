@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import builtins
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
@@ -349,14 +350,14 @@ class ToolService:
             report_progress("saving")
             return await self._in_thread(self._saved, version, warnings)
         examined: builtins.list[tuple[ToolVersion, tuple[Diagnostic, ...]]] = []
-        token, head = session, ""
+        head = ""
 
         async def review() -> Review:
             nonlocal head
             if not examined:
-                examined.append(await self._examined(source, report_progress, self._actions.session(token).id))
+                examined.append(await self._examined(source, report_progress, self._actions.session(session).id))
             version = examined[0][0]
-            head, why = await self._in_thread(self._head, version.name, token, "replacing it", version.version)
+            head, why = await self._in_thread(self._head, version.name, session, "replacing it", version.version)
             # The version also names the callees, so an answer does not cover the same source with other callees.
             facts = {"name": version.name, "version": version.version, "replaces": head}
             if why and self.context.contents is not None:
@@ -368,7 +369,7 @@ class ToolService:
             report_progress("saving")
             return await self._in_thread(self._saved, *examined[0], head)
 
-        return await self._actions.perform(DEFINE, {"source": _shown_source(source)}, token, save, review)
+        return await self._actions.perform(DEFINE, {"source": _shown_source(source)}, session, save, review=review)
 
     def _head(self, name: str, token: str, what: str, version: str = "") -> tuple[str, str]:
         """The newest version of a tool, removed or not ("" if there is none), and why a person must be asked before a session
@@ -410,8 +411,7 @@ class ToolService:
         before = versions[0].version if versions and versions[0].current else None
         changed = self.store.save(version, over)
         if changed:
-            by = {"by": version.author} if version.author else {}
-            self._record("definition", tool=version.name, version=version.version, replaced=before, **by)
+            self._record("definition", version.author, tool=version.name, version=version.version, replaced=before)
         callers = self._callers(version.name, version.version) if total > (before == version.version) else ()
         if not changed:
             return Defined(version, warnings, "unchanged", None, callers)
@@ -705,11 +705,8 @@ class ToolService:
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; in a session also those of a call.
         """
-
-        async def show() -> RunView:
-            return await self._in_thread(self._runs.show, run)
-
-        return await self._on_run(READ, {"of": f"run {run}"}, run, session, show)
+        show = partial(self._in_thread, self._runs.show, run)
+        return await self._actions.perform(READ, {"of": f"run {run}"}, session, show, self._session_of(run))
 
     async def cancel_run(self, run: str, by: str, *, session: str | None = None) -> RunView:
         """Cancel a run, see `RunManager.cancel`. A session may cancel its own runs, and others by ``cancel_run``.
@@ -721,20 +718,10 @@ class ToolService:
         async def cancel() -> RunView:
             return self._runs.cancel(run, by if session is None else f"the session {self._actions.session(session).id}")
 
-        return await self._on_run(CANCEL, {"run": run}, run, session, cancel)
+        return await self._actions.perform(CANCEL, {"run": run}, session, cancel, self._session_of(run))
 
-    async def _on_run(
-        self,
-        action: Primitive,
-        arguments: dict[str, str],
-        run: str,
-        session: str | None,
-        effect: Callable[[], Awaitable[_T]],
-    ) -> _T:
-        """Do something with a run: as the owner, for the session to which it belongs, or by an action."""
-        if session is None or self._actions.owns(session, lambda: self._runs.show(run).session):
-            return await effect()
-        return await self._actions.perform(action, arguments, session, effect)
+    def _session_of(self, run: str) -> Callable[[], str | None]:
+        return lambda: self._runs.show(run).session
 
     async def records(
         self,
@@ -749,12 +736,7 @@ class ToolService:
         Raises:
             Failure: `damaged`, `io_error`; in a session also those of a call.
         """
-
-        async def read() -> builtins.list[Entry]:
-            return await self._in_thread(lambda: [*self.context.ledger.entries(kinds, since, run)])
-
-        if session is None:
-            return await read()
+        read = partial(self._in_thread, lambda: [*self.context.ledger.entries(kinds, since, run)])
         return await self._actions.perform(READ, {"of": "the ledger"}, session, read)
 
     def list_sessions(self, *, session: str | None = None) -> builtins.list[Session]:
@@ -780,9 +762,9 @@ class ToolService:
         async def end() -> Session:
             return self.sessions.end(name)
 
-        if session is None or self._actions.owns(session, lambda: self.sessions.complete(name)):
-            return await end()
-        return await self._actions.perform(REVOKE, {"session": name}, session, end)
+        return await self._actions.perform(
+            REVOKE, {"session": name}, session, end, lambda: self.sessions.complete(name)
+        )
 
     async def resume(self, run: str, log: Log | None = None, *, session: str | None = None) -> ToolResult:
         """Resume a run that waits for an approval or whose process has died. Its calls are judged as those of its own session.
@@ -805,7 +787,7 @@ class ToolService:
         async def permitted() -> None:
             """The run itself begins after the action, because it may take longer."""
 
-        await self._on_run(RESUME, {"run": run}, run, session, permitted)
+        await self._actions.perform(RESUME, {"run": run}, session, permitted, self._session_of(run))
         self._poll_cancellations()
         return await self._runs.resume(run, log)
 
@@ -1027,24 +1009,24 @@ class ToolService:
                 rule="primitive",
                 tool=name,
             )
-        head = ""
+        head: str | None = None
 
         async def review() -> Review:
             nonlocal head
-            head, why = await self._in_thread(self._head, name, session, "removing it")
-            return Review(why, {"removes": head})
+            newest, why = await self._in_thread(self._head, name, session, "removing it")
+            head = newest
+            return Review(why, {"removes": newest})
 
         async def delete() -> None:
-            await self._in_thread(self.store.delete, name, None if session is None else head)
-            by = {} if session is None else {"by": self._actions.session(session).id}
-            self._record("removal", tool=name, **by)
+            await self._in_thread(self.store.delete, name, head)
+            self._record("removal", "" if session is None else self._actions.session(session).id, tool=name)
 
-        await (delete() if session is None else self._actions.perform(REMOVE, {"name": name}, session, delete, review))
+        await self._actions.perform(REMOVE, {"name": name}, session, delete, review=review)
 
-    def _record(self, kind: str, **data: Json) -> None:
+    def _record(self, kind: str, author: str, **data: Json) -> None:
         """Append an entry about a change of the store. The change remains in effect even if the entry can't be written."""
         with suppress(Failure):
-            self.context.ledger.append(kind, data)
+            self.context.ledger.append(kind, {**data, "by": author} if author else data)
 
     def register(self, primitive: Primitive) -> None:
         """Add a primitive of the application.
