@@ -102,7 +102,7 @@ class Actions:
         token: str | None,
         effect: Callable[[], Awaitable[T]],
         belongs_to: Callable[[], str | None] | None = None,
-        review: Callable[[], Awaitable[Review]] | None = None,
+        review: Callable[[str], Awaitable[Review]] | None = None,
     ) -> T:
         """Perform an action of the owner or of a session.
 
@@ -112,7 +112,8 @@ class Actions:
             token: The session's token; None for the owner.
             effect: Called if the action is allowed.
             belongs_to: Returns the session to which the object of the action belongs, see `owns`.
-            review: Called after rules, rate limits and budget have allowed the action, and again after a person has answered.
+            review: Called with the token after rules, rate limits and budget have allowed the action, and again after a person
+                has answered.
 
         Raises:
             Failure: The action is denied or waits for an answer, or `effect` or `review` failed.
@@ -131,7 +132,7 @@ class Actions:
             # A source is not checked for a session that can't define it anyway.
             demand_allowance(call, run)
             try:
-                found = await review()
+                found = await review(token)
             except Failure:
                 raise
             except Exception as error:

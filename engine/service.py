@@ -348,26 +348,26 @@ class ToolService:
         if session is None:
             version, warnings = await self._examined(source, report_progress)
             report_progress("saving")
-            return await self._in_thread(self._saved, version, warnings)
+            return await asyncio.to_thread(self._saved, version, warnings)
         examined: builtins.list[tuple[ToolVersion, tuple[Diagnostic, ...]]] = []
         head = ""
 
-        async def review() -> Review:
+        async def review(token: str) -> Review:
             nonlocal head
             if not examined:
-                examined.append(await self._examined(source, report_progress, self._actions.session(session).id))
+                examined.append(await self._examined(source, report_progress, self._actions.session(token).id))
             version = examined[0][0]
-            head, why = await self._in_thread(self._head, version.name, session, "replacing it", version.version)
+            head, why = await asyncio.to_thread(self._head, version.name, token, "replacing it", version.version)
             # The version also names the callees, so an answer does not cover the same source with other callees.
             facts = {"name": version.name, "version": version.version, "replaces": head}
             if why and self.context.contents is not None:
                 # The question itself has only the beginning of a long text.
-                facts["stored_source"] = await self._in_thread(self.context.contents.put, version.source.encode())
+                facts["stored_source"] = await asyncio.to_thread(self.context.contents.put, version.source.encode())
             return Review(why, facts)
 
         async def save() -> Defined:
             report_progress("saving")
-            return await self._in_thread(self._saved, *examined[0], head)
+            return await asyncio.to_thread(self._saved, *examined[0], head)
 
         return await self._actions.perform(DEFINE, {"source": _shown_source(source)}, session, save, review=review)
 
@@ -421,7 +421,7 @@ class ToolService:
 
     async def callers(self, name: str) -> tuple[str, ...]:
         """The composites that call a saved tool, in any version, by name."""
-        return await self._in_thread(self._callers, name, None)
+        return await asyncio.to_thread(self._callers, name, None)
 
     def _callers(self, name: str, but: str | None) -> tuple[str, ...]:
         """The composites that call a version of a tool other than `but`. Their sources contain its name, so a search finds them."""
@@ -496,7 +496,7 @@ class ToolService:
         if isinstance(source, Mapping):
             from albert_tools.engine.structured import render_source
 
-            source = await self._in_thread(render_source, dict(source))
+            source = await asyncio.to_thread(render_source, dict(source))
         if not isinstance(source, str | bytes):
             raise Failure(
                 "invalid_arguments",
@@ -534,7 +534,7 @@ class ToolService:
         Raises:
             Failure: `unknown_tool`, `damaged`.
         """
-        return await self._in_thread(self._pipeline.violations, name, arguments)
+        return await asyncio.to_thread(self._pipeline.violations, name, arguments)
 
     async def invoke(
         self,
@@ -695,9 +695,9 @@ class ToolService:
             Failure: `not_found` if this service records no runs; `permission_denied`, `io_error`.
         """
         if session is None:
-            return await self._in_thread(self._runs.list, limit)
+            return await asyncio.to_thread(self._runs.list, limit)
         mine = self._actions.session(session).id
-        return await self._in_thread(self._runs.list, limit, lambda of: self.sessions.is_within(of or "", mine))
+        return await asyncio.to_thread(self._runs.list, limit, lambda of: self.sessions.is_within(of or "", mine))
 
     async def show_run(self, run: str, *, session: str | None = None) -> RunView:
         """One run, by its id or the first digits of the id. A session may read its own runs, and others by ``read_records``.
@@ -705,7 +705,7 @@ class ToolService:
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; in a session also those of a call.
         """
-        show = partial(self._in_thread, self._runs.show, run)
+        show = partial(asyncio.to_thread, self._runs.show, run)
         return await self._actions.perform(READ, {"of": f"run {run}"}, session, show, self._session_of(run))
 
     async def cancel_run(self, run: str, by: str, *, session: str | None = None) -> RunView:
@@ -736,7 +736,7 @@ class ToolService:
         Raises:
             Failure: `damaged`, `io_error`; in a session also those of a call.
         """
-        read = partial(self._in_thread, lambda: [*self.context.ledger.entries(kinds, since, run)])
+        read = partial(asyncio.to_thread, lambda: [*self.context.ledger.entries(kinds, since, run)])
         return await self._actions.perform(READ, {"of": "the ledger"}, session, read)
 
     def list_sessions(self, *, session: str | None = None) -> builtins.list[Session]:
@@ -847,7 +847,7 @@ class ToolService:
             )
             return self._judged(description)
 
-        return await self._in_thread(load)
+        return await asyncio.to_thread(load)
 
     def standing(self, definition: ToolDefinition, gated: bool = False) -> dict[str, Json]:
         """The decision of the rules on every call of a tool in the current mode. The arguments of a call can make it stricter.
@@ -908,7 +908,7 @@ class ToolService:
             )
         primitives = [self._primitive(p) for p in self.registry.primitives()]
         found = [listed for listed in primitives if hidden or not listed.hidden]
-        found += await self._in_thread(lambda: [self._listed(s) for s in self.store.list()])
+        found += await asyncio.to_thread(lambda: [self._listed(s) for s in self.store.list()])
         return [t for t in found if category in (None, t.category) and family in (None, t.family)]
 
     def _primitive(self, primitive: Primitive) -> Listed:
@@ -938,7 +938,7 @@ class ToolService:
         Raises:
             Failure: `io_error` if the store can't be read.
         """
-        found = await self._in_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
+        found = await asyncio.to_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
         words = [w for w in text.lower().split() if w]
         for primitive in self.registry.primitives():
             d = primitive.definition
@@ -1011,14 +1011,14 @@ class ToolService:
             )
         head: str | None = None
 
-        async def review() -> Review:
+        async def review(token: str) -> Review:
             nonlocal head
-            newest, why = await self._in_thread(self._head, name, session, "removing it")
+            newest, why = await asyncio.to_thread(self._head, name, token, "removing it")
             head = newest
             return Review(why, {"removes": newest})
 
         async def delete() -> None:
-            await self._in_thread(self.store.delete, name, head)
+            await asyncio.to_thread(self.store.delete, name, head)
             self._record("removal", "" if session is None else self._actions.session(session).id, tool=name)
 
         await self._actions.perform(REMOVE, {"name": name}, session, delete, review=review)
@@ -1036,10 +1036,6 @@ class ToolService:
             ValueError: Another primitive has the same name.
         """
         self.registry.register(primitive)
-
-    @staticmethod
-    async def _in_thread(function: Callable[..., _T], *args: Any) -> _T:
-        return await asyncio.to_thread(function, *args)
 
 
 class _Catalog:

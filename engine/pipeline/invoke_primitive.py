@@ -132,7 +132,7 @@ async def preview_of(call: Call, run: Run) -> str:
     governance, authority = call.rules
     guarded = authority.guarded(primitive.definition, run.workspace)
     settings = governance.primitives.get(primitive.name, {})
-    context = _Silent(guarded, MAX_PREVIEW, settings, None, call, run)
+    context = _PreviewContext(guarded, MAX_PREVIEW, settings, None, call, run)
     try:
         return await primitive.preview(context, export(call.arguments, MAX_ANSWER))
     except Failure as failure:
@@ -142,7 +142,7 @@ async def preview_of(call: Call, run: Run) -> str:
         raise
 
 
-class _Silent(PrimitiveContext):
+class _PreviewContext(PrimitiveContext):
     """The context of a preview, which changes nothing, so nothing is recorded."""
 
     def effect(self, kind: str, **facts: Any) -> None:

@@ -83,7 +83,7 @@ def command_view(
         sealed = list(dict.fromkeys(_protected(root, start, folders, own, _FREE[git or "tree"])))
         shown: list[str] | None = None
         if workspace.judge.selective:
-            shown, denied = judged(workspace.judge, root)
+            shown, denied = shown_and_hidden(workspace.judge, root)
             hidden += (path for path in denied if not any(_within(inner, path) for inner in show))
         hidden += (folder for folder in hide if not any(_within(folder, path) for path in hidden))
         sealed = [path for path in sealed if not any(_within(path, folder) for folder in hide)]
@@ -269,7 +269,7 @@ def _names(folder: str) -> list[str]:
     return []
 
 
-def judged(judge: Judge, root: str) -> tuple[list[str] | None, list[str]]:
+def shown_and_hidden(judge: Judge, root: str) -> tuple[list[str] | None, list[str]]:
     """The outermost paths that the rules show (None: the whole workspace), and the paths in them that the rules hide.
 
     Raises:

@@ -15,9 +15,11 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 
 if TYPE_CHECKING:
+    from albert_tools.engine.authority.authorization import Authority
     from albert_tools.engine.model.definition import Callee, ToolDefinition
     from albert_tools.engine.policy.decision import Decision
     from albert_tools.engine.service import Description
+    from albert_tools.engine.workspace.workspace import Workspace
     from albert_tools.service import ToolService
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
@@ -41,9 +43,9 @@ async def decisions_on(
         Failure: the workspace or the rules can't be used; `invalid_arguments`.
     """
     context = service.context
-    for missing in (context.workspace, context.governance):
-        if isinstance(missing, Failure):
-            raise missing
+    if isinstance(context.workspace, Failure):
+        raise context.workspace
+    authority = context.ruling(audit=False).authority
     wrong = await service.validate(definition.name, arguments)
     if wrong:
         raise Failure(
@@ -52,8 +54,6 @@ async def decisions_on(
             hint=f"call the tool as {definition.signature()}",
             details={"violations": wrong},
         )
-    authority = context.authority
-    assert authority is not None
     primitive = service.registry.primitive(definition.name)
     given = {p.name: p.default for p in definition.parameters if not p.required} | dict(arguments)
     return authority.judge(definition, primitive, given, context.workspace, authority.modes.mode)
@@ -67,9 +67,7 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     described = await service.describe(options.name)
     arguments = read_arguments(options.arguments, options.args, described.definition)
     decisions = await decisions_on(service, described.definition, arguments)
-    authority, rules = service.context.authority, service.context.governance
-    assert authority is not None
-    assert not isinstance(rules, Failure)
+    rules, authority = service.context.ruling(audit=False)
     decision = strictest(decisions)
     policy = authority.policy
     bounds: dict[str, Any] = {
@@ -82,8 +80,10 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
         "beyond_the_workspace": policy.paths.opened(described.definition),
         "revision": rules.revision,
     }
-    inner = list(_inner(service, described))
-    views = await asyncio.to_thread(_views, service, [described.definition, *(d for _, d, _ in inner)])
+    inner = list(_inner(service, authority, described))
+    views = await asyncio.to_thread(
+        _views, service.context.workspace, authority, [described.definition, *(d for _, d, _ in inner)]
+    )
     if console.json:
         calls = [{"tool": d.name, "through": list(trail), "decision": said.as_dict()} for trail, d, said in inner]
         stages = [d.as_dict() for d in decisions]
@@ -109,10 +109,10 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     return 3 if decision.verdict == "deny" else 0
 
 
-def _inner(service: ToolService, described: Description) -> Iterator[tuple[tuple[str, ...], ToolDefinition, Decision]]:
+def _inner(
+    service: ToolService, authority: Authority, described: Description
+) -> Iterator[tuple[tuple[str, ...], ToolDefinition, Decision]]:
     """The tools that a saved tool can call, each once: the saved tools in between, its definition, the decision on every call."""
-    authority = service.context.authority
-    assert authority is not None
     pending: list[tuple[tuple[str, ...], Callee]] = [((), callee) for callee in reversed(described.calls)]
     known: set[Callee] = set()
     while pending:
@@ -135,13 +135,10 @@ def _inner(service: ToolService, described: Description) -> Iterator[tuple[tuple
         yield trail, definition, authority.policy.permits(definition, gated, authority.modes.mode)
 
 
-def _views(service: ToolService, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:
+def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:
     """What the commands of each tool see of the workspace: ``{tool, view, paths}``, see `_VIEWS`. Nothing if they see all of it."""
-    from albert_tools.engine.workspace.sandbox_view import judged, repositories
+    from albert_tools.engine.workspace.sandbox_view import repositories, shown_and_hidden
 
-    authority, workspace = service.context.authority, service.context.workspace
-    assert authority is not None
-    assert not isinstance(workspace, Failure)
     root = str(workspace.root)
     found: list[tuple[str, str, list[str]]] = []
     for definition in definitions:
@@ -149,7 +146,7 @@ def _views(service: ToolService, definitions: list[ToolDefinition]) -> list[dict
         if definition.kind == "composite" or "execute" not in definition.effects or not judge.selective:
             continue
         try:
-            shown, hidden = judged(judge, root)
+            shown, hidden = shown_and_hidden(judge, root)
         except Failure as failure:
             found.append((definition.name, "refused", [failure.message]))
             continue
