@@ -1,13 +1,13 @@
 """Finds what the rules hide in a repository: the tracked files that the call may not read.
 
-Git's objects contain the files of all commits, so hiding the files themselves is not enough. A look at each repository finds out
-whether its index, or a commit that a branch, tag, stash or reflog entry leads to, has a path that the rules forbid. If so:
+Git's objects contain the files of all commits, so hiding the files themselves is not enough. Each repository is searched: does
+its index, or a commit that a branch, tag, stash or reflog entry leads to, have a path that the rules forbid? If so:
 
 - the tool `git` leaves these paths out of what it prints and changes (`limited_operations`);
 - other programs do not see the git folder, because no rule could stop them from reading the objects.
 
-Other repositories are not restricted. The look is repeated only when the index or a branch has changed, and then only new commits
-are searched.
+Other repositories are not restricted. A repository is searched again only when the index or a branch has changed, and then only its
+new commits.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from albert_tools.engine.workspace.sandbox_view import folders_of_git, is_bare, 
 #: Runs a confined command: `confined_command.run`.
 Run = Callable[..., Awaitable[Any]]
 
-#: Seconds for one step of a look. A repository that needs longer counts as one with hidden files until it changes.
-_PATIENCE = 30.0
-#: The most remembered looks, and the most branches of a repository that are remembered.
-_MAX_LOOKS, _MAX_TIPS = 256, 2_000
+#: Seconds for one git command of a search. A repository that needs longer counts as one with hidden files until it changes.
+_SEARCH_SECONDS = 30.0
+#: The most searches that are cached, and the most branches that a cached search names.
+_MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 
 #: Commits that no branch and no reflog entry may lead to.
 _HEADS = ("FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD")
@@ -73,17 +73,23 @@ class HiddenPaths(NamedTuple):
         return {"GIT_DIR": f"{self.top}/{GIT_FOLDER}", "GIT_WORK_TREE": self.top}
 
 
-class _Look(NamedTuple):
-    """A remembered look: the state of the repository, the finding, the commits whose history has no hidden path, and whether the
-    repository had a hidden path at this look or before."""
+class _Search(NamedTuple):
+    """A cached search.
+
+    Attributes:
+        state: The state of the repository, see `_state`.
+        result: What was found.
+        clean: The commits whose history has no hidden path.
+        ever_found: Whether this search or an earlier one found a hidden path.
+    """
 
     state: object
-    found: HiddenPaths
+    result: HiddenPaths
     clean: tuple[str, ...]
-    seen: bool
+    ever_found: bool
 
 
-_looks: dict[tuple[str, tuple[str, ...]], _Look] = {}
+_searches: dict[tuple[str, tuple[str, ...]], _Search] = {}
 
 
 async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths | None:
@@ -106,7 +112,7 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
             return None
     workspace.judge.demand(here, "read")
     globs = _globs(workspace.judge, root, here)
-    return await _look(context, here, globs, run) if globs else None
+    return await _search(context, here, globs, run) if globs else None
 
 
 async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
@@ -116,7 +122,7 @@ async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
     judge, root, hide = context.workspace.judge, str(context.workspace.root), []
     for top in await asyncio.to_thread(lambda: list(repositories(root))) if judge.selective else ():
         globs = _globs(judge, root, top)
-        if not judge.allows(top) or (globs and (await _look(context, top, globs, run)).found):
+        if not judge.allows(top) or (globs and (await _search(context, top, globs, run)).found):
             hide += folders_of_git(root, top)
     return hide
 
@@ -133,19 +139,19 @@ def _globs(judge: Any, root: str, top: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(glob for each in tops for glob in judge.forbidden_globs(each)))
 
 
-async def _look(context: CallContext, top: str, globs: tuple[str, ...], run: Run) -> HiddenPaths:
-    """Look for hidden paths in a repository. A repository that can't be read counts as one that has some."""
+async def _search(context: CallContext, top: str, globs: tuple[str, ...], run: Run) -> HiddenPaths:
+    """Search a repository for hidden paths. A repository that can't be read counts as one that has some."""
     hidden = HiddenPaths(top, globs, bare=not os.path.lexists(f"{top}/{GIT_FOLDER}"))
-    state, old = _state(folders_of_git(str(context.workspace.root), top)), _looks.get((top, globs))
+    state, old = _state(folders_of_git(str(context.workspace.root), top)), _searches.get((top, globs))
     if old is not None and old.state == state:
-        return old.found
+        return old.result
 
     async def lines(operation: str, *words: str) -> list[str] | None:
         environment = {**ENVIRONMENT, **hidden.environment}
         how = {"only": programs() or ["/usr/bin/git"], "separate_errors": True, "recorded": False}
         try:
             ran = await run(
-                context, command(operation, words), cwd=top, timeout=_PATIENCE, environment=environment, **how
+                context, command(operation, words), cwd=top, timeout=_SEARCH_SECONDS, environment=environment, **how
             )
         except Failure as failure:
             if failure.code != "timeout":
@@ -158,17 +164,17 @@ async def _look(context: CallContext, top: str, globs: tuple[str, ...], run: Run
     hidden = hidden._replace(tracked=tuple(f"{top}/{path}" for path in tracked or ()))
     clean: tuple[str, ...] = ()
     # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten.
-    seen = bool(tracked) or (old is not None and old.seen)
-    if not seen and (tracked == [] or hidden.bare):
+    ever_found = bool(tracked) or (old is not None and old.ever_found)
+    if not ever_found and (tracked == [] or hidden.bare):
         tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
         first = await lines(*words, *_HEADS, *tips[:_MAX_TIPS], *known, "--", *hidden.only)
-        hidden, seen = hidden._replace(found=first != []), bool(first)
+        hidden, ever_found = hidden._replace(found=first != []), bool(first)
         clean = tuple(tips[:_MAX_TIPS]) if first == [] else ()
-    if len(_looks) >= _MAX_LOOKS:
-        _looks.clear()
-    _looks[top, globs] = _Look(state, hidden, clean, seen)
+    if len(_searches) >= _MAX_SEARCHES:
+        _searches.clear()
+    _searches[top, globs] = _Search(state, hidden, clean, ever_found)
     return hidden
 
 

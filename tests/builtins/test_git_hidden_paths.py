@@ -163,7 +163,7 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
 async def test_no_operation_prints_a_forbidden_file(built: Path, confinement: str) -> None:
     assert confinement in found().kinds, found().missing.get(confinement)
     attempts = readings(built)
-    await git(built, "STATUS", confinement=confinement)  # The look at the repository is remembered.
+    await git(built, "STATUS", confinement=confinement)  # The search of the repository is cached.
     turns = asyncio.Semaphore(4)
 
     async def attempt(operation: str, *args: str) -> str:
@@ -272,7 +272,7 @@ async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path
     assert "not a git repository" in result["output"]
 
 
-async def test_a_repository_without_forbidden_files_costs_one_look(repository: Path) -> None:
+async def test_a_repository_without_forbidden_files_is_searched_once(repository: Path) -> None:
     ran: list[Any] = []
 
     async def counted(*args: Any, **how: Any) -> Any:
@@ -284,7 +284,7 @@ async def test_a_repository_without_forbidden_files_costs_one_look(repository: P
         hidden = await hidden_paths(context, "", counted)
         assert hidden is not None
         assert not hidden.found
-    assert len(ran) == 3  # Of one look: the index, the branches, the history.
+    assert len(ran) == 3  # Of one search: the index, the branches, the history.
     plain(repository, "commit", "-q", "--allow-empty", "-m", "more")
     await hidden_paths(context, "", counted)
     assert any(word.startswith("^") for word in ran[-1])  # Only new commits are searched.
