@@ -15,7 +15,7 @@ import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -145,35 +145,38 @@ class Primitive(Struct, frozen=True):
                     yield path, use
 
 
+class PrimitiveOptions(TypedDict, total=False):
+    """What the declaration of a primitive can say besides its name and its schemas. See `primitive`."""
+
+    effects: Sequence[Effect]
+    timeout: float
+    family: str
+    idempotent: bool
+    once: Sequence[str]
+    gated: bool
+    paths: Mapping[str, PathUse] | None
+    urls: Mapping[str, str] | None
+    judged: Mapping[str, str] | None
+    category: Category | Literal[""]
+    risk: Risk | Literal[""]
+    allowed_modes: Sequence[Mode]
+    approval: bool
+    rate_limit: int | None
+    sandbox: bool
+    invariants: Sequence[Invariant]
+    refuse: Refuse | None
+    settle: Settling | None
+    settings: Settings | None
+    preview: Preview | None
+
+
 @overload
 def primitive(function: Callable[..., Any], /) -> Primitive: ...
 
 
 @overload
 def primitive(
-    *,
-    effects: Sequence[Effect] = (),
-    name: str | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-    family: str = "",
-    idempotent: bool = False,
-    once: Sequence[str] = (),
-    gated: bool = False,
-    schemas: Mapping[str, Schema] | None = None,
-    paths: Mapping[str, PathUse] | None = None,
-    urls: Mapping[str, str] | None = None,
-    judged: Mapping[str, str] | None = None,
-    category: Category | Literal[""] = "",
-    risk: Risk | Literal[""] = "",
-    allowed_modes: Sequence[Mode] = MODES,
-    approval: bool = False,
-    rate_limit: int | None = None,
-    sandbox: bool = False,
-    invariants: Sequence[Invariant] = (),
-    refuse: Refuse | None = None,
-    settle: Settling | None = None,
-    settings: Settings | None = None,
-    preview: Preview | None = None,
+    *, name: str | None = None, schemas: Mapping[str, Schema] | None = None, **options: Unpack[PrimitiveOptions]
 ) -> Callable[[Callable[..., Any]], Primitive]: ...
 
 
@@ -230,7 +233,7 @@ def primitive_from_schema(
     *,
     description: str = "",
     result: Schema | None = None,
-    **options: Any,
+    **options: Unpack[PrimitiveOptions],
 ) -> Primitive:
     """Declare a primitive whose parameters are a JSON Schema, for example that of another protocol's tool.
 
@@ -269,7 +272,7 @@ def _declare(
     *,
     name: str | None = None,
     schemas: Mapping[str, Schema] | None = None,
-    **options: Any,
+    **options: Unpack[PrimitiveOptions],
 ) -> Primitive:
     if not callable(function):
         raise TypeError(f"@primitive decorates a function, not {function!r}")
@@ -296,63 +299,47 @@ def _made(
     result: Schema,
     description: str,
     schemas: Mapping[str, Schema] = MappingProxyType({}),
-    *,
-    effects: Sequence[Effect] = (),
-    timeout: float = DEFAULT_TIMEOUT,
-    family: str = "",
-    idempotent: bool = False,
-    once: Sequence[str] = (),
-    gated: bool = False,
-    paths: Mapping[str, PathUse] | None = None,
-    urls: Mapping[str, str] | None = None,
-    judged: Mapping[str, str] | None = None,
-    category: Category | Literal[""] = "",
-    risk: Risk | Literal[""] = "",
-    allowed_modes: Sequence[Mode] = MODES,
-    approval: bool = False,
-    rate_limit: int | None = None,
-    sandbox: bool = False,
-    invariants: Sequence[Invariant] = (),
-    refuse: Refuse | None = None,
-    settle: Settling | None = None,
-    settings: Settings | None = None,
-    preview: Preview | None = None,
+    **options: Unpack[PrimitiveOptions],
 ) -> Primitive:
     if len(tool) > MAX_NAME or any(not NAME.match(part) or keyword.iskeyword(part) for part in tool.split(".")):
         raise TypeError(
             f"{tool!r} can't be a tool's name: use letters, digits and _, at most 128 characters, and no keyword"
         )
+    unknown = options.keys() - PrimitiveOptions.__optional_keys__
+    if unknown:
+        raise TypeError(f"{tool}: there is no option {min(unknown)!r}")
+    family = options.get("family") or tool.rpartition(".")[0]
     definition = ToolDefinition(
         name=tool,
         description=description,
         parameters=tuple(parameters),
         result=result,
-        effects=tuple(effects),
-        timeout=timeout,
-        family=family or tool.rpartition(".")[0] or str(getattr(function, "__module__", "")).rpartition(".")[2],
-        idempotent=idempotent,
-        category=category,
-        risk=risk,
-        allowed_modes=tuple(allowed_modes),
-        approval=approval,
-        rate_limit=rate_limit,
-        sandbox=sandbox,
-        invariants=tuple(invariants),
+        effects=tuple(options.get("effects", ())),
+        timeout=options.get("timeout", DEFAULT_TIMEOUT),
+        family=family or str(getattr(function, "__module__", "")).rpartition(".")[2],
+        idempotent=options.get("idempotent", False),
+        category=options.get("category", ""),
+        risk=options.get("risk", ""),
+        allowed_modes=tuple(options.get("allowed_modes", MODES)),
+        approval=options.get("approval", False),
+        rate_limit=options.get("rate_limit"),
+        sandbox=options.get("sandbox", False),
+        invariants=tuple(options.get("invariants", ())),
     )
     made = Primitive(
         replace(definition, version=definition.schema_hash()),
         function,
         context,
         is_async=inspect.iscoroutinefunction(function),
-        gated=gated,
-        paths=dict(paths or {}),
-        urls=dict(urls or {}),
-        judged=dict(judged or {}),
-        settle=settle,
-        refuse=refuse,
-        once=tuple(once),
-        settings=settings,
-        preview=preview,
+        gated=options.get("gated", False),
+        paths=dict(options.get("paths") or {}),
+        urls=dict(options.get("urls") or {}),
+        judged=dict(options.get("judged") or {}),
+        settle=options.get("settle"),
+        refuse=options.get("refuse"),
+        once=tuple(options.get("once", ())),
+        settings=options.get("settings"),
+        preview=options.get("preview"),
     )
     problem = next(_problems(made, schemas), None)
     if problem is not None:
