@@ -13,7 +13,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from albert_tools.engine.check.facts import BIND_LOCALS, COMPREHENSIONS, Facts, bindings, bound_names, pattern_bindings
+from albert_tools.engine.check.facts import (
+    BIND_LOCALS,
+    COMPREHENSIONS,
+    Facts,
+    bindings,
+    bound_names,
+    calls,
+    pattern_bindings,
+)
 from albert_tools.engine.check.rule import error, warning
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
@@ -350,10 +358,7 @@ class _Flow:
     def _separate(self, node: tree.Name) -> bool:
         """Whether a body of ``parallel(a(), b())`` reads the name. There Python's error would not be UnboundLocalError."""
         return any(
-            isinstance(above, tree.Call)
-            and isinstance(above.func, tree.Name)
-            and above.func.id == "parallel"
-            and not any(isinstance(part, tree.GeneratorExp) for part in above.args[:1])
+            calls(above, "parallel") and not any(isinstance(part, tree.GeneratorExp) for part in above.args[:1])
             for above in self.facts.ancestors(node)
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, is_typed_dict
+from albert_tools.engine.check.facts import Facts, calls, is_typed_dict
 from albert_tools.engine.check.rule import error, replace, warning
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
@@ -99,7 +99,7 @@ def _raised(facts: Facts, node: tree.Raise) -> Iterator[Diagnostic]:
             "only exceptions can be raised",
             hint='raise ToolError("what went wrong"), or raise ValueError("…")',
         )
-    if isinstance(exc, tree.Call) and isinstance(exc.func, tree.Name) and exc.func.id == "ToolError":
+    if calls(exc, "ToolError"):
         if len(exc.args) > 1 or any(k.arg not in ("code", "retryable") for k in exc.keywords):
             yield error(
                 "raise",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.facts import Facts, calls
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
@@ -71,7 +71,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             called = facts.parent(node)
             if isinstance(called, tree.Call) and called.func is node:
                 continue
-            if isinstance(called, tree.Call) and isinstance(called.func, tree.Name) and called.func.id == "parallel":
+            if calls(called, "parallel"):
                 yield error(
                     "lambda-value",
                     node,
@@ -147,12 +147,7 @@ def _exception_position(facts: Facts, node: tree.Expr) -> bool:
 
 
 def _second_of_isinstance(call: tree.Call, node: tree.Expr) -> bool:
-    return (
-        isinstance(call.func, tree.Name)
-        and call.func.id == "isinstance"
-        and len(call.args) == 2
-        and call.args[1] is node
-    )
+    return calls(call, "isinstance") and len(call.args) == 2 and call.args[1] is node
 
 
 def _type_position(facts: Facts, node: tree.Expr) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings
+from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings, calls
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.lazy_values import consumed
 from albert_tools.grammar import tree
@@ -64,11 +64,10 @@ def _leaks(facts: Facts, name: tree.Name, loop: tree.For | tree.Comprehension) -
     """Whether a name is read where it means a group, and is not consumed there."""
     below: tree.Node = name
     for above in facts.ancestors(name):
-        if isinstance(above, tree.Call) and isinstance(above.func, tree.Name) and above.func.id == "parallel":
+        if calls(above, "parallel"):
             return True
         if above is loop or (isinstance(above, COMPREHENSIONS) and any(g is loop for g in above.generators)):
-            inner = facts.parent(above)
-            if isinstance(inner, tree.Call) and isinstance(inner.func, tree.Name) and inner.func.id == "parallel":
+            if calls(facts.parent(above), "parallel"):
                 return not _bound(facts, name)
             if isinstance(above, tree.For):
                 body = next((i for i, stmt in enumerate(above.body) if stmt is below), len(above.body))

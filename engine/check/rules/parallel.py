@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, bindings, bound_names, tool_name
+from albert_tools.engine.check.facts import Facts, bindings, bound_names, calls, tool_name
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.written import written
 from albert_tools.engine.model import vocabulary
@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 hint="write parallel(tools.read_file(path=p) for p in paths)",
             )
     for node in facts.every(tree.Call):
-        if not (isinstance(node.func, tree.Name) and node.func.id == "parallel"):
+        if not calls(node, "parallel"):
             continue
         if node.keywords or any(isinstance(a, tree.Starred) for a in node.args) or not node.args:
             yield error(
