@@ -219,6 +219,16 @@ def _waiting(
     return wait
 
 
+def _opening(make: Callable[_P, ToolService]) -> Callable[Concatenate[type[SyncToolService], _P], SyncToolService]:
+    """The same for the function that makes a service. It is called in the service's own thread."""
+
+    @wraps(make.__func__)  # type: ignore[attr-defined]
+    def open_service(cls: type[SyncToolService], /, *args: _P.args, **named: _P.kwargs) -> SyncToolService:
+        return cls(lambda: make(*args, **named))
+
+    return open_service
+
+
 class SyncToolService:
     """`ToolService` for code that isn't async. It has the same methods, each of which waits for its result.
 
@@ -242,36 +252,6 @@ class SyncToolService:
         except BaseException:
             self._end()
             raise
-
-    @classmethod
-    def open(
-        cls,
-        *,
-        home: str | os.PathLike[str] | None = None,
-        workspace: str | os.PathLike[str] | None = None,
-        governance: Mapping[str, Any] | str | os.PathLike[str] | None = None,
-        primitives: Iterable[Primitive] = (),
-        builtins: Iterable[str] | None = None,
-        ask: Asker | None = None,
-        patience: float | None = 0.0,
-        telemetry: Observer | None = None,
-        output_bytes: int = OUTPUT_BYTES,
-    ) -> SyncToolService:
-        """Like `ToolService.open`. `ask` and `telemetry` are called in the service's own thread."""
-        given, chosen = list(primitives), None if builtins is None else list(builtins)
-        return cls(
-            lambda: ToolService.open(
-                home=home,
-                workspace=workspace,
-                governance=governance,
-                primitives=given,
-                builtins=chosen,
-                ask=ask,
-                patience=patience,
-                telemetry=telemetry,
-                output_bytes=output_bytes,
-            )
-        )
 
     @staticmethod
     async def _made(make: Callable[[], ToolService]) -> ToolService:
@@ -339,6 +319,7 @@ class SyncToolService:
         """As `ToolService.register`."""
         self._service.register(primitive)
 
+    open = classmethod(_opening(ToolService.open))
     check = _waiting(engine.ToolService.check)
     define = _waiting(engine.ToolService.define)
     validate = _waiting(engine.ToolService.validate)
