@@ -113,7 +113,7 @@ class FakeExecutor:
 
         sandbox = Sandbox(self._limits, idle=1)
         before = len(self.calls)
-        given = {p.name: p.default for p in version.definition.parameters if not p.required} | dict(arguments or {})
+        given = version.definition.with_defaults(arguments or {})
         wrong = violations(given, version.definition.parameters_schema())
         if wrong:
             message = f"{version.name}: " + "; ".join(v["message"] for v in wrong)

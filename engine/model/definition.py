@@ -124,6 +124,10 @@ class ToolDefinition(Struct, frozen=True, dict=True):
         """The parameter with that name, or None."""
         return next((p for p in self.parameters if p.name == name), None)
 
+    def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call, with defaults for the missing ones."""
+        return {p.name: p.default for p in self.parameters if not p.required} | dict(arguments)
+
     @cached_property
     def by_hash(self) -> tuple[str, ...]:
         """The parameters of which the record stores only a hash. Their schema contains ``"x-recorded": "hash"``."""

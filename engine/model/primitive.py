@@ -92,7 +92,7 @@ class Primitive(Struct, frozen=True):
     def demand(self, arguments: Mapping[str, Any]) -> None:
         """Raise the `Failure` for arguments that match their schemas but can never work."""
         if self.refuse is not None:
-            self.refuse({**{p.name: p.default for p in self.definition.parameters if not p.required}, **arguments})
+            self.refuse(self.definition.with_defaults(arguments))
 
     def given(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments for the function. Its own defaults apply to those that are None by default."""

@@ -55,7 +55,7 @@ async def decisions_on(
             details={"violations": wrong},
         )
     primitive = service.registry.primitive(definition.name)
-    given = {p.name: p.default for p in definition.parameters if not p.required} | dict(arguments)
+    given = definition.with_defaults(arguments)
     return authority.judge(definition, primitive, given, context.workspace, authority.modes.mode)
 
 

@@ -154,10 +154,9 @@ def _decide(
     arguments: Mapping[str, Any],
     mode: Any,
 ) -> Decision:
-    defaults = {p.name: p.default for p in definition.parameters if not p.required}
     workspace = service.context.workspace
     assert not isinstance(workspace, Failure)
     try:
-        return strictest(authority.judge(definition, primitive, defaults | dict(arguments), workspace, mode))
+        return strictest(authority.judge(definition, primitive, definition.with_defaults(arguments), workspace, mode))
     except Failure as failure:
         return Decision("deny", failure.rule or failure.code, "path", failure.message)
