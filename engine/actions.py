@@ -38,10 +38,10 @@ def _action(name: str, description: str, effect: Effect, *parameters: str, gated
     definition = ToolDefinition(
         name, description, declared, {}, (effect,), timeout=TIMEOUT, family="actions", version="1"
     )
-    return Primitive(definition, _undone, is_async=True, gated=gated)
+    return Primitive(definition, _nothing, is_async=True, gated=gated)
 
 
-async def _undone(**arguments: Any) -> None:
+async def _nothing(**arguments: Any) -> None:
     """The function of an action that nobody has requested."""
 
 
@@ -83,15 +83,15 @@ class Actions:
             raise Failure("permission_denied", "this service has no sessions", rule="session.unknown")
         return context.sessions.find(token, context.root)
 
-    def owns(self, token: str, session: Callable[[], str | None]) -> bool:
-        """Whether something belongs to the session of a token, or to a session within it. `session` returns the id of the session
-        to which it belongs.
+    def is_own(self, token: str, belongs_to: Callable[[], str | None]) -> bool:
+        """Whether something belongs to the session of a token, or to a session within it. `belongs_to` returns the id of the
+        session to which it belongs.
 
         The answer is False if that can't be found out. Then the pipeline judges the action and reports the problem.
         """
         try:
             sessions, mine = self._context().sessions, self.session(token)
-            return sessions is not None and sessions.is_within(session() or "", mine.id)
+            return sessions is not None and sessions.is_within(belongs_to() or "", mine.id)
         except Failure:
             return False
 
@@ -111,7 +111,7 @@ class Actions:
             arguments: Its arguments.
             token: The session's token; None for the owner.
             effect: Called if the action is allowed.
-            belongs_to: Returns the session to which the object of the action belongs, see `owns`.
+            belongs_to: Returns the session to which the object of the action belongs, see `is_own`.
             review: Called with the token after rules, rate limits and budget have allowed the action, and again after a person
                 has answered.
 
@@ -119,7 +119,7 @@ class Actions:
             Failure: The action is denied or waits for an answer, or `effect` or `review` failed.
             Exception: Another exception of `review`.
         """
-        if token is None or (belongs_to is not None and self.owns(token, belongs_to)):
+        if token is None or (belongs_to is not None and self.is_own(token, belongs_to)):
             return await effect()
         done: list[T] = []
         problem: list[Exception] = []

@@ -378,7 +378,7 @@ class ToolService:
         if not versions:
             return "", ""
         head = versions[0]
-        if (head.current and head.version == version) or self._actions.owns(token, lambda: head.author):
+        if (head.current and head.version == version) or self._actions.is_own(token, lambda: head.author):
             return head.version, ""
         whom = f"the session {head.author}" if head.author else "the owner"
         return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"
