@@ -172,6 +172,9 @@ class _Splitter:
         label = ""
         if raw[at] == "=":
             equals = at
+            if nested:
+                # Python 3.12 and later can't read it.
+                raise FStringError("'=' inside a format spec", equals, hint="leave it out: {value:{width}}")
             at += 1
             while raw[at] in " \t\n\f":
                 at += 1

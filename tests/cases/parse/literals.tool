@@ -112,6 +112,11 @@ def t(x: int) -> str:
     """Show."""
     return f"{x=" + f"{x!r=}"  # error: 16 [syntax] "'=' inside the braces of an f-string"
 ---
+# a debugging form inside a format spec
+def t(x: int) -> str:
+    """Show."""
+    return f"{x:{x=}}"  # error: 19 [syntax] "'=' inside a format spec"
+---
 # a debugging form without an expression
 def t(x: int) -> str:
     """Show."""
