@@ -122,6 +122,9 @@ class _Exporter:
                 error.path.append(k)
                 raise
             return found
+        if isinstance(v, int):
+            # Since Python 3.12, `calendar.weekday` returns an enum of ints.
+            return self.copy(int(v), depth)
         raise Unexportable("not_json", _article(kind.__name__), _INSTEAD.get(kind.__name__, "convert it with str(…)"))
 
     def charge(self, nodes: int, size: int) -> None:

@@ -304,7 +304,7 @@ def t() -> Any:
     hosts = [str(host) for host in net.hosts()]
     return [
         calendar.monthrange(2023, 2)[1], calendar.month_name[3], calendar.isleap(1900), calendar.monthcalendar(2024, 2)[0], calendar.month(2024, 2),
-        [calendar.day_abbr[calendar.weekday(2024, 1, 1)], list(calendar.month_abbr)[:3]],
+        [calendar.weekday(2024, 1, 2), calendar.day_abbr[calendar.weekday(2024, 1, 1)], list(calendar.month_abbr)[:3]],
         hosts, net.num_addresses, str(net.broadcast_address), [str(n) for n in net.subnets(new_prefix=30)], str(net.supernet(prefixlen_diff=5)),
         ipaddress.ip_address("192.168.0.3") in net, net.overlaps(ipaddress.ip_network("192.168.0.4/30")), _kind("::1"), _kind("1.2.3.400"), _kind("10.0.0.1"),
         str(ipaddress.ip_interface("10.0.0.7/8").network), [str(n) for n in net.address_exclude(ipaddress.ip_network("192.168.0.0/30"))],
