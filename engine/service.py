@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+#: The text of a source, or its form ``{name, description, parameters, implementation}``.
+Source = str | bytes | Mapping[str, Any]
+
 #: The default lifetime of a session, in seconds.
 DAY = 24 * 3600.0
 #: Seconds between two checks for runs that another process cancelled, and the number of checks without a run before polling stops.
@@ -279,7 +282,7 @@ class ToolService:
 
     # Authoring
 
-    async def check(self, source: str | bytes | Mapping[str, Any]) -> tuple[Diagnostic, ...]:
+    async def check(self, source: Source) -> tuple[Diagnostic, ...]:
         """Check a source without saving it.
 
         Args:
@@ -310,11 +313,7 @@ class ToolService:
         return found
 
     async def define(
-        self,
-        source: str | bytes | Mapping[str, Any],
-        progress: Callable[[str], None] | None = None,
-        *,
-        session: str | None = None,
+        self, source: Source, progress: Callable[[str], None] | None = None, *, session: str | None = None
     ) -> ToolDefinition:
         """Check a source, run its examples, and save it as the newest version of its tool.
 
@@ -336,11 +335,7 @@ class ToolService:
         return (await self.define_version(source, progress, session=session)).version.definition
 
     async def define_version(
-        self,
-        source: str | bytes | Mapping[str, Any],
-        progress: Callable[[str], None] | None = None,
-        *,
-        session: str | None = None,
+        self, source: Source, progress: Callable[[str], None] | None = None, *, session: str | None = None
     ) -> Defined:
         """Like `define`, but also return the warnings, the replaced version, and the tools that still call an older version."""
         self._must_be_open()
@@ -384,7 +379,7 @@ class ToolService:
         return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"
 
     async def _examined(
-        self, source: str | bytes | Mapping[str, Any], report_progress: Callable[[str], None], author: str = ""
+        self, source: Source, report_progress: Callable[[str], None], author: str = ""
     ) -> tuple[ToolVersion, tuple[Diagnostic, ...]]:
         """The version that a source makes, after its examples were run, and the checker's warnings. Raises as `define`."""
         from albert_tools.engine.examples import run_examples
@@ -480,7 +475,7 @@ class ToolService:
         await self._judge.start(spawned)
 
     async def _compiled(
-        self, source: str | bytes | Mapping[str, Any], author: str = ""
+        self, source: Source, author: str = ""
     ) -> tuple[ToolVersion, tuple[Example, ...], tuple[Diagnostic, ...]]:
         """The version that a source makes, its examples, and the warnings. Raises as `define`."""
         text = await self._text(source)
@@ -491,7 +486,7 @@ class ToolService:
             raise SourceError(diagnostics, text)
         return _version(checked, author), checked.examples, diagnostics
 
-    async def _text(self, source: str | bytes | Mapping[str, Any]) -> str | bytes:
+    async def _text(self, source: Source) -> str | bytes:
         """The text of a source. For a structured form, it is written from the form."""
         if isinstance(source, Mapping):
             from albert_tools.engine.structured import render_source
@@ -579,7 +574,7 @@ class ToolService:
 
     async def run_source(
         self,
-        source: str | bytes | Mapping[str, Any],
+        source: Source,
         arguments: Mapping[str, Any] | None = None,
         *,
         session: str | None = None,
@@ -1075,7 +1070,7 @@ def _version(checked: CheckedSource, author: str = "") -> ToolVersion:
     return whole.named()
 
 
-def _shown_source(source: str | bytes | Mapping[str, Any]) -> str:
+def _shown_source(source: Source) -> str:
     """A source as the argument of an action, for the question and the record."""
     if isinstance(source, bytes):
         return source.decode("utf-8", "replace")

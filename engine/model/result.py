@@ -204,11 +204,8 @@ class ToolResult(Struct, frozen=True):
         found["log"] = self.log
         found["seconds"] = round(self.seconds, 6)
         found["calls"] = self.calls
-        for name in ("request_id", "trace_id", "span_id", "run_id"):
-            if getattr(self, name) is not None:
-                found[name] = getattr(self, name)
-        for name in ("budget_consumed", "metadata"):
-            if getattr(self, name):
+        for name in ("request_id", "trace_id", "span_id", "run_id", "budget_consumed", "metadata"):
+            if getattr(self, name) not in (None, {}):
                 found[name] = getattr(self, name)
         return found
 

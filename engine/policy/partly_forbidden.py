@@ -38,12 +38,13 @@ def partly_forbidden(
         for place, section, tools in _sections(layer, primitives):
             for key in (path_rules.FORBIDDEN, host_rules.FORBIDDEN):
                 groups: dict[tuple[str, ...], list[str]] = {}
+                uses = {use for p in tools for use in _uses(p, key)}
+                if key is path_rules.FORBIDDEN:
+                    uses &= _OF_CATEGORY.get(place.rpartition("categories.")[2], uses)
                 for pattern in key.of(section) or ():
-                    uses = {use for p in tools for use in _uses(p, key)}
-                    if key is path_rules.FORBIDDEN:
-                        uses &= _OF_CATEGORY.get(place.rpartition("categories.")[2], uses)
-                    found = _others(policy, key, pattern, uses, usable, workspace, home)
-                    groups.setdefault(found, []).append(repr(pattern))
+                    example = _path(pattern, workspace, home) if key is path_rules.FORBIDDEN else _url(pattern)
+                    others = () if example is None else _others(policy, key, example, uses, usable)
+                    groups.setdefault(others, []).append(repr(pattern))
                 for names, patterns in groups.items():
                     if names:
                         more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
@@ -62,29 +63,15 @@ def _sections(layer: Layer, primitives: Sequence[Primitive]) -> Iterator[tuple[s
         yield f"{layer.place}categories.{category}", section, among
 
 
-def _others(
-    policy: Policy,
-    key: ListKey,
-    pattern: str,
-    uses: set[str],
-    usable: Sequence[Primitive],
-    workspace: str,
-    home: str,
-) -> tuple[str, ...]:
-    """The tools that can make one of these uses of an example of the pattern."""
-    example = _path(pattern, workspace, home) if key is path_rules.FORBIDDEN else _url(pattern)
+def _others(policy: Policy, key: ListKey, example: str, uses: set[str], usable: Sequence[Primitive]) -> tuple[str, ...]:
+    """The tools that can make one of these uses of the example."""
     kind = "path" if key is path_rules.FORBIDDEN else "url"
-    if example is None:
-        return ()
-    return tuple(
-        p.name
-        for p in usable
-        for shared in [uses & _uses(p, key)]
-        if any(
-            all(d.verdict != "deny" for d in policy.touches(p.definition, [Resource(kind, example, use)]))
-            for use in shared
-        )
-    )
+
+    def can(primitive: Primitive, use: str) -> bool:
+        decisions = policy.touches(primitive.definition, [Resource(kind, example, use)])
+        return all(d.verdict != "deny" for d in decisions)
+
+    return tuple(p.name for p in usable if any(can(p, use) for use in uses & _uses(p, key)))
 
 
 def _uses(primitive: Primitive, key: ListKey) -> set[str]:
