@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from albert_tools.engine.authority.sessions import Session, Sessions
+from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 
@@ -25,12 +26,12 @@ class LeasedSession:
         """See `Sessions.demand`."""
         self._sessions.demand(self._session, tool, callers, author)
 
-    def knows(self, name: str, version: str, author: str, created: str) -> bool:
+    def knows(self, version: ToolVersion) -> bool:
         """Whether a version of a composite is older than the session, or was defined in it."""
-        if author and self._sessions.is_within(author, self._session.id):
+        if version.author and self._sessions.is_within(version.author, self._session.id):
             return True
-        leased = self._session.lease.versions.get(name)
-        return leased == version if leased is not None else created <= self._session.created
+        leased = self._session.lease.versions.get(version.name)
+        return leased == version.version if leased is not None else version.created <= self._session.created
 
     def afford(self, tool: str) -> None:
         """See `Sessions.afford`."""

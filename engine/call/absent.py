@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from albert_tools.engine.call.journal import Entered, Step
-    from albert_tools.engine.model.definition import Json
+    from albert_tools.engine.model.definition import Json, ToolVersion
     from albert_tools.engine.model.record_types import Entry
 
 
@@ -21,9 +21,9 @@ class NoSession:
     def demand(self, tool: str, callers: Sequence[tuple[str, str]] = (), author: str = "") -> None:
         """Allow every tool."""
 
-    def knows(self, name: str, version: str, author: str, created: str) -> bool:
+    def knows(self, version: ToolVersion) -> bool:
         """Whether the owner has defined the version."""
-        return not author
+        return not version.author
 
     def afford(self, tool: str) -> None:
         """Allow every use."""

@@ -296,11 +296,6 @@ class Call(Struct, frozen=True, eq=False):
         return self.target.definition.name or str(self.tool)
 
     @property
-    def around(self) -> tuple[tuple[str, str], ...]:
-        """The composites around the call, each with its name and version."""
-        return tuple(zip(self.callers, self.trail, strict=True))
-
-    @property
     def place(self) -> str:
         """The step's name in the journal; ``0`` for the only call in the run of a primitive."""
         return self.step or "0"

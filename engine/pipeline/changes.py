@@ -12,7 +12,7 @@ def changed_by_others(run: Run) -> dict[str, Json]:
     version = run.target.version
     if version is None or run.unsaved is not None or run.invocation.version is not None:
         return {}
-    if run.session.knows(version.name, version.version, version.author, version.created):
+    if run.session.knows(version):
         return {}
     before = run.lookup.before(version.name)
     if not before:

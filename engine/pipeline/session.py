@@ -34,7 +34,8 @@ def demand_lease(call: Call, run: Run) -> None:
         # A source chooses its own name, so a lease for that name does not apply to it.
         run.session.demand(RUN_SOURCE)
     else:
-        run.session.demand(call.name, call.around, call.target.author)
+        callers = tuple(zip(call.callers, call.trail, strict=True))
+        run.session.demand(call.name, callers, call.target.author)
 
 
 def _open(call: Call, run: Run) -> None:
