@@ -250,8 +250,8 @@ def unwritable(folder: Path) -> str | None:
 def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     """Mistakes in rules that are readable but have no effect, such as a rule with a misspelled name."""
     primitives, home = service.registry.primitives(), os.path.expanduser("~")
-    held = service.context.workspace
-    workspace = "" if isinstance(held, Failure) else str(held.root)
+    found_workspace = service.context.workspace
+    workspace = "" if isinstance(found_workspace, Failure) else str(found_workspace.root)
     found = lint(
         rules, [p.definition for p in (*primitives, *ACTIONS)], [s.name for s in service.store.list()], workspace, home
     )

@@ -153,12 +153,12 @@ def _compare(example: Example, result: ToolResult, workspace: Workspace) -> dict
             return {"message": f"the result {problem}", "expected": expected, "got": result.output}
     for path, content in example.expect_files.items():
         try:
-            held = workspace.read(path, 64 * 1024 * 1024).decode("utf-8", "replace")
+            text = workspace.read(path, 64 * 1024 * 1024).decode("utf-8", "replace")
         except Failure as failure:
             return {"message": f"there should be a file {path!r}: {failure.message}", "expected": content, "got": None}
-        problem = difference(content, held)
+        problem = difference(content, text)
         if problem is not None:
-            return {"message": f"the file {path!r} {problem}", "expected": content, "got": held}
+            return {"message": f"the file {path!r} {problem}", "expected": content, "got": text}
     return None
 
 

@@ -220,8 +220,8 @@ class ToolService:
         if self._source_judge is not None:
             await self._source_judge.close()
         await self.context.resource_pool.close()
-        for held in (self.context.workspace, self.context.ledger, self.store):
-            close = getattr(held, "close", None)
+        for part in (self.context.workspace, self.context.ledger, self.store):
+            close = getattr(part, "close", None)
             if close is not None:
                 # All entries that must survive a crash have already been written to the disk.
                 with suppress(Failure):

@@ -109,11 +109,11 @@ def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding:
     blocks = file.blocks()
     while left != 0:
         block = next(blocks, b"")
-        held = len(decoder.getstate()[0])
+        incomplete = len(decoder.getstate()[0])
         try:
             text = decoder.decode(block, not block)
         except UnicodeDecodeError as error:
-            raise not_text(repr(path), encoding, position - held + error.start, _ENCODING) from None
+            raise not_text(repr(path), encoding, position - incomplete + error.start, _ENCODING) from None
         except UnicodeError as error:
             raise Failure("encoding_error", f"{path!r} is not {encoding} text: {error}") from None
         demand_text(text, encoding, repr(path))

@@ -7,7 +7,7 @@ else in between may have effects either.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from albert_tools.engine.check.facts import BIND_LOCALS, BINDING, COMPREHENSIONS, Facts, bindings, tool_name
@@ -36,10 +36,7 @@ def lazy_names(
     uses: defaultdict[tuple[int, str], list[tree.Name]] = defaultdict(list)
     for name in facts.every(tree.Name):
         uses[id(facts.function_of(name)), name.id].append(name)
-    bound: defaultdict[tuple[int, str], int] = defaultdict(int)
-    for node in facts.every(*BINDING):
-        for b in bindings(node):
-            bound[id(facts.function_of(node)), b.name] += 1
+    bound = Counter((id(facts.function_of(node)), b.name) for node in facts.every(*BINDING) for b in bindings(node))
     acting = _acting_functions(facts)
     places = {
         id(stmt): (block, i)
@@ -63,10 +60,10 @@ def lazy_names(
             continue
         names = _names_read(assign.value)
         # If it reads another lazy name, that name's values are made later, too.
-        held = [k for name in names if (k := (key[0], name)) in reads]
-        names = names.union(*(reads[k] for k in held))
+        inner = [k for name in names if (k := (key[0], name)) in reads]
+        names = names.union(*(reads[k] for k in inner))
         acts = _acts(assign.value, acting)
-        chain = 1 + max((chains[k] for k in held), default=0)
+        chain = 1 + max((chains[k] for k in inner), default=0)
         if chain > MAX_CHAIN:
             continue
         if not any(_changes(facts, part, names) or (acts and _acts(part, acting)) for part in between):

@@ -48,10 +48,10 @@ def completed(place: Place, name: str, version: str) -> str | None:
 def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:
     """At most `limit` versions, newest first, and the total number of versions."""
     entry = _entry(place, name)
-    held = [_facts(d) for d in _documents_of(entry)]
+    stored = [_facts(d) for d in _documents_of(entry)]
     head = None if entry is None or entry.deleted else entry.head
-    found = [Saved(version, created, version == head, author) for version, created, author in held]
-    hashes = {version for version, _, _ in held}
+    found = [Saved(version, created, version == head, author) for version, created, author in stored]
+    hashes = {version for version, _, _ in stored}
     archived = [h for h in _archived(place) if h not in hashes]
     if len(found) < limit:
         # Each archive file is written once, so the file times have the order of saving.
@@ -59,7 +59,7 @@ def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:
         for version in archived[: limit - len(found)]:
             _, created, author = _facts(next(iter(_documents(place.archived(version), name)), {}))
             found.append(Saved(version, created, author=author))
-    return found[:limit], len(held) + len(archived)
+    return found[:limit], len(stored) + len(archived)
 
 
 def verify(folder: Path) -> list[tuple[Path, str]]:

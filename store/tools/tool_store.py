@@ -243,12 +243,12 @@ class TinyToolStore:
     def _write(self, place: Place, tables: Tables, document: dict[str, Any]) -> None:
         meta = dict(tables[META]["1"])
         version = document["version"]
-        held = {d["version"]: int(i) for i, d in tables[VERSIONS].items()}
-        if version not in held and place.archived(version).exists():
+        present = {d["version"]: int(i) for i, d in tables[VERSIONS].items()}
+        if version not in present and place.archived(version).exists():
             meta["archived"] -= 1  # the version returns to the entry; its archived copy is retained but not counted
         meta.update(head=version, deleted=False)
-        drop = [held.pop(version)] if version in held else []
-        surplus = sorted(held.values())[: max(0, len(held) + 1 - KEEP)]
+        drop = [present.pop(version)] if version in present else []
+        surplus = sorted(present.values())[: max(0, len(present) + 1 - KEEP)]
         for i in surplus:
             _archive(place, meta["name"], tables[VERSIONS][str(i)])
             meta["archived"] += 1
@@ -296,11 +296,11 @@ def _archive(place: Place, name: str, document: Mapping[str, Any]) -> None:
 
 def _fresh(place: Place, name: str, versions: dict[str, Any]) -> Tables:
     """The tables of a new entry. Counts the archived versions of an earlier, damaged entry."""
-    held = {d["version"] for d in versions.values()}
+    present = {d["version"] for d in versions.values()}
     archived = 0
     if place.archive.is_dir():
         hashes = (file.partition(".")[0] for file in os.listdir(place.archive))
-        archived = sum(1 for h in hashes if VERSION.match(h) and h not in held)
+        archived = sum(1 for h in hashes if VERSION.match(h) and h not in present)
     meta = {"schema": SCHEMA, "name": name, "head": "", "deleted": False, "archived": archived}
     return {META: {"1": meta}, VERSIONS: versions}
 

@@ -27,56 +27,58 @@ CODES = (
 )
 
 #: Lazy values by the id of the name that consumes them.
-Held = dict[int, tree.Expr]
+Named = dict[int, tree.Expr]
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each comprehension and each call that consumes an iterator."""
-    held = consumed_names(facts)
+    named = consumed_names(facts)
     for node in facts.every(tree.AugAssign, tree.Call):
         match node:
             case tree.Call(func=tree.Attribute(attr=attr, value=container)) if attr in vocabulary.GROWERS:
                 for arg in node.args:
-                    if _lazy_over(facts, held, arg, container):
+                    if _lazy_over(facts, named, arg, container):
                         yield _growing(arg, container)
-            case tree.AugAssign(op="+", target=target) if _lazy_over(facts, held, node.value, target):
+            case tree.AugAssign(op="+", target=target) if _lazy_over(facts, named, node.value, target):
                 yield _growing(node.value, target)
             case tree.Call():
                 for k in node.keywords:
                     if k.arg == "key" and isinstance(k.value, tree.Lambda) and node.args:
-                        yield from _refused(facts, held, node.args[0], (k.value.body,))
+                        yield from _refused(facts, named, node.args[0], (k.value.body,))
     for made in facts.every(*COMPREHENSIONS):
         inner = [made.key, made.value] if isinstance(made, tree.DictComp) else [made.elt]
         for g in made.generators:
-            yield from _refused(facts, held, g.iter, [*inner, *g.ifs])
+            yield from _refused(facts, named, g.iter, [*inner, *g.ifs])
 
 
 def growing_loops(facts: Facts) -> frozenset[int]:
     """The lines of the ``for`` statements that read a container and make it larger."""
-    held, loops = consumed_names(facts), facts.every(tree.For)
-    return frozenset(loop.span.line for loop in loops if any(_grown(facts, held, loop.iter, loop.body)))
+    named, loops = consumed_names(facts), facts.every(tree.For)
+    return frozenset(loop.span.line for loop in loops if any(_grown(facts, named, loop.iter, loop.body)))
 
 
-def _sources(facts: Facts, held: Held, node: tree.Expr) -> list[tree.Expr]:
+def _sources(facts: Facts, named: Named, node: tree.Expr) -> list[tree.Expr]:
     """The containers that an iteration over `node` reads step by step. Lazy wrappers and views are replaced by their containers."""
-    node = held.get(id(node), node)
+    node = named.get(id(node), node)
     match node:
         case tree.Name() | tree.Attribute() | tree.Subscript():
             return [node]
         case tree.Call(func=tree.Attribute(attr="items" | "keys" | "values", value=value), args=()):
-            return _sources(facts, held, value)
+            return _sources(facts, named, value)
         case tree.Call(func=tree.Name(id="enumerate" | "zip" | "map" | "filter" | "reversed" | "iter")):
-            return [s for a in node.args for s in _sources(facts, held, a)]
+            return [s for a in node.args for s in _sources(facts, named, a)]
         case tree.GeneratorExp():
-            return [s for g in node.generators for s in _sources(facts, held, g.iter)]
+            return [s for g in node.generators for s in _sources(facts, named, g.iter)]
     return []
 
 
 def _grown(
-    facts: Facts, held: Held, consumed: tree.Expr, parts: Sequence[tree.Node]
+    facts: Facts, named: Named, consumed: tree.Expr, parts: Sequence[tree.Node]
 ) -> Iterator[tuple[tree.Call | tree.AugAssign, tree.Expr]]:
     """The places in `parts` where a container grows that is read step by step, and the container."""
-    sources = {s for s in _sources(facts, held, consumed) if not (isinstance(s, tree.Name) and s.id in facts.functions)}
+    sources = {
+        s for s in _sources(facts, named, consumed) if not (isinstance(s, tree.Name) and s.id in facts.functions)
+    }
     for root in parts if sources else ():
         for node in tree.walk(root):
             match node:
@@ -90,8 +92,8 @@ def _grown(
                 yield node, container
 
 
-def _refused(facts: Facts, held: Held, consumed: tree.Expr, parts: Sequence[tree.Node]) -> Iterator[Diagnostic]:
-    for node, container in _grown(facts, held, consumed, parts):
+def _refused(facts: Facts, named: Named, consumed: tree.Expr, parts: Sequence[tree.Node]) -> Iterator[Diagnostic]:
+    for node, container in _grown(facts, named, consumed, parts):
         yield error(
             "grows-while-consumed",
             node,
@@ -100,8 +102,8 @@ def _refused(facts: Facts, held: Held, consumed: tree.Expr, parts: Sequence[tree
         )
 
 
-def _lazy_over(facts: Facts, held: Held, node: tree.Expr, container: tree.Expr) -> bool:
-    return lazy(facts, node) and any(s == container for s in _sources(facts, held, node))
+def _lazy_over(facts: Facts, named: Named, node: tree.Expr, container: tree.Expr) -> bool:
+    return lazy(facts, node) and any(s == container for s in _sources(facts, named, node))
 
 
 def _growing(at: tree.Expr, container: tree.Expr) -> Diagnostic:

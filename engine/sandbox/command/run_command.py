@@ -39,11 +39,11 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
             f"a command can have a network only behind bubblewrap, and this machine has {kind}",
             hint="run it without network, or install bubblewrap",
         )
-    async with AsyncExitStack() as held:
-        printing, printed = _pipe(output, held)
-        complaining, complained = _pipe(errors, held) if errors is not None else (printing, printed)
+    async with AsyncExitStack() as resources:
+        printing, printed = _pipe(output, resources)
+        complaining, complained = _pipe(errors, resources) if errors is not None else (printing, printed)
         try:
-            process = await start(kind, command, (printing, complaining), held)
+            process = await start(kind, command, (printing, complaining), resources)
         finally:
             for handle in {printing, complaining}:
                 os.close(handle)
@@ -57,15 +57,15 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
         return Ended(process.code if over is None else None, kind, over)
 
 
-def _pipe(output: Output, held: AsyncExitStack) -> tuple[int, asyncio.Future[None]]:
-    """A descriptor to print to, and a future for the end of the output. `output` reads from the pipe until `held` is closed."""
+def _pipe(output: Output, resources: AsyncExitStack) -> tuple[int, asyncio.Future[None]]:
+    """A descriptor to print to, and a future for the end of the output. `output` reads from the pipe until `resources` close."""
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-    held.callback(os.close, reading)
+    resources.callback(os.close, reading)
     os.set_blocking(reading, False)
     closed: asyncio.Future[None] = loop.create_future()
     loop.add_reader(reading, output.take, reading, closed)
-    held.callback(loop.remove_reader, reading)
+    resources.callback(loop.remove_reader, reading)
     return writing, closed
 
 
