@@ -36,6 +36,7 @@ from albert_tools.builtins.shell.confined_command import (
 )
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
@@ -125,8 +126,7 @@ async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
             next(lines, None)  # The name before.
     if ran.code not in (0, 1) or not ran.output.complete:
         return "its files can't be listed"
-    more_names = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
-    return f"it commits {', '.join(names[:_MAX_LISTED])}{more_names}" if names else "it commits no changes of files"
+    return f"it commits {listed(names, _MAX_LISTED)}" if names else "it commits no changes of files"
 
 
 @primitive(

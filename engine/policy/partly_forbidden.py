@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.definition import MODES
+from albert_tools.engine.model.messages import listed
 from albert_tools.engine.policy import host_rules, path_rules
 from albert_tools.engine.policy.layers import Layer, Resource, Section
 from albert_tools.engine.policy.path_patterns import PathPatterns, expanded
@@ -47,10 +48,9 @@ def partly_forbidden(
                     groups.setdefault(others, []).append(repr(pattern))
                 for names, patterns in groups.items():
                     if names:
-                        more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
                         yield (
                             f"{place}.{key.name}",
-                            f"{', '.join(patterns)} can still be used by {', '.join(names[:_MAX_SHOWN])}{more}; "
+                            f"{', '.join(patterns)} can still be used by {listed(names, _MAX_SHOWN)}; "
                             f"write `{key.name}` at the top of the file to forbid it to every tool",
                         )
 

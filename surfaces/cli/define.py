@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.messages import brief, listed
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS, with_hint
 from albert_tools.surfaces.cli.session_tools import token
@@ -136,9 +136,7 @@ def _warn_callers(saved: list[Defined], documents: list[dict[str, Any]], console
         next(d for d in documents if d.get("version") == defined.version.version)["callers"] = callers
         if not console.json:
             several = len(callers) > 1
-            shown = ", ".join(callers[:MAX_CALLERS])
-            if len(callers) > MAX_CALLERS:
-                shown += f" and {len(callers) - MAX_CALLERS:,} more"
+            shown = listed(callers, MAX_CALLERS)
             console.note(
                 f"{console.paint('warning', 'yellow', err=True)}: {shown} still call{'' if several else 's'} an older"
                 f" {name}; define {'them' if several else 'it'} again from {'their sources' if several else 'its source'}"

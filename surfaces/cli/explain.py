@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import listed
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 
 if TYPE_CHECKING:
@@ -99,10 +100,8 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
             path = " > ".join((*trail, callee.name))
             console.say(f"  {_verdict(said, console)}  {path}  {safe(said.rule)}  {safe(said.message)}".rstrip(), 4)
         for view in views:
-            paths = view["paths"]
-            more = f" and {len(paths) - _MAX_SHOWN:,} more" if len(paths) > _MAX_SHOWN else ""
-            shown = ", ".join(map(one_line, paths[:_MAX_SHOWN])) or "nothing"
-            console.say(f"a command of {view['tool']} {_VIEWS[view['view']]}: {shown}{more}", 4)
+            shown = listed([one_line(path) for path in view["paths"]], _MAX_SHOWN) or "nothing"
+            console.say(f"a command of {view['tool']} {_VIEWS[view['view']]}: {shown}", 4)
         for name, value in bounds.items():
             if value not in ({}, []):
                 console.note(console.paint(f"  {name}: {_text(value)}", "dim", err=True))
