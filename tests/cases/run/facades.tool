@@ -310,7 +310,7 @@ def t() -> Any:
         str(ipaddress.ip_interface("10.0.0.7/8").network), [str(n) for n in net.address_exclude(ipaddress.ip_network("192.168.0.0/30"))],
         sorted(ipaddress.ip_address(n) for n in (3, 1, 2))[0] < ipaddress.ip_address(9),
     ]
-# result: [28, "March", False, [0, 0, 0, 1, 2, 3, 4], "   February 2024\nMo Tu We Th Fr Sa Su\n          1  2  3  4\n 5  6  7  8  9 10 11\n12 13 14 15 16 17 18\n19 20 21 22 23 24 25\n26 27 28 29\n", ["Mon", ["", "Jan", "Feb"]], ["192.168.0.1", "192.168.0.2", "192.168.0.3", "192.168.0.4", "192.168.0.5", "192.168.0.6"], 8, "192.168.0.7", ["192.168.0.0/30", "192.168.0.4/30"], "192.168.0.0/24", True, True, "6 True ::1 1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.ip6.arpa", "'1.2.3.400' does not appear to be an IPv4 or IPv6 address", "4 True 10.0.0.1 1.0.0.10.in-addr.arpa", "10.0.0.0/8", ["192.168.0.4/30"], True]
+# result: [28, "March", False, [0, 0, 0, 1, 2, 3, 4], "   February 2024\nMo Tu We Th Fr Sa Su\n          1  2  3  4\n 5  6  7  8  9 10 11\n12 13 14 15 16 17 18\n19 20 21 22 23 24 25\n26 27 28 29\n", [1, "Mon", ["", "Jan", "Feb"]], ["192.168.0.1", "192.168.0.2", "192.168.0.3", "192.168.0.4", "192.168.0.5", "192.168.0.6"], 8, "192.168.0.7", ["192.168.0.0/30", "192.168.0.4/30"], "192.168.0.0/24", True, True, "6 True ::1 1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.ip6.arpa", "'1.2.3.400' does not appear to be an IPv4 or IPv6 address", "4 True 10.0.0.1 1.0.0.10.in-addr.arpa", "10.0.0.0/8", ["192.168.0.4/30"], True]
 ---
 # literal_eval
 import ast
