@@ -31,6 +31,7 @@ from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import Pipeline
+from albert_tools.engine.pipeline.scratch import reads_outside
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.runs.runs import RunManager, RunView
 from albert_tools.engine.sandbox.worker.pool import Sandbox
@@ -350,7 +351,7 @@ class ToolService:
         async def review(token: str) -> Review:
             nonlocal head
             if not examined:
-                examined.append(await self._examined(source, report_progress, self._actions.session(token).id))
+                examined.append(await self._examined(source, report_progress, self._actions.session(token)))
             version = examined[0][0]
             head, why = await asyncio.to_thread(self._head, version.name, token, "replacing it", version.version)
             # The version also names the callees, so an answer does not cover the same source with other callees.
@@ -379,16 +380,16 @@ class ToolService:
         return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"
 
     async def _examined(
-        self, source: Source, report_progress: Callable[[str], None], author: str = ""
+        self, source: Source, report_progress: Callable[[str], None], session: Session | None = None
     ) -> tuple[ToolVersion, tuple[Diagnostic, ...]]:
         """The version that a source makes, after its examples were run, and the checker's warnings. Raises as `define`."""
         from albert_tools.engine.examples import run_examples
 
         report_progress("checking")
-        version, examples, diagnostics = await self._compiled(source, author)
+        version, examples, diagnostics = await self._compiled(source, session.id if session is not None else "")
         if examples:
             report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
-            problems = await run_examples(version, examples, self._pipeline, self._denied())
+            problems = await run_examples(version, examples, self._pipeline, self._denied(session))
             if problems:
                 first = problems[0]
                 raise Failure(
@@ -430,11 +431,12 @@ class ToolService:
                 found.append(summary.name)
         return tuple(sorted(found))
 
-    def _denied(self) -> dict[str, Failure]:
+    def _denied(self, session: Session | None = None) -> dict[str, Failure]:
         """The tools that an example must not execute, each with the reason.
 
-        They are the tools that the rules deny, and the primitives that they ask about, except those that only use the workspace.
-        Without rules, they are all tools with effects outside the temporary workspace.
+        They are the tools that the rules deny, and the primitives that they ask about or that the lease of the `session` does not
+        cover, except those that only use the workspace. Without rules, they are all tools with effects outside the temporary
+        workspace.
         """
         rules, authority, primitives = self.context.governance, self.context.authority, self.registry.primitives()
         if isinstance(rules, Failure):
@@ -445,8 +447,16 @@ class ToolService:
         for p in primitives if authority is not None else ():
             assert authority is not None
             decision = authority.policy.permits(p.definition, p.gated, authority.modes.mode)
-            if not p.gated and (decision.verdict == "deny" or (decision.verdict == "ask" and p.context is None)):
+            asks = decision.verdict == "ask" and (p.context is None or reads_outside(p))
+            if not p.gated and (decision.verdict == "deny" or asks):
                 found[p.name] = decision.failure(p.name)
+        if session is not None:
+            for p in filter(reads_outside, primitives):
+                try:
+                    self.sessions.demand(session, p.name)
+                except Failure as why:
+                    # Without the hint of the lease, the report says how an example gets the tool's answer.
+                    found.setdefault(p.name, Failure(why.code, why.message, rule=why.rule, tool=p.name))
         return found
 
     async def format(self, source: str) -> str:

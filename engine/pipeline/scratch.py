@@ -74,3 +74,8 @@ def _stays_inside(primitive: Primitive) -> bool:
         return False
     effects = set(primitive.definition.effects)
     return effects <= {"read"} or (primitive.context is not None and effects <= {"read", "write", "delete"})
+
+
+def reads_outside(primitive: Primitive) -> bool:
+    """Whether an example may execute the primitive although it reads the machine instead of the temporary workspace."""
+    return not primitive.gated and not primitive.paths and set(primitive.definition.effects) == {"read"}

@@ -330,6 +330,19 @@ def test_errors_of_a_source_are_those_of_the_owner(make_bench: Any) -> None:
     assert [e["code"] for e in entries(bench, "denied")] == ["invalid_source", "example_failed"]
 
 
+def test_an_example_reads_the_machine_only_within_the_lease(make_bench: Any) -> None:
+    bench = make_bench()
+    seen = one("return tools.look()", above='@example(arguments={}, result="?")\n')
+    inside = one('return tools.read_file(path="a")', above='@example(arguments={}, files={"a": "x"}, result="x")\n')
+    (_, narrow), (_, wide) = opened(bench, tools=["define_tool"]), opened(bench, tools=["define_tool", "look"])
+    failure = refused(lambda: bench.service.define(seen, session=narrow))
+    assert "look is not among the tools of the session's lease" in failure.message
+    assert failure.details["examples"][0]["hint"] == 'give its answer in the example: stubs={"look": …}'
+    assert bench.done == []
+    assert bench.service.define(inside, session=narrow).name == "t"
+    assert "expected '?', got 'door'" in refused(lambda: bench.service.define(seen, session=wide)).message
+
+
 @pytest.mark.parametrize("name", sorted(RESERVED))
 def test_the_name_of_an_action_is_reserved(bench: Any, name: str) -> None:
     with pytest.raises(SourceError, match="name-taken"):

@@ -148,6 +148,13 @@ def test_the_owners_denial_applies_in_examples(make_bench: Any) -> None:
     bench.define("return tools.look()", above='@example(arguments={}, stubs={"look": "7"}, result="7")\n')
 
 
+def test_an_example_reads_nothing_that_the_rules_ask_about(make_bench: Any) -> None:
+    bench = make_bench(governance={"tools": {"budget": {"requires_approval_in_modes": ["NORMAL"]}}})
+    assert (
+        "budget needs a person's approval" in bench.refused("return tools.budget()", "@example(arguments={})\n").message
+    )
+
+
 def test_a_denial_in_an_example_names_its_reason(make_bench: Any) -> None:
     above = "@example(arguments={})\n"
     bench = make_bench(governance={"deny": ["note"], "tools": {"launch": {"requires_approval_in_modes": ["NORMAL"]}}})
