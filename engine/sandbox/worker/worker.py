@@ -325,7 +325,7 @@ class Worker:
         try:
             if isinstance(error, ToolError):
                 message = _text(error.message)
-                code = error.code if isinstance(error.code, str) else "tool_error"
+                code = _text(error.code) if isinstance(error.code, str) else "tool_error"
                 described = _described(
                     code, message, "ToolError", error.tool, bool(error.retryable), lines, error._call
                 )

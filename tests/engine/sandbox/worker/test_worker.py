@@ -120,6 +120,8 @@ def test_result_error_and_prints(peer: Make) -> None:
     [
         ("raise ToolError('no', code='mine', retryable=True)", "mine", "no"),
         ("raise ToolError(3, code=4)", "tool_error", "3"),
+        ("raise ToolError('no', code='\\ud800')", "\\ud800", "no"),
+        ("raise ToolError('no', code='x' * 5000)", "x" * 1999 + "…", "no"),
         ("return {1}", "not_json", "a set"),
         ("return 'x' * 2000000", "result_limit", "larger than"),
         ("raise ValueError('x' * 5000)", "exception", "…"),
