@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief, listed
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, exit_of
 from albert_tools.surfaces.cli.hints import DIGITS, with_hint
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.stdin import read_stdin
@@ -73,7 +74,8 @@ async def _define(
     from albert_tools.grammar.source_error import SourceError
 
     documents = list(unread)
-    good = not unread
+    # The exit codes of the files that were not saved.
+    exits = {FAILED} if unread else set()
     saved: list[Defined] = []
     async with _service(options) as service:
         for name, source in await _in_order(sources, service):
@@ -84,13 +86,13 @@ async def _define(
                     session=token(),
                 )
             except SourceError as error:
-                good = False
+                exits.add(FAILED)
                 console.progress("")
                 documents.append(_refused(name, error.diagnostics))
                 _show(error.diagnostics, source, name, console)
                 continue
             except Failure as failure:
-                good = False
+                exits.add(exit_of(failure))
                 console.progress("")
                 documents.append({"ok": False, "file": name, "error": failure.as_dict()})
                 if not console.json:
@@ -122,7 +124,7 @@ async def _define(
             )
     _warn_callers(saved, documents, console)
     _finish(console, documents, len(options.files))
-    return 0 if good else 1
+    return DONE if not exits else exits.pop() if len(exits) == 1 else FAILED
 
 
 def _warn_callers(saved: list[Defined], documents: list[dict[str, Any]], console: Console) -> None:

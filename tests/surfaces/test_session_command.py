@@ -219,3 +219,16 @@ def test_durations_are_written(value: float, text: str) -> None:
 
 def test_durations_are_written_roughly() -> None:
     assert [about(v) for v in (3, 119, 120, 7200, 172800)] == ["3 s", "119 s", "2 min", "2 h", "2 d"]
+
+
+def test_define_in_a_session_exits_as_its_denial_or_question_does(albert: Albert) -> None:
+    source = 'def t() -> int:\n    """One."""\n    return {}\n'
+    albert.write("owners.tool", source.format(1))
+    albert.write("other.tool", source.format(2))
+    albert.write("wrong.tool", "def t(:\n")
+    assert albert("define", "owners.tool").code == 0
+    reads: dict[str, str | None] = {"ALBERT_SESSION": albert("session", "new", "--tools", "read_file").out.strip()}
+    defines: dict[str, str | None] = {"ALBERT_SESSION": albert("session", "new", "--tools", "define_tool").out.strip()}
+    assert albert("define", "other.tool", env=reads).code == 3
+    assert albert("define", "other.tool", env=defines).code == 4
+    assert albert("define", "other.tool", "wrong.tool", env=defines).code == 1
