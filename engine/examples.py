@@ -16,6 +16,7 @@ Tools that the owner's rules deny are also denied in an example, and so are gate
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -90,14 +91,21 @@ async def _run(
         stubs |= {name: _stub(name, answer) for name, answer in example.stubs.items()}
     except ValueError as error:
         return {"message": str(error)}
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="albert-example-"))).resolve()
+    deadline = time.monotonic() + seconds
+    stack = ExitStack()
+    try:
+        made = tempfile.TemporaryDirectory(prefix="albert-example-", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(made)).resolve()
         workspace = stack.enter_context(Workspace(folder))
-        try:
-            for path, content in example.files.items():
-                _place(folder, workspace, path, content)
-        except Failure as failure:
-            return {"message": f"its files can't be written: {failure.message}", "hint": failure.hint}
+        # A source can name thousands of files, and each is written durably. In the meantime the service answers others.
+        for path, content in example.files.items():
+            try:
+                await asyncio.to_thread(_place, folder, workspace, path, content)
+            except Failure as failure:
+                return {"message": f"its files can't be written: {failure.message}", "hint": failure.hint}
+            if time.monotonic() >= deadline:
+                return {"message": f"its files take more than {seconds:.3g} s to write", "hint": "use fewer files"}
+        seconds = deadline - time.monotonic()
         limits = RunLimits()
         limits = limits._replace(
             run_seconds=seconds, own_seconds=min(limits.own_seconds, seconds), result_bytes=MAX_RESULT_BYTES
@@ -106,7 +114,9 @@ async def _run(
         invocation = ToolInvocation(version.name, example.arguments)
         stages = (*EXAMPLE_STAGES, space.charged)
         result = await pipeline.invoke(invocation, context, stages=stages, unsaved=version, stubs=stubs)
-        return _compare(example, result, workspace)
+        return await asyncio.to_thread(_compare, example, result, workspace)
+    finally:
+        await asyncio.to_thread(stack.close)
 
 
 def _place(folder: Path, workspace: Workspace, path: str, content: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -250,6 +251,23 @@ def test_the_examples_of_a_source_share_time(bench: Any, monkeypatch: pytest.Mon
     failure = bench.refused("return sum(range(10**6))", "@example(arguments={})\n" * 3)
     *_, last = failure.details["examples"]
     assert (last["line"], last["message"]) == (1, "the examples take more than 0.001 s together")
+
+
+def test_the_files_of_an_example_count_to_its_time_and_do_not_stop_the_service(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, threads = examples._place, set()
+
+    def watched(*arguments: Any) -> None:
+        threads.add(threading.current_thread())
+        place(*arguments)
+
+    monkeypatch.setattr(examples, "_place", watched)
+    monkeypatch.setattr(examples, "MAX_SECONDS", 0.001)
+    files = {f"f{i}": "" for i in range(100)}
+    failure = bench.refused("return 1", f"@example(arguments={{}}, files={files})\n")
+    assert failure.message == "the example in line 1 failed: its files take more than 0.001 s to write"
+    assert bench.service._thread not in threads
 
 
 def test_examples_take_no_places_from_requests(make_bench: Any) -> None:
