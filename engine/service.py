@@ -1081,10 +1081,17 @@ def _version(checked: CheckedSource, author: str = "") -> ToolVersion:
 
 
 def _shown_source(source: Source) -> str:
-    """A source as the argument of an action, for the question and the record."""
+    """A source as the argument of an action, for the question and the record.
+
+    Raises:
+        Failure: `invalid_arguments`.
+    """
     if isinstance(source, bytes):
         return source.decode("utf-8", "replace")
-    return source if isinstance(source, str) else json.dumps(source, default=repr, ensure_ascii=False)
+    try:
+        return source if isinstance(source, str) else json.dumps(source, default=repr, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Failure("invalid_arguments", f"the source is not JSON: {error}") from error
 
 
 def _changed(calls: Iterable[Callee], newest: Mapping[str, str | None]) -> tuple[Callee, ...]:

@@ -324,6 +324,10 @@ def test_errors_of_a_source_are_those_of_the_owner(make_bench: Any) -> None:
     with pytest.raises(SourceError) as caught:
         bench.service.define("def t() -> int:\n    return open(1)\n", session=token)
     assert caught.value.diagnostics
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert refused(lambda: bench.service.define(deep, session=token)).code == "invalid_arguments"
     failing = one("return 1", above="@example(arguments={}, result=2)\n")
     assert refused(lambda: bench.service.define(failing, session=token)).code == "example_failed"
     assert refused(lambda: bench.service.remove("nothing", session=token)).code == "unknown_tool"
