@@ -9,7 +9,8 @@ session, passes no pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -49,20 +50,21 @@ DEFINE = _action(
     "define_tool", "Save a source as a tool.", "write", "source", "name?", "version?", "replaces?", "stored_source?"
 )
 REMOVE = _action("remove_tool", "Remove a saved tool.", "write", "name", "removes?")
+RUN_SOURCE = _action("run_source", "Check a source, to run it without saving it.", "read", "source")
 REVOKE = _action("revoke_session", "End another session.", "write", "session", gated=True)
 CANCEL = _action("cancel_run", "Cancel a run of another session or of the owner.", "write", "run", gated=True)
 RESUME = _action("resume_run", "Resume a run of another session or of the owner.", "write", "run", gated=True)
 READ = _action("read_records", "Read the ledger, or the runs of others.", "read", "of", gated=True)
 #: All actions that are judged. A gated action is denied until the owner's rules allow it by name.
-ACTIONS = (DEFINE, REMOVE, REVOKE, CANCEL, RESUME, READ)
+ACTIONS = (DEFINE, REMOVE, RUN_SOURCE, REVOKE, CANCEL, RESUME, READ)
 
 
 class Review(NamedTuple):
     """What is found out about an action before it is approved: why a person must be asked ("" if nobody is), and further
     arguments, for the question and the record."""
 
-    why: str
-    arguments: dict[str, str]
+    why: str = ""
+    arguments: Mapping[str, str] = MappingProxyType({})
 
 
 class Actions:

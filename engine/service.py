@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, REVOKE, Actions, Review
+from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, REVOKE, RUN_SOURCE, Actions, Review
 from albert_tools.engine.call.context import Log, ServiceContext
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import CATEGORIES, Callee, Json, ToolDefinition, ToolVersion
@@ -608,11 +608,25 @@ class ToolService:
 
         Raises:
             SourceError: The source has errors.
-            Failure: `invalid_arguments` if the structured form is malformed; `sandbox_unavailable`.
             RuntimeError: The service is closed.
         """
         self._must_be_open()
-        version, _, _ = await self._compiled(source)
+        compiled: builtins.list[ToolVersion] = []
+
+        async def review(_: str) -> Review:
+            compiled.append((await self._compiled(source))[0])
+            return Review()
+
+        async def checked() -> ToolVersion:
+            return compiled[-1] if compiled else (await self._compiled(source))[0]
+
+        # A source is not checked for a session that can't run it anyway.
+        try:
+            version = await self._actions.perform(
+                RUN_SOURCE, {"source": _shown_source(source)}, session, checked, review=review
+            )
+        except Failure as failure:
+            return ToolResult(RUN_SOURCE.name, error=failure)
         given = {} if arguments is None else arguments
         invocation = ToolInvocation(version.name, given, None, session, request_id, None, trace, reason=reason)
         self._poll_cancellations()

@@ -180,7 +180,7 @@ class Pipeline:
         try:
             # The journal of a resumed run is open, and must be closed if the caller is cancelled while it waits here.
             # An action may itself wait for requests, so it takes no slot from them. Examples have waited in their own queue.
-            async with self._slots if action is None and unsaved is None else nullcontext():
+            async with self._slots if action is None and stubs is None else nullcontext():
                 output = await self.call(call, run)
         except Repeated as earlier:
             repeated = earlier.result
