@@ -33,6 +33,8 @@ State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
 
 #: Seconds until a question, or an unused answer, expires.
 OPEN_SECONDS = 7 * 24 * 3600.0
+#: The most open questions of a session. Nobody reads more, and each is stored with its arguments.
+MAX_OPEN = 100
 
 
 class Scope(Struct, frozen=True):
@@ -149,12 +151,14 @@ class Approvals:
             seconds: Seconds until the question expires.
 
         Raises:
-            Failure: `io_error`, `damaged`.
+            Failure: `rate_limited` if the session already has `MAX_OPEN` open questions; `io_error`, `damaged`.
         """
         with self._ledger.transaction():
             known = self.about(str(facts["action"]))
             if known is not None and known.state == "open":
                 return known
+            if facts.get("session"):
+                self._demand_room(facts["session"])
             instead_of = ""
             for instead_of in self._ledger.approvals.of_step(str(facts["run"]), str(facts["step"])):
                 self._ledger.append("approval_revoked", {"approval": instead_of})
@@ -166,6 +170,18 @@ class Approvals:
             n = self._ledger.append("asked", data)
         self._ledger.durable(n)
         return _approval(data)
+
+    def _demand_room(self, session: Json) -> None:
+        """Refuse one more question of a session that has asked too many."""
+        if sum(approval.session == session for approval in self.all(("open",))) < MAX_OPEN:
+            return
+        raise Failure(
+            "rate_limited",
+            f"the session already waits for {MAX_OPEN} answers",
+            hint="wait until a person has answered some of them (`albert approvals list` lists them)",
+            retryable=True,
+            rule="approval.open_questions",
+        )
 
     def about(self, action: str) -> Approval | None:
         """The approval of an action, if it is open or has an unused answer; None if a new question is needed."""

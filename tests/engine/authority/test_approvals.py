@@ -90,6 +90,17 @@ def test_a_step_has_one_open_question(desk: Desk) -> None:
     assert code(desk.approvals.answer, old.id, "once", "ada") == "exists"
 
 
+def test_a_session_has_a_limited_number_of_open_questions(desk: Desk) -> None:
+    asked = [desk.ask(f"a{n}", session="s", step=str(n)) for n in range(100)]
+    with pytest.raises(Failure, match="waits for 100 answers") as caught:
+        desk.ask("more", session="s", step="more")
+    assert (caught.value.code, caught.value.rule) == ("rate_limited", "approval.open_questions")
+    assert desk.ask("a0", session="s", step="0").id == asked[0].id
+    assert desk.ask("of another", session="another", run="other").state == "open"
+    desk.approvals.answer(asked[0].id, "no", "ada")
+    assert desk.ask("more", session="s", step="more").state == "open"
+
+
 def test_the_first_answer_counts(desk: Desk) -> None:
     asked = desk.ask()
     assert desk.again().answer(asked.id[:5], "once", "ada").state == "yes"
