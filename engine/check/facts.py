@@ -88,12 +88,9 @@ class Facts(Struct, eq=False, dict=True):
                     self.functions.setdefault(stmt.name, stmt)
                 case tree.ClassDef():
                     self.typed_dicts.setdefault(stmt.name, stmt)
-                case tree.Assign():
-                    for target in stmt.targets:
-                        for name in bound_names(target):
-                            self.constants.setdefault(name.id, stmt)
-                case tree.AnnAssign():
-                    self.constants.setdefault(stmt.target.id, stmt)
+                case tree.Assign() | tree.AnnAssign():
+                    for b in bindings(stmt):
+                        self.constants.setdefault(b.name, stmt)
                 case tree.Import():
                     for alias in stmt.names:
                         self.modules[alias.asname or alias.name.split(".")[0]] = alias.name
@@ -261,18 +258,8 @@ class Facts(Struct, eq=False, dict=True):
     @cached_property
     def assigned_attributes(self) -> frozenset[int]:
         """The ids of attributes that are assigned to. A single finding reports such an assignment."""
-        found = [t for node in self.every(tree.Assign) for t in node.targets]
-        found += [node.target for node in self.every(tree.AugAssign, tree.For, tree.Comprehension)]
-        ids: set[int] = set()
-        while found:
-            target = found.pop()
-            if isinstance(target, tree.Tuple | tree.List):
-                found += target.elts
-            elif isinstance(target, tree.Starred):
-                found.append(target.value)
-            elif isinstance(target, tree.Attribute):
-                ids.add(id(target))
-        return frozenset(ids)
+        binders = self.every(tree.Assign, tree.AugAssign, tree.For, tree.Comprehension)
+        return frozenset(id(t) for node in binders for t in targets(node) if isinstance(t, tree.Attribute))
 
     @cached_property
     def rebound(self) -> frozenset[str]:
@@ -433,16 +420,28 @@ def tool_name(func: tree.Expr) -> str | None:
     return None
 
 
-def bound_names(target: tree.Expr) -> Iterator[tree.Name]:
-    """The names that an assignment target binds."""
-    match target:
-        case tree.Name():
+def targets(node: tree.Node) -> Iterator[tree.Expr]:
+    """The names, items and attributes that `node` itself assigns or deletes."""
+    match node:
+        case tree.Assign(targets=found) | tree.Delete(targets=found):
+            for target in found:
+                yield from single_targets(target)
+        case tree.AugAssign(target=target) | tree.For(target=target) | tree.Comprehension(target=target):
+            yield from single_targets(target)
+        case tree.AnnAssign(target=target) | tree.NamedExpr(target=target):
             yield target
-        case tree.Tuple() | tree.List():
-            for e in target.elts:
-                yield from bound_names(e)
-        case tree.Starred():
-            yield from bound_names(target.value)
+
+
+def single_targets(target: tree.Expr) -> Iterator[tree.Expr]:
+    """The names, items and attributes in a target: ``a, *b[0]`` has two."""
+    match target:
+        case tree.Tuple(elts=parts) | tree.List(elts=parts):
+            for part in parts:
+                yield from single_targets(part)
+        case tree.Starred(value=value):
+            yield from single_targets(value)
+        case _:
+            yield target
 
 
 def pattern_bindings(pattern: tree.Pattern) -> Iterator[Binding]:
@@ -454,25 +453,25 @@ def pattern_bindings(pattern: tree.Pattern) -> Iterator[Binding]:
             yield Binding(node.rest, node.span, "capture")
 
 
+#: The kind of binding for each class of nodes that has `targets` and does not delete them.
+_FORMS: dict[type[tree.Node], str] = {
+    tree.Assign: "assignment",
+    tree.AnnAssign: "assignment",
+    tree.AugAssign: "assignment",
+    tree.For: "loop variable",
+    tree.Comprehension: "comprehension variable",
+    tree.NamedExpr: "walrus",
+}
+
+
 def bindings(node: tree.Node) -> Iterator[Binding]:
     """Every name that `node` itself binds. Names that its descendants bind are not included."""
+    form = _FORMS.get(type(node))
+    if form is not None:
+        for target in targets(node):
+            if isinstance(target, tree.Name):
+                yield Binding(target.id, target.span, form)
     match node:
-        case tree.Assign():
-            for target in node.targets:
-                for name in bound_names(target):
-                    yield Binding(name.id, name.span, "assignment")
-        case tree.AnnAssign():
-            yield Binding(node.target.id, node.target.span, "assignment")
-        case tree.AugAssign(target=tree.Name() as name):
-            yield Binding(name.id, name.span, "assignment")
-        case tree.For():
-            for name in bound_names(node.target):
-                yield Binding(name.id, name.span, "loop variable")
-        case tree.Comprehension():
-            for name in bound_names(node.target):
-                yield Binding(name.id, name.span, "comprehension variable")
-        case tree.NamedExpr():
-            yield Binding(node.target.id, node.target.span, "walrus")
         case tree.ExceptHandler(name=str() as handled):
             yield Binding(handled, node.span, "exception name")
         case tree.MatchCase():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.facts import Facts, targets
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 
@@ -27,11 +27,7 @@ def written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
             return [args[0]] if isinstance(func, tree.Name) and func.id == "next" and stored else []
         case tree.AugAssign(target=tree.Name() as name):
             return [] if _only_rebinds(node) else [name]
-        case tree.AugAssign(target=target) | tree.For(target=target) | tree.Comprehension(target=target):
-            return [s.value for s in _items(target)]
-        case tree.Assign(targets=found) | tree.Delete(targets=found):
-            return [s.value for target in found for s in _items(target)]
-    return []
+    return [target.value for target in targets(node) if isinstance(target, tree.Subscript)]
 
 
 def _mutating(facts: Facts, func: tree.Expr) -> bool:
@@ -42,18 +38,6 @@ def _mutating(facts: Facts, func: tree.Expr) -> bool:
 def _called(facts: Facts, node: tree.Expr) -> bool:
     above = facts.parent(node)
     return isinstance(above, tree.Call) and above.func is node
-
-
-def _items(target: tree.Expr) -> list[tree.Subscript]:
-    """The items that an assignment target binds."""
-    match target:
-        case tree.Subscript():
-            return [target]
-        case tree.Tuple(elts=elts) | tree.List(elts=elts):
-            return [s for e in elts for s in _items(e)]
-        case tree.Starred(value=value):
-            return _items(value)
-    return []
 
 
 #: Operators that never change a container in place.

@@ -18,9 +18,8 @@ from albert_tools.engine.check.facts import (
     COMPREHENSIONS,
     Facts,
     bindings,
-    bound_names,
-    calls,
     pattern_bindings,
+    single_targets,
 )
 from albert_tools.engine.check.rule import error, warning
 from albert_tools.grammar import tree
@@ -233,16 +232,9 @@ class _Flow:
         return meet(out, fall)
 
     def target(self, node: tree.Expr, s: Names) -> Names:
-        match node:
-            case tree.Name():
-                return s.bind(node.id)
-            case tree.Tuple() | tree.List():
-                for e in node.elts:
-                    s = self.target(e, s)
-                return s
-            case tree.Starred():
-                return self.target(node.value, s)
-        return self.expr(node, s)
+        for part in single_targets(node):
+            s = s.bind(part.id) if isinstance(part, tree.Name) else self.expr(part, s)
+        return s
 
     # Expressions
 
@@ -310,7 +302,7 @@ class _Flow:
             inner = self.expr(g.iter, inner)
             if i == 0:
                 after = inner
-            inner = inner.bind(*(n.id for n in bound_names(g.target)))
+            inner = inner.bind(*(b.name for b in bindings(g)))
             for test in g.ifs:
                 inner, _ = self.condition(test, inner)
         if isinstance(node, tree.DictComp):
@@ -318,8 +310,8 @@ class _Flow:
         else:
             inner = self.expr(node.elt, inner)
         # A walrus binds a name of the function.
-        targets = {n.id for g in node.generators for n in bound_names(g.target)}
-        return after.or_bind(set(inner.possible) - targets)
+        variables = {b.name for g in node.generators for b in bindings(g)}
+        return after.or_bind(set(inner.possible) - variables)
 
     def read(self, node: tree.Name, s: Names) -> None:
         if node.id not in self.names or node.id in s.sure:

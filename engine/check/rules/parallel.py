@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, bindings, bound_names, calls, tool_name
+from albert_tools.engine.check.facts import Facts, bindings, tool_name
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.written import written
 from albert_tools.engine.model import vocabulary
@@ -144,17 +144,16 @@ def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
     spoiled: set[str] = set()
     for stmt in helper.body:
         for node in tree.walk(stmt):
-            if isinstance(node, tree.Assign):
-                for target in node.targets:
-                    plain = isinstance(target, tree.Name) and len(node.targets) == 1
-                    if not (plain and _creates(facts, node.value)):
-                        spoiled |= {n.id for n in bound_names(target)}
-            elif isinstance(node, tree.AnnAssign):
-                if node.value is not None and not _creates(facts, node.value):
-                    spoiled.add(node.target.id)
-            elif not isinstance(node, tree.AugAssign):
-                # A lambda's parameter or a comprehension's variable may have the same name and refer to any value.
-                spoiled |= {b.name for b in bindings(node)}
+            match node:
+                case tree.Assign(targets=(tree.Name(),), value=value) if _creates(facts, value):
+                    pass
+                case tree.AnnAssign(value=value) if value is None or _creates(facts, value):
+                    pass
+                case tree.AugAssign():
+                    pass
+                case _:
+                    # A lambda's parameter or a comprehension's variable may have the same name and refer to any value.
+                    spoiled |= {b.name for b in bindings(node)}
     return frozenset(candidates - spoiled)
 
 
