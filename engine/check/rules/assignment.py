@@ -128,8 +128,8 @@ class _Flow:
         if s is None:
             return None
         match stmt:
-            case tree.ExprStmt():
-                return self.expr(stmt.value, s)
+            case tree.ExprStmt() | tree.AugAssign() | tree.Delete():
+                return self.expr(stmt, s)
             case tree.Assign():
                 s = self.expr(stmt.value, s)
                 for t in stmt.targets:
@@ -139,21 +139,8 @@ class _Flow:
                 if stmt.value is None:
                     return s
                 return self.expr(stmt.value, s).bind(stmt.target.id)
-            case tree.AugAssign():
-                s = self.expr(stmt.target, s)
-                return self.expr(stmt.value, s)
-            case tree.Delete():
-                for t in stmt.targets:
-                    s = self.expr(t, s)
-                return s
-            case tree.Return():
-                if stmt.value is not None:
-                    self.expr(stmt.value, s)
-                return None
-            case tree.Raise():
-                for part in (stmt.exc, stmt.cause):
-                    if part is not None:
-                        s = self.expr(part, s)
+            case tree.Return() | tree.Raise():
+                self.expr(stmt, s)
                 return None
             case tree.Assert():
                 true, false = self.condition(stmt.test, s)
@@ -257,8 +244,8 @@ class _Flow:
         after = self.expr(node, s)
         return after, after
 
-    def expr(self, node: tree.Expr, s: Names) -> Names:
-        """The state after the evaluation of `node` in state `s`."""
+    def expr(self, node: tree.Node, s: Names) -> Names:
+        """The state after the evaluation of `node` in state `s`. By default, Python evaluates the parts of a node in order."""
         match node:
             case tree.Name():
                 self.read(node, s)
@@ -284,17 +271,8 @@ class _Flow:
         if isinstance(node, COMPREHENSIONS):
             return self.comprehension(node, s)
         for child in tree.children(node):
-            s = self.child(child, s)
+            s = self.expr(child, s)
         return s
-
-    def child(self, node: tree.Node, s: Names) -> Names:
-        if isinstance(node, tree.Keyword):
-            return self.expr(node.value, s)
-        if isinstance(node, tree.FText | tree.Text | tree.Field):
-            for inner in tree.children(node):
-                s = self.child(inner, s)
-            return s
-        return self.expr(node, s)  # type: ignore[arg-type]
 
     def comprehension(self, node: tree.ListComp | tree.SetComp | tree.DictComp | tree.GeneratorExp, s: Names) -> Names:
         inner = after = s
