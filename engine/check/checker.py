@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.check import annotation_schemas
 from albert_tools.engine.check.discovery import RULES
-from albert_tools.engine.check.facts import CheckLimits, Facts, calls, docstring
+from albert_tools.engine.check.facts import CheckLimits, Facts, called_name, docstring
 from albert_tools.engine.check.finding_limits import capped, problem_of, too_many_types, until_too_many
 from albert_tools.engine.check.partial_check import partial_findings
 from albert_tools.engine.model import vocabulary
@@ -245,5 +245,5 @@ def _examples(function: tree.FunctionDef) -> Iterator[Example]:
 def _decorators(function: tree.FunctionDef, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line and arguments of each decorator with that name."""
     for d in function.decorators:
-        if calls(d, name):
+        if isinstance(d, tree.Call) and called_name(d) == name:
             yield d.span.line, {str(k.arg): annotation_schemas.value_of(k.value) for k in d.keywords}

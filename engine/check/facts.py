@@ -284,6 +284,11 @@ class Facts(Struct, eq=False, dict=True):
         """The parent of a node."""
         return self.parents.get(id(node))
 
+    def is_called(self, node: tree.Node) -> bool:
+        """Whether a node is the function of a call: ``f`` in ``f(x)``."""
+        above = self.parent(node)
+        return isinstance(above, tree.Call) and above.func is node
+
     def ancestors(self, node: tree.Node) -> Iterator[tree.Node]:
         """The ancestors of a node, nearest first."""
         above = self.parents.get(id(node))
@@ -462,6 +467,14 @@ _FORMS: dict[type[tree.Node], str] = {
     tree.Comprehension: "comprehension variable",
     tree.NamedExpr: "walrus",
 }
+
+
+def called_name(node: tree.Node | None) -> str | None:
+    """``f`` if a node is the call ``f(…)`` of a plain name, otherwise None."""
+    match node:
+        case tree.Call(func=tree.Name(id=name)):
+            return name
+    return None
 
 
 def bindings(node: tree.Node) -> Iterator[Binding]:

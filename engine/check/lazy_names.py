@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from albert_tools.engine.check.facts import BIND_LOCALS, BINDING, COMPREHENSIONS, Facts, bindings, tool_name
+from albert_tools.engine.check.facts import (
+    BIND_LOCALS,
+    BINDING,
+    COMPREHENSIONS,
+    Facts,
+    bindings,
+    called_name,
+    tool_name,
+)
 from albert_tools.engine.check.written import written
 from albert_tools.grammar import tree
 
@@ -134,7 +142,7 @@ def _changes(facts: Facts, part: tree.Node, names: frozenset[str]) -> bool:
         if isinstance(node, BIND_LOCALS) and any(b.name in names for b in bindings(node)):
             return True
         changed: list[tree.Expr] = written(facts, node)
-        if isinstance(node, tree.Call) and isinstance(node.func, tree.Name) and node.func.id in facts.functions:
+        if isinstance(node, tree.Call) and called_name(node) in facts.functions:
             changed = [*node.args, *(k.value for k in node.keywords)]
         if any(isinstance(n, tree.Name) and n.id in names for c in changed for n in tree.walk(c)):
             return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from albert_tools.engine.check.facts import Facts, targets
+from albert_tools.engine.check.facts import Facts, called_name, targets
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 
@@ -18,13 +18,13 @@ def written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
     match node:
         case tree.Call(func=tree.Attribute(attr=attr, value=value)) if attr in vocabulary.MUTATORS:
             return [] if facts.facade(node.func) is not None else [value]
-        case tree.Name() | tree.Attribute() if _mutating(facts, node) and not _called(facts, node):
+        case tree.Name() | tree.Attribute() if _mutating(facts, node) and not facts.is_called(node):
             return [node]  # passed as a callback: map(heapq.heappop, heaps)
         case tree.Call(func=func, args=args) if args:
             if _mutating(facts, func):
                 return [args[0]]
             stored = not isinstance(args[0], tree.Call | tree.GeneratorExp)
-            return [args[0]] if isinstance(func, tree.Name) and func.id == "next" and stored else []
+            return [args[0]] if called_name(node) == "next" and stored else []
         case tree.AugAssign(target=tree.Name() as name):
             return [] if _only_rebinds(node) else [name]
     return [target.value for target in targets(node) if isinstance(target, tree.Subscript)]
@@ -33,11 +33,6 @@ def written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
 def _mutating(facts: Facts, func: tree.Expr) -> bool:
     named = facts.facade(func)
     return named is not None and f"{named[0]}.{named[1]}" in MUTATING_FACADES
-
-
-def _called(facts: Facts, node: tree.Expr) -> bool:
-    above = facts.parent(node)
-    return isinstance(above, tree.Call) and above.func is node
 
 
 #: Operators that never change a container in place.

@@ -18,6 +18,7 @@ from albert_tools.engine.check.facts import (
     COMPREHENSIONS,
     Facts,
     bindings,
+    called_name,
     pattern_bindings,
     single_targets,
 )
@@ -328,7 +329,9 @@ class _Flow:
     def _separate(self, node: tree.Name) -> bool:
         """Whether a body of ``parallel(a(), b())`` reads the name. There Python's error would not be UnboundLocalError."""
         return any(
-            calls(above, "parallel") and not any(isinstance(part, tree.GeneratorExp) for part in above.args[:1])
+            isinstance(above, tree.Call)
+            and called_name(above) == "parallel"
+            and not any(isinstance(part, tree.GeneratorExp) for part in above.args[:1])
             for above in self.facts.ancestors(node)
         )
 

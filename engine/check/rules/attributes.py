@@ -202,9 +202,7 @@ def _callback(node: tree.Attribute) -> Iterator[Diagnostic]:
 def _type_method(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
     assert isinstance(node.value, tree.Name)
     spelled = f"{node.value.id}.{node.attr}"
-    above = facts.parent(node)
-    called = isinstance(above, tree.Call) and above.func is node
-    if spelled in vocabulary.TYPE_METHODS and (called or callback_position(facts, node)):
+    if spelled in vocabulary.TYPE_METHODS and (facts.is_called(node) or callback_position(facts, node)):
         return
     if node.attr in vocabulary.METHODS and node.attr not in vocabulary.MUTATORS and callback_position(facts, node):
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, calls, is_typed_dict
+from albert_tools.engine.check.facts import Facts, called_name, is_typed_dict
 from albert_tools.engine.check.rule import error, replace, warning
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
@@ -99,7 +99,7 @@ def _raised(facts: Facts, node: tree.Raise) -> Iterator[Diagnostic]:
             "only exceptions can be raised",
             hint='raise ToolError("what went wrong"), or raise ValueError("…")',
         )
-    if calls(exc, "ToolError"):
+    if isinstance(exc, tree.Call) and called_name(exc) == "ToolError":
         if len(exc.args) > 1 or any(k.arg not in ("code", "retryable") for k in exc.keywords):
             yield error(
                 "raise",
@@ -120,7 +120,7 @@ def _may_be_exception(facts: Facts, node: tree.Expr) -> bool:
             given = {p.name for p in function.params} if function is facts.tool else set()
             return node.id in facts.locals_in(function) - given
         case tree.Call(func=func):
-            return facts.is_exception(func) or (isinstance(func, tree.Name) and func.id in facts.functions)
+            return facts.is_exception(func) or called_name(node) in facts.functions
         case tree.IfExp():
             return _may_be_exception(facts, node.body) and _may_be_exception(facts, node.orelse)
         case tree.BoolOp():

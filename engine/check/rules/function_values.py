@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, calls
+from albert_tools.engine.check.facts import Facts, called_name
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
@@ -68,10 +68,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             if entry.kind != "constant" and not longer and not _allowed(facts, node):
                 yield _refusal(facts, node, node.attr)
         elif isinstance(node, tree.Lambda) and not callback_position(facts, node):
-            called = facts.parent(node)
-            if isinstance(called, tree.Call) and called.func is node:
+            if facts.is_called(node):
                 continue
-            if calls(called, "parallel"):
+            if called_name(facts.parent(node)) == "parallel":
                 yield error(
                     "lambda-value",
                     node,
@@ -91,19 +90,12 @@ def _is_function(facts: Facts, node: tree.Name) -> bool:
     if node.id in facts.imported:
         entry = facts.entry(node)
         return entry is None or entry.kind != "constant"
-    return (
-        node.id in facts.functions
-        or node.id in facts.typed_dicts
-        or node.id in facts.modules
-        or node.id in vocabulary.BUILTINS
-        or node.id in vocabulary.EXCEPTIONS
-        or node.id in vocabulary.PRELUDE
-    )
+    return facts.fixed(node.id) is not None
 
 
 def _allowed(facts: Facts, node: tree.Expr) -> bool:
     above = facts.parent(node)
-    if isinstance(above, tree.Call) and above.func is node:
+    if facts.is_called(node):
         return not (isinstance(node, tree.Name) and node.id in facts.modules)
     if isinstance(node, tree.Name) and isinstance(above, tree.Attribute):
         if node.id in facts.modules or node.id in facts.imported:
@@ -139,15 +131,13 @@ def _exception_position(facts: Facts, node: tree.Expr) -> bool:
     above = facts.parent(node)
     if isinstance(above, tree.Tuple):
         node, above = above, facts.parent(above)
-    if isinstance(above, tree.ExceptHandler):
-        return True
-    if isinstance(above, tree.Raise):
+    if isinstance(above, tree.ExceptHandler | tree.Raise):
         return True
     return isinstance(above, tree.Call) and _second_of_isinstance(above, node)
 
 
 def _second_of_isinstance(call: tree.Call, node: tree.Expr) -> bool:
-    return calls(call, "isinstance") and len(call.args) == 2 and call.args[1] is node
+    return called_name(call) == "isinstance" and len(call.args) == 2 and call.args[1] is node
 
 
 def _type_position(facts: Facts, node: tree.Expr) -> bool:
@@ -166,7 +156,7 @@ def callback_position(facts: Facts, node: tree.Expr) -> bool:
             return False
         if above.arg == "key":
             entry = facts.entry(call.func)
-            if isinstance(call.func, tree.Name) and call.func.id in ("sorted", "min", "max"):
+            if called_name(call) in ("sorted", "min", "max"):
                 return True
             if entry is not None:
                 return "key" in entry.keywords
@@ -189,37 +179,19 @@ def _is_str(node: tree.Expr) -> bool:
 
 
 def _refusal(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
-    if isinstance(node, tree.Name) and node.id in facts.modules:
+    plain = node.id if isinstance(node, tree.Name) else None
+    if plain in facts.modules:
+        kind, hint = "module", f"call one of its functions: {name}.…"
+    elif facts.is_exception(node):
+        message = f"the exception {name!r} is allowed only in raise, except and isinstance"
         return error(
-            "function-value",
-            node,
-            f"the module {name!r} can't be used as a value",
-            hint=f"call one of its functions: {name}.…",
+            "function-value", node, message, f"for the caught error write: except {name} as error: … str(error)"
         )
-    if facts.is_exception(node):
-        return error(
-            "function-value",
-            node,
-            f"the exception {name!r} is allowed only in raise, except and isinstance",
-            hint="for the caught error write: except " + name + " as error: … str(error)",
-        )
-    if isinstance(node, tree.Name) and node.id in TYPES:
-        return error(
-            "function-value",
-            node,
-            f"the type {name!r} can't be used as a value",
-            hint=f"call it: {name}(value), or ask isinstance(value, {name})",
-        )
-    if isinstance(node, tree.Name) and node.id in facts.typed_dicts:
-        return error(
-            "function-value",
-            node,
-            f"the TypedDict {name!r} can't be used as a value",
-            hint=f"call it: {name}(field=…); or name it in an annotation: row: {name}",
-        )
-    return error(
-        "function-value",
-        node,
-        f"the function {name!r} can't be used as a value",
-        hint=f"call it: {name}(…); as a callback it is allowed in key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
-    )
+    elif plain in TYPES:
+        kind, hint = "type", f"call it: {name}(value), or ask isinstance(value, {name})"
+    elif plain in facts.typed_dicts:
+        kind, hint = "TypedDict", f"call it: {name}(field=…); or name it in an annotation: row: {name}"
+    else:
+        places = "key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+        kind, hint = "function", f"call it: {name}(…); as a callback it is allowed in {places}"
+    return error("function-value", node, f"the {kind} {name!r} can't be used as a value", hint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings, calls
+from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings, called_name
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.lazy_values import consumed
 from albert_tools.grammar import tree
@@ -28,15 +28,15 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every call of `groupby`, and every use of its groups."""
-    loops: list[tree.For | tree.Comprehension] = []
     for call in facts.every(tree.Call):
         if facts.facade(call.func) != ("itertools", "groupby"):
             continue
         match facts.parent(call):
-            case tree.For(target=tree.Tuple(elts=(_, tree.Name()))) as loop if loop.iter is call:
-                loops.append(loop)
-            case tree.Comprehension(target=tree.Tuple(elts=(_, tree.Name()))) as loop if loop.iter is call:
-                loops.append(loop)
+            case (
+                tree.For(target=tree.Tuple(elts=(_, tree.Name() as group)), iter=read)
+                | tree.Comprehension(target=tree.Tuple(elts=(_, tree.Name() as group)), iter=read)
+            ) as loop if read is call:
+                yield from _group(facts, loop, group.id)
             case _:
                 yield error(
                     "group-value",
@@ -45,29 +45,29 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     hint="write for key, group in groupby(…): and consume each group there; or"
                     " [(key, list(group)) for key, group in groupby(…)]",
                 )
-    for loop in loops:
-        assert isinstance(loop.target, tree.Tuple)
-        group = loop.target.elts[1]
-        assert isinstance(group, tree.Name)
-        scope = facts.parent(loop) if isinstance(loop, tree.Comprehension) else facts.function_of(loop)
-        for name in tree.walk(scope) if scope is not None else ():
-            if isinstance(name, tree.Name) and name.id == group.id and _leaks(facts, name, loop):
-                yield error(
-                    "group-value",
-                    name,
-                    f"{group.id!r} is a group of groupby(…), which must be consumed in its own round of the loop",
-                    hint=f"write list({group.id})",
-                )
+
+
+def _group(facts: Facts, loop: tree.For | tree.Comprehension, group: str) -> Iterator[Diagnostic]:
+    """Check every use of the groups of a loop. `group` is their name."""
+    scope = facts.parent(loop) if isinstance(loop, tree.Comprehension) else facts.function_of(loop)
+    for name in tree.walk(scope) if scope is not None else ():
+        if isinstance(name, tree.Name) and name.id == group and _leaks(facts, name, loop):
+            yield error(
+                "group-value",
+                name,
+                f"{group!r} is a group of groupby(…), which must be consumed in its own round of the loop",
+                hint=f"write list({group})",
+            )
 
 
 def _leaks(facts: Facts, name: tree.Name, loop: tree.For | tree.Comprehension) -> bool:
     """Whether a name is read where it means a group, and is not consumed there."""
     below: tree.Node = name
     for above in facts.ancestors(name):
-        if calls(above, "parallel"):
+        if called_name(above) == "parallel":
             return True
         if above is loop or (isinstance(above, COMPREHENSIONS) and any(g is loop for g in above.generators)):
-            if calls(facts.parent(above), "parallel"):
+            if called_name(facts.parent(above)) == "parallel":
                 return not _bound(facts, name)
             if isinstance(above, tree.For):
                 body = next((i for i, stmt in enumerate(above.body) if stmt is below), len(above.body))

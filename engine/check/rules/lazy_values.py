@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.facts import Facts, called_name, tool_name
 from albert_tools.engine.check.lazy_names import lazy_names
 from albert_tools.engine.check.rule import error, wrap
 from albert_tools.engine.model import vocabulary
@@ -75,7 +75,7 @@ def _unusable(facts: Facts, node: tree.Expr) -> bool:
             call = facts.parent(above)
             return isinstance(call, tree.Call) and tool_name(call.func) is not None
         case tree.Call():
-            return tool_name(above.func) is not None or (isinstance(above.func, tree.Name) and above.func.id == "len")
+            return tool_name(above.func) is not None or called_name(above) == "len"
         case tree.Subscript():
             return above.value is node
     return False
@@ -128,18 +128,16 @@ def consumed(facts: Facts, node: tree.Node) -> bool:
 
 def _consumes(facts: Facts, call: tree.Call, node: tree.Node) -> bool:
     func = call.func
-    if isinstance(func, tree.Name):
-        if func.id == "parallel":
+    match called_name(call):
+        case "parallel":
             return True  # the rule for parallel checks it
-        if func.id == "iter":
+        case "iter":
             return consumed(facts, call)
-        if func.id == "next":
-            return call.args[0] is node
-        if func.id in ("min", "max"):
+        case "min" | "max":
             return len(call.args) == 1
-        if func.id == "sum":
-            return call.args[0] is node  # the start value is returned unchanged
-        if func.id in CONSUMERS:
+        case "next" | "sum":
+            return call.args[0] is node  # a default or a start value is returned unchanged
+        case name if name in CONSUMERS:
             return True
     named = facts.facade(func)
     if named == ("functools", "reduce"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, bindings, tool_name
+from albert_tools.engine.check.facts import Facts, bindings, called_name, tool_name
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.written import written
 from albert_tools.engine.model import vocabulary
@@ -41,8 +41,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check the form of each `parallel`, and the changes by its bodies and by the helpers that they can reach."""
     reached: set[str] = set()
     for use in facts.every(tree.Name):
-        above = facts.parent(use)
-        if use.id == "parallel" and not (isinstance(above, tree.Call) and above.func is use):
+        if use.id == "parallel" and not facts.is_called(use):
             yield error(
                 "parallel",
                 use,
@@ -50,7 +49,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 hint="write parallel(tools.read_file(path=p) for p in paths)",
             )
     for node in facts.every(tree.Call):
-        if not calls(node, "parallel"):
+        if called_name(node) != "parallel":
             continue
         if node.keywords or any(isinstance(a, tree.Starred) for a in node.args) or not node.args:
             yield error(

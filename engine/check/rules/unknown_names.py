@@ -146,8 +146,7 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Dia
         )
     # A local is more likely than a built-in with a similar name. Functions and exceptions are only suggested where they are
     # allowed.
-    called = isinstance(above, tree.Call) and above.func is node
-    functions = [*facts.functions, *vocabulary.BUILTINS] if called else []
+    functions = [*facts.functions, *vocabulary.BUILTINS] if facts.is_called(node) else []
     caught = raised or isinstance(above, tree.ExceptHandler | tree.Tuple)
     exceptions = sorted(vocabulary.EXCEPTIONS | {"ToolError"}) if caught else []
     others = [*facts.constants, *facts.modules, *facts.imported, *functions, *exceptions]
