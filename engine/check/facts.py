@@ -7,7 +7,7 @@ function, a name of the module, or a name of the language.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 from typing import Any, TypeGuard, TypeVar, overload
 
@@ -191,9 +191,7 @@ class Facts(Struct, eq=False, dict=True):
 
     def unbound_below(self, node: tree.Expr) -> bool:
         """Whether an attribute chain begins with a name that is never bound. Another finding reports that name."""
-        while isinstance(node, tree.Attribute):
-            node = node.value
-        return id(node) in self.unbound
+        return id(attribute_chain(node)[0]) in self.unbound
 
     def _unbound(
         self, root: tree.Node, names: frozenset[str], found: dict[int, tuple[tree.Name, frozenset[str]]]
@@ -302,44 +300,38 @@ class Facts(Struct, eq=False, dict=True):
 
     def fixed(self, name: str) -> str | None:
         """The fixed meaning of a name, in words; None for a name that can be bound."""
-        if name in vocabulary.PRELUDE:
-            return "part of the language"
-        if name in vocabulary.BUILTINS:
-            return "a built-in"
-        if name in vocabulary.EXCEPTIONS:
-            return "an exception"
-        if name in self.functions:
-            return "a function of this source"
-        if name in self.typed_dicts:
-            return "a TypedDict of this source"
-        if name in self.modules or name in self.imported:
-            return "imported"
-        return None
+        return next((meaning for names, meaning in self._meanings if name in names), None)
+
+    @cached_property
+    def _meanings(self) -> tuple[tuple[Container[str], str], ...]:
+        return (
+            (vocabulary.PRELUDE, "part of the language"),
+            (vocabulary.BUILTINS, "a built-in"),
+            (vocabulary.EXCEPTIONS, "an exception"),
+            (self.functions, "a function of this source"),
+            (self.typed_dicts, "a TypedDict of this source"),
+            (self.modules, "imported"),
+            (self.imported, "imported"),
+        )
 
     def facade(self, node: tree.Expr) -> tuple[str, str] | None:
         """``(module, dotted entry)`` if an expression names a part of a façade, otherwise None.
 
         The façade's table need not contain the entry. For a module alone, the entry is empty.
         """
-        parts: list[str] = []
-        while isinstance(node, tree.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, tree.Name):
+        root, parts = attribute_chain(node)
+        if not isinstance(root, tree.Name):
             return None
-        parts.reverse()
-        if node.id in self.imported:
-            module, name = self.imported[node.id]
+        if root.id in self.imported:
+            module, name = self.imported[root.id]
             return module, ".".join([name, *parts])
-        if node.id in self.modules:
-            module = self.modules[node.id]
-            rest = module.split(".")[1:] if node.id == module.split(".")[0] else []
-            if rest and parts[: len(rest)] == rest:
-                parts = parts[len(rest) :]
-            elif rest:
-                return module, ".".join(parts) if parts else ""
-            return module, ".".join(parts)
-        return None
+        if root.id not in self.modules:
+            return None
+        module = self.modules[root.id]
+        first, *rest = module.split(".")
+        if root.id == first and parts[: len(rest)] == rest:
+            parts = parts[len(rest) :]
+        return module, ".".join(parts)
 
     def entry(self, node: tree.Expr) -> vocabulary.Entry | None:
         """The façade entry that an expression names, if the table contains it."""
@@ -416,13 +408,18 @@ def calls(node: tree.Node | None, name: str) -> TypeGuard[tree.Call]:
 
 def tool_name(func: tree.Expr) -> str | None:
     """``NAME`` or ``SERVER.NAME`` if `func` is ``tools.NAME`` or ``tools.SERVER.NAME``, otherwise None."""
-    parts: list[str] = []
-    while isinstance(func, tree.Attribute):
-        parts.append(func.attr)
-        func = func.value
-    if parts and isinstance(func, tree.Name) and func.id == "tools":
-        return ".".join(reversed(parts))
-    return None
+    root, parts = attribute_chain(func)
+    return ".".join(parts) if parts and isinstance(root, tree.Name) and root.id == "tools" else None
+
+
+def attribute_chain(node: tree.Expr) -> tuple[tree.Expr, list[str]]:
+    """The expression before the first dot, and the names after the dots: ``a`` and ``["b", "c"]`` for ``a.b.c``."""
+    names: list[str] = []
+    while isinstance(node, tree.Attribute):
+        names.append(node.attr)
+        node = node.value
+    names.reverse()
+    return node, names
 
 
 def targets(node: tree.Node) -> Iterator[tree.Expr]:

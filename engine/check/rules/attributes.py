@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.facts import Facts, attribute_chain, tool_name
 from albert_tools.engine.check.format_call import format_call_fix
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.function_values import callback_position
@@ -111,7 +111,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             continue  # the rule for patterns checks it
         if id(node) in facts.decorating:
             continue  # the rule for decorators checks it
-        root = _root(node)
+        root, _ = attribute_chain(node)
         if id(root) in facts.unbound or id(node) in facts.assigned_attributes:
             continue  # reported as an unknown name or an assignment
         if isinstance(root, tree.Name) and root.id in facts.nested:
@@ -130,12 +130,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield from _type_method(facts, node)
         else:
             yield from _plain(facts, node)
-
-
-def _root(node: tree.Expr) -> tree.Expr:
-    while isinstance(node, tree.Attribute):
-        node = node.value
-    return node
 
 
 def _facade(facts: Facts, node: tree.Attribute, module: str, name: str) -> Iterator[Diagnostic]:
