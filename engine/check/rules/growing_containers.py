@@ -34,17 +34,21 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each comprehension and each call that consumes an iterator."""
     named = consumed_names(facts)
     for node in facts.every(tree.AugAssign, tree.Call):
-        match node:
-            case tree.Call(func=tree.Attribute(attr=attr, value=container)) if attr in vocabulary.GROWERS:
-                for arg in node.args:
-                    if _lazy_over(facts, named, arg, container):
-                        yield _growing(arg, container)
-            case tree.AugAssign(op="+", target=target) if _lazy_over(facts, named, node.value, target):
-                yield _growing(node.value, target)
-            case tree.Call():
-                for k in node.keywords:
-                    if k.arg == "key" and isinstance(k.value, tree.Lambda) and node.args:
-                        yield from _refused(facts, named, node.args[0], (k.value.body,))
+        container = _enlarged(node)
+        if container is not None:
+            for added in node.args if isinstance(node, tree.Call) else (node.value,):
+                if lazy(facts, added) and container in _sources(facts, held, added):
+                    yield error(
+                        "grows-while-consumed",
+                        added,
+                        f"{_spell(container)} is extended with values that are read from it",
+                        hint="read all values first: [f(x) for x in xs]; or write a for statement, which may read a list"
+                        " that grows",
+                    )
+        elif isinstance(node, tree.Call):
+            for k in node.keywords:
+                if k.arg == "key" and isinstance(k.value, tree.Lambda) and node.args:
+                    yield from _refused(facts, held, node.args[0], (k.value.body,))
     for made in facts.every(*COMPREHENSIONS):
         inner = [made.key, made.value] if isinstance(made, tree.DictComp) else [made.elt]
         for g in made.generators:
@@ -72,23 +76,27 @@ def _sources(facts: Facts, named: Named, node: tree.Expr) -> list[tree.Expr]:
     return []
 
 
+def _enlarged(node: tree.Node) -> tree.Expr | None:
+    """The container that a node makes larger, or None."""
+    match node:
+        case tree.Call(func=tree.Attribute(attr=attr, value=container)) if attr in vocabulary.GROWERS:
+            return container
+        case tree.AugAssign(op="+", target=container):
+            return container
+    return None
+
+
 def _grown(
-    facts: Facts, named: Named, consumed: tree.Expr, parts: Sequence[tree.Node]
-) -> Iterator[tuple[tree.Call | tree.AugAssign, tree.Expr]]:
+    facts: Facts, held: Held, consumed: tree.Expr, parts: Sequence[tree.Node]
+) -> Iterator[tuple[tree.Node, tree.Expr]]:
     """The places in `parts` where a container grows that is read step by step, and the container."""
     sources = {
         s for s in _sources(facts, named, consumed) if not (isinstance(s, tree.Name) and s.id in facts.functions)
     }
     for root in parts if sources else ():
         for node in tree.walk(root):
-            match node:
-                case tree.Call(func=tree.Attribute(attr=attr, value=container)) if attr in vocabulary.GROWERS:
-                    pass
-                case tree.AugAssign(op="+", target=container):
-                    pass
-                case _:
-                    continue
-            if container in sources:
+            container = _enlarged(node)
+            if container is not None and container in sources:
                 yield node, container
 
 
@@ -100,19 +108,6 @@ def _refused(facts: Facts, named: Named, consumed: tree.Expr, parts: Sequence[tr
             f"{_spell(container)} grows while it is being consumed",
             hint="write a for statement, which may read a list that grows; or collect into another list",
         )
-
-
-def _lazy_over(facts: Facts, named: Named, node: tree.Expr, container: tree.Expr) -> bool:
-    return lazy(facts, node) and any(s == container for s in _sources(facts, named, node))
-
-
-def _growing(at: tree.Expr, container: tree.Expr) -> Diagnostic:
-    return error(
-        "grows-while-consumed",
-        at,
-        f"{_spell(container)} is extended with values that are read from it",
-        hint="read all values first: [f(x) for x in xs]; or write a for statement, which may read a list that grows",
-    )
 
 
 def _spell(node: tree.Expr) -> str:
