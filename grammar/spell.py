@@ -36,6 +36,16 @@ _BINARY = {
     "**": POWER,
 }
 
+_BRACKETS: dict[type[tree.Node], tuple[str, str]] = {
+    tree.List: ("[", "]"),
+    tree.ListComp: ("[", "]"),
+    tree.Set: ("{", "}"),
+    tree.SetComp: ("{", "}"),
+    tree.DictComp: ("{", "}"),
+    tree.Tuple: ("(", ")"),
+    tree.GeneratorExp: ("(", ")"),
+}
+
 _Comprehending: TypeAlias = tree.ListComp | tree.SetComp | tree.GeneratorExp | tree.DictComp
 
 
@@ -90,7 +100,7 @@ class Speller:
             starred = any(isinstance(e, tree.Starred) for e in node.elts)
             if starred or len(node.elts) == 1 or self._comments.within(node.span):
                 return self.expr(node)
-            parts = self._joined([self.expr(e, TERNARY) for e in node.elts])
+            parts = joined([self.expr(e, TERNARY) for e in node.elts], ",", LINE)
             return Group([IfBroken("("), Indent([SOFT, parts, IfBroken(",")]), SOFT, IfBroken(")")])
         return self.wrapped(node, least)
 
@@ -106,10 +116,7 @@ class Speller:
     def target(self, node: tree.Expr) -> Doc:
         """The target of an assignment. A list of names needs no brackets."""
         if isinstance(node, tree.Tuple) and node.elts:
-            parts: list[Doc] = []
-            for i, e in enumerate(node.elts):
-                parts += [", "] * bool(i) + [self.expr(e, BIT_OR)]
-            return [*parts, "," if len(node.elts) == 1 else ""]
+            return [*joined([self.expr(e, BIT_OR) for e in node.elts], ", "), "," if len(node.elts) == 1 else ""]
         return self.expr(node, BIT_OR)
 
     # Expressions.
@@ -128,26 +135,18 @@ class Speller:
                 return node.raw or ("..." if node.value is ... else repr(node.value))
             case tree.Strings():
                 return self._strings(node)
-            case tree.List():
-                return self.bracket("[", [self.expr(e) for e in node.elts], "]", node, node.elts)
-            case tree.Set():
-                return self.bracket("{", [self.expr(e) for e in node.elts], "}", node, node.elts)
-            case tree.Tuple():
-                single = len(node.elts) == 1
-                if single and not self._comments.within(node.span):
-                    return ["(", self.expr(node.elts[0]), ",)"]
-                return self.bracket("(", [self.expr(e) for e in node.elts], ")", node, node.elts)
+            case tree.Tuple(elts=(only,)) if not self._comments.within(node.span):
+                return ["(", self.expr(only), ",)"]
+            case tree.List() | tree.Set() | tree.Tuple():
+                opening, closing = _BRACKETS[type(node)]
+                return self.bracket(opening, [self.expr(e) for e in node.elts], closing, node, node.elts)
             case tree.Dict():
                 return self._dict(node)
-            case tree.ListComp():
-                return self._comprehension("[", self.expr(node.elt, WALRUS), node.generators, "]", node)
-            case tree.SetComp():
-                return self._comprehension("{", self.expr(node.elt, WALRUS), node.generators, "}", node)
-            case tree.GeneratorExp():
-                return self._comprehension("(", self.expr(node.elt, WALRUS), node.generators, ")", node)
+            case tree.ListComp() | tree.SetComp() | tree.GeneratorExp():
+                return self._comprehension(node, (node.elt, node.elt, self.expr(node.elt, WALRUS)))
             case tree.DictComp():
                 pair: Doc = [self.expr(node.key), ": ", self.expr(node.value)]
-                return self._comprehension("{", pair, node.generators, "}", node)
+                return self._comprehension(node, (node.key, node.value, pair))
             case tree.IfExp():
                 test, other = self.expr(node.test, OR), self.expr(node.orelse, TERNARY)
                 return [Group(self.expr(node.body, OR)), LINE, "if ", Group(test), LINE, "else ", Group(other)]
@@ -205,21 +204,13 @@ class Speller:
                     parts += [":", self.expr(node.step)]
                 return parts
             case tree.Tuple() if node.elts and not any(isinstance(e, tree.Starred) for e in node.elts):
-                parts = []
-                for i, e in enumerate(node.elts):
-                    parts += [", "] * bool(i) + [self._index(e) if isinstance(e, tree.Slice) else self.expr(e)]
-                return [*parts, "," if len(node.elts) == 1 else ""]
+                items = [self._index(e) if isinstance(e, tree.Slice) else self.expr(e) for e in node.elts]
+                return [*joined(items, ", "), "," if len(node.elts) == 1 else ""]
         return self.expr(node, TERNARY)
 
     def _lambda(self, node: tree.Lambda) -> Doc:
-        return ["lambda", " " if node.params else "", self.parameters(node.params), ": ", self.expr(node.body, LAMBDA)]
-
-    def parameters(self, params: tuple[tree.Param, ...]) -> Doc:
-        """The parameters on one line."""
-        parts: list[Doc] = []
-        for i, doc in enumerate(self.parameter_docs(params)):
-            parts += [", "] * bool(i) + [doc]
-        return parts
+        params = joined(self.parameter_docs(node.params), ", ")
+        return ["lambda", " " if params else "", params, ": ", self.expr(node.body, LAMBDA)]
 
     def parameter_docs(self, params: tuple[tree.Param, ...]) -> list[Doc]:
         """Each parameter, and a star before the first keyword-only parameter."""
@@ -268,12 +259,11 @@ class Speller:
             places.append(value if key is None else key)
         return self.bracket("{", docs, "}", node, tuple(places), node.values)
 
-    def _comprehension(
-        self, opening: str, element: Doc, generators: tuple[tree.Comprehension, ...], closing: str, node: _Comprehending
-    ) -> Doc:
-        head = (node.key, node.value) if isinstance(node, tree.DictComp) else (node.elt, node.elt)
-        clauses: list[tuple[tree.Node, tree.Node, Doc]] = [(*head, element)]
-        for g in generators:
+    def _comprehension(self, node: _Comprehending, element: tuple[tree.Node, tree.Node, Doc]) -> Doc:
+        """A comprehension. `element` has the first and last node of its element, and the element's document."""
+        opening, closing = _BRACKETS[type(node)]
+        clauses = [element]
+        for g in node.generators:
             clauses.append((g, g.iter, ["for ", self.target(g.target), " in ", Group(self.expr(g.iter, OR))]))
             clauses += [(test, test, ["if ", Group(self.expr(test, OR))]) for test in g.ifs]
         parts: list[Doc] = []
@@ -353,10 +343,7 @@ class Speller:
     # Strings.
 
     def _strings(self, node: tree.Strings) -> Doc:
-        parts: list[Doc] = []
-        for i, piece in enumerate(node.pieces):
-            parts += [LINE] * bool(i) + [_quoted(piece.raw)]
-        return parts
+        return joined([_quoted(piece.raw) for piece in node.pieces], LINE)
 
     # Patterns.
 
@@ -392,18 +379,16 @@ class Speller:
                 doc: Doc = [self.pattern(node.pattern, 1), f" as {node.name}"]
                 return ["(", doc, ")"] if least else doc
             case tree.MatchOr():
-                parts: list[Doc] = []
-                for i, p in enumerate(node.patterns):
-                    parts += [" | "] * bool(i) + [self.pattern(p, 2)]
+                parts = joined([self.pattern(p, 2) for p in node.patterns], " | ")
                 return ["(", *parts, ")"] if least > 1 else parts
 
-    def _joined(self, docs: list[Doc]) -> list[Doc]:
-        parts: list[Doc] = []
-        for i, doc in enumerate(docs):
-            if i:
-                parts += [",", LINE]
-            parts.append(doc)
-        return parts
+
+def joined(docs: list[Doc], *between: Doc) -> list[Doc]:
+    """The documents, with `between` between each two."""
+    parts: list[Doc] = []
+    for i, doc in enumerate(docs):
+        parts += [*between, doc] if i else [doc]
+    return parts
 
 
 def _without_comment(line: str) -> str:
@@ -449,4 +434,5 @@ def _quoted(raw: str) -> str:
     if found is None or '"' in raw or "\\" in raw or "{" in raw:
         return raw
     prefix, quote, text = found.groups()
-    return f"{prefix}{quote.replace(chr(39), chr(34))}{text}{quote.replace(chr(39), chr(34))}"
+    double = quote.replace("'", '"')
+    return f"{prefix}{double}{text}{double}"

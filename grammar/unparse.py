@@ -19,7 +19,7 @@ from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.second_reading import different_line
 from albert_tools.grammar.source_error import SourceError
-from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Speller, begin, end
+from albert_tools.grammar.spell import LAMBDA, TERNARY, WALRUS, Comments, Speller, begin, end, joined
 
 #: The maximum length of a line, in columns. A docstring or a long literal may be longer.
 WIDTH = 100
@@ -171,26 +171,16 @@ class _Writer:
             case tree.ExprStmt():
                 return s.whole(stmt.value, TERNARY)
             case tree.Assign():
-                parts: list[Doc] = []
-                for t in stmt.targets:
-                    parts += [s.target(t), " = "]
-                return [*parts, s.whole(stmt.value, LAMBDA)]
+                return joined([*map(s.target, stmt.targets), s.whole(stmt.value, LAMBDA)], " = ")
             case tree.AnnAssign():
                 doc: list[Doc] = [stmt.target.id, ": ", s.expr(stmt.annotation)]
                 return [*doc, " = ", s.wrapped(stmt.value, LAMBDA)] if stmt.value is not None else doc
             case tree.AugAssign():
                 return [s.expr(stmt.target), f" {stmt.op}= ", s.whole(stmt.value, LAMBDA)]
             case tree.Delete():
-                parts = ["del "]
-                for i, t in enumerate(stmt.targets):
-                    parts += [", "] * bool(i) + [s.expr(t)]
-                return parts
-            case tree.Pass():
-                return "pass"
-            case tree.Break():
-                return "break"
-            case tree.Continue():
-                return "continue"
+                return ["del ", *joined([s.expr(t) for t in stmt.targets], ", ")]
+            case tree.Pass() | tree.Break() | tree.Continue():
+                return type(stmt).__name__.lower()
             case tree.Return():
                 return "return" if stmt.value is None else ["return ", s.whole(stmt.value, LAMBDA)]
             case tree.Raise():
@@ -204,11 +194,7 @@ class _Writer:
             case tree.Import():
                 return "import " + ", ".join(map(_alias, stmt.names))
             case tree.ImportFrom():
-                names: list[Doc] = []
-                for i, name in enumerate(stmt.names):
-                    if i:
-                        names += [",", LINE]
-                    names.append(_alias(name))
+                names = joined([_alias(name) for name in stmt.names], ",", LINE)
                 inner = Group([IfBroken("("), Indent([SOFT, *names, IfBroken(",")]), SOFT, IfBroken(")")])
                 return [f"from {stmt.module} import ", inner]
         raise AssertionError(f"not a simple statement: {stmt!r}")
@@ -291,10 +277,8 @@ class _Writer:
         if not after:
             return following
         if word == "else" and isinstance(stmt, tree.If) and tree.elif_of(stmt) is not None:
-            line = self._word_line("elif|else", end(before[-1])[0], self._first(after[0])[0])
-        else:
-            line = self._word_line(word, end(before[-1])[0], self._first(after[0])[0])
-        return line, 1
+            word = "elif|else"
+        return self._word_line(word, end(before[-1])[0], self._first(after[0])[0]), 1
 
     def _word_line(self, word: str, since: int, until: int) -> int:
         pattern = re.compile(rf"\s*(?:{word})\b")
@@ -368,13 +352,9 @@ class _Writer:
         self._block(stmt.body, indent + STEP, stmt.span.column, following)
 
     def _class_arguments(self, stmt: tree.ClassDef) -> Doc:
-        return self._speller.arguments(
-            tree.Node(Span(*_end_of(stmt.name_span), *begin(stmt.body[0]))), stmt.bases, stmt.keywords
-        )
-
-
-def _end_of(span: Span) -> tuple[int, int]:
-    return span.end_line, span.end_column
+        name = stmt.name_span
+        place = Span(name.end_line, name.end_column, *begin(stmt.body[0]))
+        return self._speller.arguments(tree.Node(place), stmt.bases, stmt.keywords)
 
 
 def _alias(node: tree.Alias) -> str:
