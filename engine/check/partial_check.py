@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -37,7 +37,7 @@ def partial_findings(source: str | bytes, findings: Callable[[Module], Iterable[
     theirs = python_tree(text.removeprefix("\ufeff"))
     if isinstance(theirs, SyntaxError) or not refusals(theirs):
         return []
-    translation = _Translation()
+    translation = _Translation(theirs)
     try:
         translated = ast.fix_missing_locations(translation.visit(theirs))
         text = ast.unparse(translated)
@@ -108,27 +108,30 @@ def _span(node: ast.AST) -> Span:
 class _Translation(ast.NodeTransformer):
     """Translates Python's tree into the language.
 
-    `lost` collects names that are no longer bound after the translation, and `starred` the functions that lost a parameter.
+    `lost` collects names that are no longer bound after the translation. `starred` are the functions that lose a parameter.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, module: ast.Module) -> None:
+        functions = [n for n in ast.walk(module) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
         self.lost: set[str] = set()
-        self.starred: set[str] = set()
+        self.starred = {f.name for f in functions if f.args.vararg or f.args.kwarg}
+
+    def visit(self, node: ast.AST) -> Any:
+        """Translate a node after its children."""
+        self.generic_visit(node)
+        return getattr(self, f"visit_{type(node).__name__}", lambda same: same)(node)
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
-        self.generic_visit(node)
         # The `pass` that replaces an import would cause a finding.
         node.body = [s for s in node.body if not isinstance(s, ast.Pass)]
         return node
 
     def visit_While(self, node: ast.While) -> ast.AST:
-        self.generic_visit(node)
         once = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(1)], [])
         tested = ast.If(node.test, [ast.Pass()], [])
         return _at(ast.For(ast.Name("_", ast.Store()), once, [_at(tested, node.test), *node.body], node.orelse), node)
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> list[ast.AST]:
-        self.generic_visit(node)
         statements: list[ast.AST] = []
         for item in node.items:
             value = item.context_expr
@@ -139,7 +142,6 @@ class _Translation(ast.NodeTransformer):
     visit_AsyncWith = visit_With
 
     def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
-        self.generic_visit(node)
         return _at(ast.For(node.target, node.iter, node.body, node.orelse), node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
@@ -147,16 +149,12 @@ class _Translation(ast.NodeTransformer):
         return self.visit_FunctionDef(_at(new, node))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        if node.args.vararg or node.args.kwarg:
-            self.starred.add(node.name)
-        self.generic_visit(node)
         if hasattr(node, "type_params"):
             self.lost |= {p.name for p in node.type_params}
             node.type_params = []
         return node
 
     def visit_arguments(self, node: ast.arguments) -> ast.arguments:
-        self.generic_visit(node)
         node.args = [*node.posonlyargs, *node.args]
         node.posonlyargs = []
         for extra in (node.vararg, node.kwarg):
@@ -166,15 +164,12 @@ class _Translation(ast.NodeTransformer):
         return node
 
     def visit_Await(self, node: ast.Await) -> ast.AST:
-        self.generic_visit(node)
         return node.value
 
     def visit_Yield(self, node: ast.Yield) -> ast.AST:
-        self.generic_visit(node)
         return node.value if node.value is not None else _at(ast.Constant(None), node)
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
-        self.generic_visit(node)
         return _at(ast.Call(ast.Name("list", ast.Load()), [node.value], []), node)
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> ast.AST:
@@ -184,7 +179,6 @@ class _Translation(ast.NodeTransformer):
     visit_Nonlocal = visit_Global
 
     def visit_TryStar(self, node: ast.AST) -> ast.AST:
-        self.generic_visit(node)
         parts = (getattr(node, name) for name in ("body", "handlers", "orelse", "finalbody"))
         return _at(ast.Try(*parts), node)
 
@@ -199,13 +193,11 @@ class _Translation(ast.NodeTransformer):
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        self.generic_visit(node)
         if isinstance(node.target, ast.Name):
             return node
         return _at(ast.Assign([node.target], node.value) if node.value is not None else ast.Pass(), node)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        self.generic_visit(node)
         node.is_async = 0
         return node
 
