@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from albert_tools.engine.check.facts import Facts
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, Span
-from albert_tools.grammar.tree import Node
+from albert_tools.grammar.tree import Call, Node
 
 Rule = Callable[[Facts], Iterator[Diagnostic]]
 
@@ -25,6 +25,13 @@ def replace(at: Node | Span, text: str, title: str | None = None) -> Fix:
     """The fix that replaces `at` with `text`."""
     span = at if isinstance(at, Span) else at.span
     return Fix(title or f"write {text}", (Edit(span, text),))
+
+
+def without_parentheses(call: Call) -> Fix:
+    """The fix that leaves out the parentheses of a call, with the arguments."""
+    func, whole = call.func.span, call.span
+    parentheses = Span(func.end_line, func.end_column, whole.end_line, whole.end_column)
+    return Fix("leave the parentheses out", (Edit(parentheses, ""),))
 
 
 def wrap(at: Node, before: str, after: str, title: str) -> Fix:

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 
 from albert_tools.engine.check.facts import Facts, attribute_chain, tool_name
 from albert_tools.engine.check.format_call import format_call_fix
-from albert_tools.engine.check.rule import error
+from albert_tools.engine.check.rule import error, without_parentheses
 from albert_tools.engine.check.rules.function_values import callback_position
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import nearest
 from albert_tools.grammar import tree
-from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
+from albert_tools.grammar.diagnostic import Diagnostic
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 
 CODES = (
@@ -212,10 +212,9 @@ def _type_method(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
 
 def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
     above = facts.parent(node)
-    called = isinstance(above, tree.Call) and above.func is node
-    if called and node.attr in vocabulary.METHODS:
-        return
-    if not called and node.attr in vocabulary.ATTRIBUTES:
+    call = above if isinstance(above, tree.Call) and above.func is node else None
+    called = call is not None
+    if node.attr in (vocabulary.METHODS if called else vocabulary.ATTRIBUTES):
         return
     if node.attr in vocabulary.METHODS:
         if callback_position(facts, node):
@@ -228,24 +227,18 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
             hint=f"write .{node.attr}()",
         )
         return
-    if called and node.attr in vocabulary.ATTRIBUTES:
-        assert isinstance(above, tree.Call)
-        parentheses = Span(node.span.end_line, node.span.end_column, above.span.end_line, above.span.end_column)
+    if call is not None and node.attr in vocabulary.ATTRIBUTES:
         yield error(
             "unknown-attribute",
             node.attr_span,
             f"{node.attr!r} is not a method",
             hint=f"write .{node.attr}",
-            fix=Fix("leave the parentheses out", (Edit(parentheses, ""),)),
+            fix=without_parentheses(call),
         )
         return
-    rewrite = (
-        format_call_fix(facts, above) if isinstance(above, tree.Call) and called and node.attr == "format" else None
-    )
-    what = "method" if called else "attribute"
-    known = sorted(vocabulary.METHODS if called else vocabulary.ATTRIBUTES)
+    what, known = ("method", vocabulary.METHODS) if called else ("attribute", vocabulary.ATTRIBUTES)
     hint = INSTEAD.get(node.attr)
-    near = None if hint else nearest(node.attr, known, cutoff=0.75)
+    near = None if hint else nearest(node.attr, sorted(known), cutoff=0.75)
     if hint is None and near is None:
         hint = (
             f"the methods are those of Python's own types; for one of your own write a helper: _{node.attr}(value)"
@@ -257,5 +250,5 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         node.attr_span,
         f"no {what} {node.attr!r} in the language" + (f"; did you mean {near!r}?" if near else ""),
         hint=hint,
-        fix=rewrite,
+        fix=format_call_fix(facts, call) if call is not None and node.attr == "format" else None,
     )

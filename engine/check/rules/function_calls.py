@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, is_typed_dict, tool_name
-from albert_tools.engine.check.rule import error
+from albert_tools.engine.check.rule import error, without_parentheses
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.grammar import tree
@@ -176,10 +176,7 @@ def _typed_dict_arguments(call: tree.Call, cls: tree.ClassDef) -> Iterator[Diagn
 
 
 def _builtin_arguments(call: tree.Call, name: str, builtin: vocabulary.Builtin) -> Iterator[Diagnostic]:
-    starred = any(isinstance(a, tree.Starred) for a in call.args)
-    for k in call.keywords:
-        if "*" in builtin.keywords:
-            continue
+    for k in () if "*" in builtin.keywords else call.keywords:
         if k.arg is None:
             yield error("arguments", k, f"{name} takes no ** arguments", hint="name each argument")
         elif k.arg not in builtin.keywords:
@@ -191,27 +188,19 @@ def _builtin_arguments(call: tree.Call, name: str, builtin: vocabulary.Builtin) 
                 hint=f"{name} takes {takes}",
                 fix=_without(call, k) if (name, k.arg) == ("print", "flush") else None,
             )
-    if starred:
+    if any(isinstance(a, tree.Starred) for a in call.args):
         return
+    hint = f"write {USAGE.get(name, name + '(value)')}"
     count = len(call.args) + sum(k.arg in builtin.keywords for k in call.keywords if name not in _KEYWORD_EXTRA)
     if builtin.most is not None and len(call.args) > builtin.most:
-        yield error(
-            "arguments",
-            call.args[builtin.most],
-            f"{name} takes at most {_count(builtin.most, 'argument')}",
-            hint=f"write {USAGE.get(name, name + '(value)')}",
-        )
+        message = f"{name} takes at most {_arguments(builtin.most)}"
+        yield error("arguments", call.args[builtin.most], message, hint)
     elif count < builtin.least:
-        yield error(
-            "arguments",
-            call.func,
-            f"{name} needs {_count(builtin.least, 'argument')}",
-            hint=f"write {USAGE.get(name, name + '(value)')}",
-        )
+        yield error("arguments", call.func, f"{name} needs {_arguments(builtin.least)}", hint)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
+def _arguments(count: int) -> str:
+    return f"{count} argument{'s' if count != 1 else ''}"
 
 
 def _without(call: tree.Call, keyword: tree.Keyword) -> Fix:
@@ -233,43 +222,38 @@ def _facade_arguments(facts: Facts, call: tree.Call) -> Iterator[Diagnostic]:
     spelled = f"{named[0]}.{named[1]}"
     if entry.kind == "constant":
         bare = not call.args and not call.keywords
-        end = call.func.span
-        parentheses = Span(end.end_line, end.end_column, call.span.end_line, call.span.end_column)
         yield error(
             "not-callable",
             call.func,
             f"{spelled} is a constant",
             hint="leave the parentheses out",
-            fix=Fix("leave the parentheses out", (Edit(parentheses, ""),)) if bare else None,
+            fix=without_parentheses(call) if bare else None,
         )
         return
     free = entry.kind == "exception" or named[1] in ("Counter", "OrderedDict", "Template.substitute")
-    for k in call.keywords:
+    for k in () if free else call.keywords:
         if k.arg is None:
-            if not free:
-                yield error("arguments", k, f"{spelled} takes no ** arguments", hint="name each argument")
-            continue
-        if free:
-            continue
-        if k.arg not in entry.keywords:
+            yield error("arguments", k, f"{spelled} takes no ** arguments", hint="name each argument")
+        elif k.arg not in entry.keywords:
             takes = ", ".join(sorted(entry.keywords)) or "no named arguments"
             yield error("arguments", k, f"{spelled} has no argument {k.arg!r} here", hint=f"it takes {takes}")
     plain = [a for a in call.args if not isinstance(a, tree.Starred)]
     if named == ("itertools", "repeat") and len(plain) + len(call.keywords) != 2:
         yield error("arguments", call, "repeat needs a count: it would never end", hint="write repeat(value, 3)")
-    if named == ("collections", "defaultdict") and not (
-        call.args
-        and (
-            (
-                isinstance(call.args[0], tree.Name)
-                and call.args[0].id in ("int", "list", "dict", "set", "str", "float", "bool", "tuple")
-            )
-            or (isinstance(call.args[0], tree.Constant) and call.args[0].value is None)
-        )
-    ):
+    if named == ("collections", "defaultdict") and not _makes_defaults(call):
         yield error(
             "arguments",
             call,
             "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple",
             hint="or use d.setdefault(key, value)",
         )
+
+
+def _makes_defaults(call: tree.Call) -> bool:
+    """Whether the first argument of a `defaultdict` is a built-in type or None."""
+    match call.args[:1]:
+        case (tree.Name(id="int" | "list" | "dict" | "set" | "str" | "float" | "bool" | "tuple"),):
+            return True
+        case (tree.Constant(value=None),):
+            return True
+    return False
