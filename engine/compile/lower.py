@@ -228,15 +228,11 @@ class _Lowering(ast.NodeTransformer):
         call = body.elt if isinstance(body, ast.GeneratorExp) else body
         # The body is a single call, so it reads all its values in order when it starts.
         alone = not entered and len(called) == 1 and isinstance(call, ast.Call) and _tool_name(call.func) is not None
-        if not alone and self._shares_what_reading_changes(entered):
-            return False
+        if not alone and any(maker not in entered for maker in self._makers):
+            return False  # several bodies could share a stream or a `defaultdict`
         called += [name for function in entered for name in self.tools_of[function]]
         definitions = [self.facts.catalog.get(name) for name in called]
         return all(isinstance(d, ToolDefinition) and set(d.effects) <= {"read"} for d in definitions)
-
-    def _shares_what_reading_changes(self, entered: set[str]) -> bool:
-        """Whether a stream or a `defaultdict` is created where several bodies could share it."""
-        return any(maker not in entered for maker in self._makers)
 
     @cached_property
     def _makers(self) -> set[str | None]:
