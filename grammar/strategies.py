@@ -181,20 +181,7 @@ def _statement(draw: Draw, depth: int, indent: str, loop: bool) -> list[str]:
     def inner(in_loop: bool = loop) -> list[str]:
         return list(draw(_block(depth - 1, step, in_loop)))
 
-    kinds = [
-        "expr",
-        "assign",
-        "unpack",
-        "annotated",
-        "augmented",
-        "item",
-        "del",
-        "pass",
-        "return",
-        "raise",
-        "assert",
-        "semicolons",
-    ]
+    kinds = "expr assign unpack annotated augmented item del pass return raise assert semicolons".split()
     if loop:
         kinds += ["break", "continue"]
     if depth:
@@ -229,10 +216,8 @@ def _statement(draw: Draw, depth: int, indent: str, loop: bool) -> list[str]:
             return [f"{indent}assert {e()}, {e()}"]
         case "semicolons":
             return [f"{indent}pass; {draw(names)} = {e()};{comment}"]
-        case "break":
-            return [f"{indent}break"]
-        case "continue":
-            return [f"{indent}continue"]
+        case "break" | "continue" as word:
+            return [f"{indent}{word}"]
         case "if":
             lines = [f"{indent}if {e()}:{comment}", *inner()]
             if draw(st.booleans()):
@@ -281,43 +266,8 @@ def sources(draw: Draw, max_depth: int = 2) -> str:
     return "\n".join(lines) + str(draw(st.sampled_from(["\n", "", "\n# end\n"])))
 
 
-_JUNK = [
-    "\t",
-    "\0",
-    "\r",
-    "\u202e",
-    "\u200b",
-    "\ufeff",
-    "ℋ",
-    "é",
-    "`",
-    "$",
-    "?",
-    '"',
-    "'",
-    "\\",
-    "{",
-    "(",
-    "]",
-    "  ",
-    "\n",
-    ":",
-]
-_WORDS = [
-    "while",
-    "class",
-    "yield",
-    "async",
-    "await",
-    "with",
-    "global",
-    "lambda",
-    "import",
-    "exec",
-    "__class__",
-    "eval",
-    "except*",
-]
+_JUNK = [*"\t\0\r\u202e\u200b\ufeffℋé`$?\"'\\{(]", "  ", "\n", ":"]
+_WORDS = """while class yield async await with global lambda import exec __class__ eval except*""".split()
 
 
 @st.composite
