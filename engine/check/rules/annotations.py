@@ -78,12 +78,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if depths[name] > MAX_ALIAS_DEPTH:
             message = f"this type is nested more than {MAX_ALIAS_DEPTH} deep"
             yield error("annotation", alias, message, hint="write Any for its inner part")
-    for param in facts.every(tree.Param):
-        if param.annotation is not None:
-            yield from annotation(facts, param.annotation)
-    for function in facts.every(tree.FunctionDef):
-        if function.returns is not None:
-            yield from annotation(facts, function.returns)
+    given = [*(p.annotation for p in facts.every(tree.Param)), *(f.returns for f in facts.every(tree.FunctionDef))]
+    for node in given:
+        if node is not None:
+            yield from annotation(facts, node)
     for stmt in facts.every(tree.AnnAssign):
         if facts.aliases.get(stmt.target.id) is not stmt.value or stmt.value is None:
             yield from annotation(facts, stmt.annotation, field=isinstance(facts.parent(stmt), tree.ClassDef))
@@ -195,12 +193,8 @@ def _generic(facts: Facts, node: tree.Subscript, name: str, field: bool) -> Iter
         if parts and isinstance(parts[-1], tree.Constant) and parts[-1].value is ... and len(parts) == 2:
             parts = parts[:1]
     else:
-        generic = MEANT.get(name, name)
-        near = (
-            None
-            if name in vocabulary.PLAIN_TYPES
-            else nearest(generic, ("list", "dict", "tuple", "set", "frozenset", "Literal", "Optional"))
-        )
+        generics = ("list", "dict", "tuple", "set", "frozenset", "Literal", "Optional")
+        near = None if name in vocabulary.PLAIN_TYPES else nearest(MEANT.get(name, name), generics)
         yield error(
             "annotation",
             node.value,

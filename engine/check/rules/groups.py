@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings, called_name
+from albert_tools.engine.check.facts import COMPREHENSIONS, Facts, bindings, called_name, targets
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.lazy_values import consumed
 from albert_tools.grammar import tree
@@ -87,13 +87,5 @@ def _binds(node: tree.Node, name: str) -> bool:
 
 def _bound(facts: Facts, name: tree.Name) -> bool:
     """Whether the name is a target here, and not read."""
-    node: tree.Node = name
-    above = facts.parent(node)
-    while isinstance(above, tree.Tuple | tree.List | tree.Starred):
-        node, above = above, facts.parent(above)
-    match above:
-        case tree.Assign():
-            return above.value is not node
-        case tree.For() | tree.Comprehension() | tree.AnnAssign() | tree.NamedExpr():
-            return above.target is node
-    return False
+    above = next(a for a in facts.ancestors(name) if not isinstance(a, tree.Tuple | tree.List | tree.Starred))
+    return not isinstance(above, tree.AugAssign | tree.Delete) and any(t is name for t in targets(above))

@@ -93,7 +93,7 @@ def _header(facts: Facts, generator: tree.GeneratorExp, reached: set[str]) -> It
     parts: list[tree.Expr] = []
     for i, g in enumerate(generator.generators):
         parts += g.ifs if i == 0 else [g.iter, *g.ifs]
-        yield from _changes(facts, g, frozenset(), frozenset())
+        yield from _changes(facts, g)
     for part in parts:
         yield from _part(facts, part, reached)
         for node in tree.walk(part):
@@ -126,7 +126,7 @@ def _part(facts: Facts, part: tree.Expr, reached: set[str]) -> Iterator[Diagnost
         if isinstance(node, tree.Name) and node.id in facts.functions and node.id not in reached:
             reached |= {node.id} | facts.reaches(node.id)
         # The expression itself creates no named container, so it must not change any named container.
-        yield from _changes(facts, node, frozenset(), frozenset())
+        yield from _changes(facts, node)
 
 
 def _helper(facts: Facts, helper: tree.FunctionDef) -> Iterator[Diagnostic]:
@@ -240,7 +240,9 @@ def _item_of(node: tree.Expr) -> str | None:
     return None
 
 
-def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str], owned: frozenset[str]) -> Iterator[Diagnostic]:
+def _changes(
+    facts: Facts, node: tree.Node, fresh: frozenset[str] = frozenset(), owned: frozenset[str] = frozenset()
+) -> Iterator[Diagnostic]:
     for container in written(facts, node):
         if isinstance(container, tree.Name) and container.id in fresh:
             continue
@@ -249,13 +251,9 @@ def _changes(facts: Facts, node: tree.Node, fresh: frozenset[str], owned: frozen
             continue
         if not isinstance(container, tree.Name) and _creates(facts, container):
             continue
-        yield _refusal(node)
-
-
-def _refusal(node: tree.Node) -> Diagnostic:
-    return error(
-        "parallel-change",
-        node,
-        "inside parallel only containers that the body created itself may be changed",
-        hint="return the value from the body, and put the results together after parallel(…)",
-    )
+        yield error(
+            "parallel-change",
+            node,
+            "inside parallel only containers that the body created itself may be changed",
+            hint="return the value from the body, and put the results together after parallel(…)",
+        )
