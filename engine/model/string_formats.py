@@ -46,26 +46,14 @@ def _no_parent(text: str) -> Iterator[Fault]:
         yield "path_traversal", "must not contain '..'; write the path from the workspace down"
 
 
-def _path(text: str) -> Iterator[Fault]:
+def _path(text: str, most: int) -> Iterator[Fault]:
     yield from _no_parent(text)
+    yield from _argument(text, most)
+
+
+def _argument(text: str, most: int) -> Iterator[Fault]:
     yield from _no_nul(text)
-    yield from _bytes(text, MAX_PATH)
-
-
-def _folder(text: str) -> Iterator[Fault]:
-    yield from _no_parent(text)
-    yield from _no_nul(text)
-    yield from _bytes(text, MAX_WORKING_DIRECTORY)
-
-
-def _command(text: str) -> Iterator[Fault]:
-    yield from _no_nul(text)
-    yield from _bytes(text, MAX_COMMAND)
-
-
-def _argument(text: str) -> Iterator[Fault]:
-    yield from _no_nul(text)
-    yield from _bytes(text, MAX_ENTRY)
+    yield from _bytes(text, most)
 
 
 def _entry(text: str) -> Iterator[Fault]:
@@ -74,7 +62,7 @@ def _entry(text: str) -> Iterator[Fault]:
         yield "one_equals", f"must be NAME=value with exactly one '=', has {count or 'none'}"
     elif text.startswith("="):
         yield "one_equals", "must have a name before its '='"
-    yield from _argument(text)
+    yield from _argument(text, MAX_ENTRY)
 
 
 def _hash(text: str) -> Iterator[Fault]:
@@ -83,10 +71,6 @@ def _hash(text: str) -> Iterator[Fault]:
             "hash",
             f"must be {HASH_BYTES} bytes as {2 * HASH_BYTES} lower-case hex digits, with or without b3: before them",
         )
-
-
-def _prompt_hash(text: str) -> Iterator[Fault]:
-    return _hash(text) if text else iter(())
 
 
 def _time(text: str) -> Iterator[Fault]:
@@ -100,13 +84,13 @@ def _time(text: str) -> Iterator[Fault]:
 
 #: The check of each format. A check yields all violations.
 FORMATS: dict[str, Callable[[str], Iterator[Fault]]] = {
-    "albert-path": _path,
-    "albert-folder": _folder,
-    "albert-command": _command,
-    "albert-argument": _argument,
+    "albert-path": lambda text: _path(text, MAX_PATH),
+    "albert-folder": lambda text: _path(text, MAX_WORKING_DIRECTORY),
+    "albert-command": lambda text: _argument(text, MAX_COMMAND),
+    "albert-argument": lambda text: _argument(text, MAX_ENTRY),
     "albert-entry": _entry,
     "albert-hash": _hash,
-    "albert-prompt-hash": _prompt_hash,
+    "albert-prompt-hash": lambda text: _hash(text) if text else iter(()),
     "albert-time": _time,
     "albert-content": lambda text: _bytes(text, MAX_WRITE),
     "albert-edit": lambda text: _bytes(text, MAX_EDIT),
