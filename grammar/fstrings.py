@@ -143,11 +143,7 @@ class _Splitter:
         while at < self.end:
             c = raw[at]
             if c == "\\":
-                raise FStringError(
-                    "a backslash inside the braces of an f-string",
-                    at,
-                    hint="assign the expression to a variable first",
-                )
+                raise _backslash(at)
             if c == "#":
                 raise FStringError("a comment inside the braces of an f-string", at, hint="put it after the string")
             if c in "\"'":
@@ -166,7 +162,7 @@ class _Splitter:
             at += 1
         expression = raw[start:at]
         if at >= self.end:
-            raise FStringError("'{' is not closed in this f-string", start - 1, hint="double it: {{")
+            raise _not_closed(start - 1)
         if not expression.strip():
             raise FStringError("an empty {} in an f-string", start - 1, hint="double the braces: {{}}")
         label = ""
@@ -193,7 +189,7 @@ class _Splitter:
         if raw[at] == ":":
             spec, at = self.run(at + 1, nested + 1)
             if at >= self.end:
-                raise FStringError("'{' is not closed in this f-string", start - 1, hint="double it: {{")
+                raise _not_closed(start - 1)
         if label and conversion is None and spec is None:
             conversion = "r"
         return RawField(expression, start, conversion, spec, label), at + 1
@@ -209,9 +205,14 @@ class _Splitter:
                 hint="use the other quotes inside the braces",
             )
         if "\\" in self.raw[at:close]:
-            raise FStringError(
-                "a backslash inside the braces of an f-string",
-                at,
-                hint="assign the expression to a variable first",
-            )
+            raise _backslash(at)
         return close + len(quote)
+
+
+def _backslash(at: int) -> FStringError:
+    hint = "assign the expression to a variable first"
+    return FStringError("a backslash inside the braces of an f-string", at, hint)
+
+
+def _not_closed(at: int) -> FStringError:
+    return FStringError("'{' is not closed in this f-string", at, hint="double it: {{")
