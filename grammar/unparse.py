@@ -140,14 +140,13 @@ class _Writer:
                 self._decorators(stmt.decorators, indent)
                 head = ["class ", stmt.name]
                 if stmt.bases or stmt.keywords:
-                    head = [*head, self._class_arguments(stmt)]
+                    name = stmt.name_span
+                    place = Span(name.end_line, name.end_column, *begin(stmt.body[0]))
+                    head = [*head, self._speller.arguments(tree.Node(place), stmt.bases, stmt.keywords)]
                 self._compound(head, stmt, stmt.body, indent, following)
             case _:
-                self._simple(stmt, indent, following)
-
-    def _simple(self, stmt: tree.Stmt, indent: int, following: tuple[int, int]) -> None:
-        self._emit(self._line(stmt), indent, stmt.span)
-        self._trail(end(stmt), stmt.span.end_line, following)
+                self._emit(self._line(stmt), indent, stmt.span)
+                self._trail(end(stmt), stmt.span.end_line, following)
 
     def _write(self, comments: list[tree.Comment], indent: int) -> None:
         """Write comments on lines of their own."""
@@ -350,11 +349,6 @@ class _Writer:
             doc += [" -> ", s.expr(stmt.returns)]
         self._head(doc, start, self._first(stmt.body[0]), indent)
         self._block(stmt.body, indent + STEP, stmt.span.column, following)
-
-    def _class_arguments(self, stmt: tree.ClassDef) -> Doc:
-        name = stmt.name_span
-        place = Span(name.end_line, name.end_column, *begin(stmt.body[0]))
-        return self._speller.arguments(tree.Node(place), stmt.bases, stmt.keywords)
 
 
 def _alias(node: tree.Alias) -> str:
