@@ -14,6 +14,7 @@ from typing import Any, TypeGuard, TypeVar, overload
 from msgspec import Struct, field
 
 from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Span
@@ -38,7 +39,7 @@ class CheckLimits(Struct, frozen=True):
     """Limits on the shape of a source. Configuration may lower them."""
 
     #: Nesting of saved tools: it is 0 for a primitive, and 1 + the deepest callee for a composite.
-    tool_depth: int = 8
+    tool_depth: int = MAX_TOOL_DEPTH
     #: Nesting of blocks. Deeper blocks are too hard to review.
     block_depth: int = 8
     #: Nesting of operators, calls and brackets within one expression.

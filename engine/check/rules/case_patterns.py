@@ -33,16 +33,8 @@ MAX_CAPTURES = 100
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each pattern."""
-    classes = (
-        tree.MatchClass,
-        tree.MatchValue,
-        tree.MatchAs,
-        tree.MatchOr,
-        tree.MatchCase,
-        tree.MatchSequence,
-        tree.Match,
-    )
-    for node in facts.every(*classes):
+    parts = (tree.MatchClass, tree.MatchValue, tree.MatchAs, tree.MatchOr)
+    for node in facts.every(*parts, tree.MatchCase, tree.MatchSequence, tree.Match):
         match node:
             case tree.MatchClass():
                 if not (isinstance(node.cls, tree.Name) and node.cls.id in TYPES):

@@ -78,12 +78,12 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
                 pass  # reported as out of place
             case tree.ExprStmt(value=tree.Strings()) if i == 0:
                 pass
-            case tree.Assign() | tree.AnnAssign():
-                if isinstance(stmt, tree.AnnAssign) and stmt.value is None:
-                    yield error("module-level", stmt, "a constant needs a value", hint=f"write {stmt.target.id} = …")
-                elif isinstance(stmt, tree.Assign) and not all(
-                    isinstance(t, tree.Name | tree.Tuple) for t in stmt.targets
-                ):
+            case tree.AnnAssign(value=None):
+                yield error("module-level", stmt, "a constant needs a value", hint=f"write {stmt.target.id} = …")
+            case tree.AnnAssign():
+                pass
+            case tree.Assign():
+                if not all(isinstance(t, tree.Name | tree.Tuple) for t in stmt.targets):
                     yield error(
                         "module-level",
                         stmt,
