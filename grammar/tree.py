@@ -560,9 +560,9 @@ def children(node: Node) -> list[Node]:
     return found
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """`node` and all its descendants, parents before children. The function is iterative, so it works for any depth."""
-    stack = [node]
+def walk(*nodes: Node) -> Iterator[Node]:
+    """`nodes` and all their descendants, parents before children. The function is iterative, so it works for any depth."""
+    stack = list(reversed(nodes))
     while stack:
         current = stack.pop()
         yield current

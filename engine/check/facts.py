@@ -76,13 +76,9 @@ class Facts(Struct, eq=False, dict=True):
     _reached: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        stack: list[tree.Node] = [self.module]
-        while stack:
-            node = stack.pop()
-            below = tree.children(node)
-            for child in below:
+        for node in self.nodes:
+            for child in tree.children(node):
                 self.parents[id(child)] = node
-            stack += below
         for stmt in self.module.body:
             match stmt:
                 case tree.FunctionDef():
@@ -143,13 +139,7 @@ class Facts(Struct, eq=False, dict=True):
     @cached_property
     def nodes(self) -> tuple[tree.Node, ...]:
         """Every node, parents before children."""
-        found: list[tree.Node] = []
-        stack: list[tree.Node] = [self.module]
-        while stack:
-            node = stack.pop()
-            found.append(node)
-            stack += reversed(tree.children(node))
-        return tuple(found)
+        return tuple(tree.walk(self.module))
 
     @cached_property
     def refused_classes(self) -> tuple[tree.ClassDef, ...]:
@@ -247,10 +237,9 @@ class Facts(Struct, eq=False, dict=True):
         found = self._locals.get(id(function))
         if found is None:
             names = {p.name for p in function.params}
-            for stmt in function.body:
-                for node in tree.walk(stmt):
-                    if isinstance(node, BIND_LOCALS):
-                        names.update(b.name for b in bindings(node))
+            for node in tree.walk(*function.body):
+                if isinstance(node, BIND_LOCALS):
+                    names.update(b.name for b in bindings(node))
             found = self._locals[id(function)] = frozenset(names)
         return found
 

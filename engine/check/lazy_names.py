@@ -13,7 +13,6 @@ from collections.abc import Callable
 from albert_tools.engine.check.facts import (
     BIND_LOCALS,
     BINDING,
-    COMPREHENSIONS,
     Facts,
     bindings,
     called_name,
@@ -124,16 +123,9 @@ def _in_header(statement: tree.Node, child: tree.Node) -> bool:
 
 
 def _names_read(value: tree.Expr) -> frozenset[str]:
-    found: set[str] = set()
-    own: set[str] = set()
-    for node in tree.walk(value):
-        if isinstance(node, tree.Name):
-            found.add(node.id)
-        elif isinstance(node, COMPREHENSIONS):
-            own |= {b.name for g in node.generators for b in bindings(g)}
-        elif isinstance(node, tree.Lambda):
-            own |= {p.name for p in node.params}
-    return frozenset(found - own)
+    nodes = list(tree.walk(value))
+    own = {b.name for n in nodes if isinstance(n, tree.Comprehension | tree.Param) for b in bindings(n)}
+    return frozenset(n.id for n in nodes if isinstance(n, tree.Name)) - own
 
 
 def _changes(facts: Facts, part: tree.Node, names: frozenset[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.facts import Facts, called_name
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
@@ -32,7 +32,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             and facts.facade(node.func) is None
         ):
             encoding = _argument(node, 0, "encoding") or next((k for k in node.keywords if k.arg is None), None)
-        elif isinstance(node.func, tree.Name) and node.func.id in ("str", "bytes"):
+        elif called_name(node) in ("str", "bytes"):
             encoding = _argument(node, 1, "encoding")
         elif facts.facade(node.func) is not None:
             encoding = next((k.value for k in node.keywords if k.arg == "encoding"), None)

@@ -90,14 +90,11 @@ def _grown(
     facts: Facts, held: Held, consumed: tree.Expr, parts: Sequence[tree.Node]
 ) -> Iterator[tuple[tree.Node, tree.Expr]]:
     """The places in `parts` where a container grows that is read step by step, and the container."""
-    sources = {
-        s for s in _sources(facts, named, consumed) if not (isinstance(s, tree.Name) and s.id in facts.functions)
-    }
-    for root in parts if sources else ():
-        for node in tree.walk(root):
-            container = _enlarged(node)
-            if container is not None and container in sources:
-                yield node, container
+    sources = {s for s in _sources(facts, held, consumed) if not (isinstance(s, tree.Name) and s.id in facts.functions)}
+    for node in tree.walk(*parts) if sources else ():
+        container = _enlarged(node)
+        if container is not None and container in sources:
+            yield node, container
 
 
 def _refused(facts: Facts, named: Named, consumed: tree.Expr, parts: Sequence[tree.Node]) -> Iterator[Diagnostic]:

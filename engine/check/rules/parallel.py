@@ -132,27 +132,25 @@ def _part(facts: Facts, part: tree.Expr, reached: set[str]) -> Iterator[Diagnost
 def _helper(facts: Facts, helper: tree.FunctionDef) -> Iterator[Diagnostic]:
     fresh = _fresh(facts, helper)
     owned = _owned(facts, helper, fresh)
-    for stmt in helper.body:
-        for node in tree.walk(stmt):
-            yield from _changes(facts, node, fresh, owned)
+    for node in tree.walk(*helper.body):
+        yield from _changes(facts, node, fresh, owned)
 
 
 def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
     """The locals of a helper that only refer to containers created by the helper."""
     candidates = facts.locals_in(helper) - {p.name for p in helper.params}
     spoiled: set[str] = set()
-    for stmt in helper.body:
-        for node in tree.walk(stmt):
-            match node:
-                case tree.Assign(targets=(tree.Name(),), value=value) if _creates(facts, value):
-                    pass
-                case tree.AnnAssign(value=value) if value is None or _creates(facts, value):
-                    pass
-                case tree.AugAssign():
-                    pass
-                case _:
-                    # A lambda's parameter or a comprehension's variable may have the same name and refer to any value.
-                    spoiled |= {b.name for b in bindings(node)}
+    for node in tree.walk(*helper.body):
+        match node:
+            case tree.Assign(targets=(tree.Name(),), value=value) if _creates(facts, value):
+                pass
+            case tree.AnnAssign(value=value) if value is None or _creates(facts, value):
+                pass
+            case tree.AugAssign():
+                pass
+            case _:
+                # A lambda's parameter or a comprehension's variable may have the same name and refer to any value.
+                spoiled |= {b.name for b in bindings(node)}
     return frozenset(candidates - spoiled)
 
 
@@ -204,23 +202,22 @@ def _owned(facts: Facts, helper: tree.FunctionDef, fresh: frozenset[str]) -> fro
     These containers are empty at first, and every value stored in them is new.
     """
     spoiled: set[str] = set()
-    for stmt in helper.body:
-        for node in tree.walk(stmt):
-            match node:
-                case tree.Assign(targets=found, value=value):
-                    for t in found:
-                        if isinstance(t, tree.Name) and not _new(facts, value):
-                            spoiled.add(t.id)
-                        for s in tree.walk(t):
-                            if isinstance(s, tree.Subscript) and not _new(facts, value):
-                                spoiled |= _base(s)
-                case tree.AnnAssign(target=target, value=value) if value is not None and not _new(facts, value):
-                    spoiled.add(target.id)
-                case tree.AugAssign(target=tree.Name(id=name)):
+    for node in tree.walk(*helper.body):
+        match node:
+            case tree.Assign(targets=found, value=value):
+                for t in found:
+                    if isinstance(t, tree.Name) and not _new(facts, value):
+                        spoiled.add(t.id)
+                    for s in tree.walk(t):
+                        if isinstance(s, tree.Subscript) and not _new(facts, value):
+                            spoiled |= _base(s)
+            case tree.AnnAssign(target=target, value=value) if value is not None and not _new(facts, value):
+                spoiled.add(target.id)
+            case tree.AugAssign(target=tree.Name(id=name)):
+                spoiled.add(name)
+            case tree.Call(func=tree.Attribute(attr=attr, value=tree.Name(id=name))) if attr in vocabulary.GROWERS:
+                if not (attr == "setdefault" and len(node.args) == 2 and _new(facts, node.args[1])):
                     spoiled.add(name)
-                case tree.Call(func=tree.Attribute(attr=attr, value=tree.Name(id=name))) if attr in vocabulary.GROWERS:
-                    if not (attr == "setdefault" and len(node.args) == 2 and _new(facts, node.args[1])):
-                        spoiled.add(name)
     return fresh - spoiled
 
 
