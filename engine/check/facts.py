@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from functools import cached_property
-from typing import Any, TypeGuard, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from msgspec import Struct, field
 
@@ -389,11 +389,6 @@ def is_typed_dict(cls: tree.ClassDef) -> bool:
         case (tree.Name(id="TypedDict") | tree.Attribute(value=tree.Name(id="typing"), attr="TypedDict"),):
             return True
     return False
-
-
-def calls(node: tree.Node | None, name: str) -> TypeGuard[tree.Call]:
-    """Whether a node is a call of the function with this name: ``name(…)``."""
-    return isinstance(node, tree.Call) and isinstance(node.func, tree.Name) and node.func.id == name
 
 
 def tool_name(func: tree.Expr) -> str | None:

@@ -37,7 +37,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         container = _enlarged(node)
         if container is not None:
             for added in node.args if isinstance(node, tree.Call) else (node.value,):
-                if lazy(facts, added) and container in _sources(facts, held, added):
+                if lazy(facts, added) and container in _sources(facts, named, added):
                     yield error(
                         "grows-while-consumed",
                         added,
@@ -48,7 +48,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         elif isinstance(node, tree.Call):
             for k in node.keywords:
                 if k.arg == "key" and isinstance(k.value, tree.Lambda) and node.args:
-                    yield from _refused(facts, held, node.args[0], (k.value.body,))
+                    yield from _refused(facts, named, node.args[0], (k.value.body,))
     for made in facts.every(*COMPREHENSIONS):
         inner = [made.key, made.value] if isinstance(made, tree.DictComp) else [made.elt]
         for g in made.generators:
@@ -87,10 +87,12 @@ def _enlarged(node: tree.Node) -> tree.Expr | None:
 
 
 def _grown(
-    facts: Facts, held: Held, consumed: tree.Expr, parts: Sequence[tree.Node]
+    facts: Facts, named: Named, consumed: tree.Expr, parts: Sequence[tree.Node]
 ) -> Iterator[tuple[tree.Node, tree.Expr]]:
     """The places in `parts` where a container grows that is read step by step, and the container."""
-    sources = {s for s in _sources(facts, held, consumed) if not (isinstance(s, tree.Name) and s.id in facts.functions)}
+    sources = {
+        s for s in _sources(facts, named, consumed) if not (isinstance(s, tree.Name) and s.id in facts.functions)
+    }
     for node in tree.walk(*parts) if sources else ():
         container = _enlarged(node)
         if container is not None and container in sources:
