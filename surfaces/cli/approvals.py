@@ -18,6 +18,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import command_line
+from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.times import about, moment
 from albert_tools.surfaces.cli.usage_error import Usage
@@ -37,9 +38,7 @@ def approvals(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _approvals(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.service import ToolService
-
-    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
+    async with open_service(options) as service:
         match options.action:
             case "list":
                 return _list(service, options, console)

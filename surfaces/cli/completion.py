@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.places import Homes
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
 from albert_tools.store.tools.tool_store import TinyToolStore
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.hints import DIGITS
+from albert_tools.surfaces.cli.service_options import homes_of
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import State
@@ -168,17 +167,9 @@ def _store(options: argparse.Namespace) -> TinyToolStore:
     Raises:
         Failure: `io_error`.
     """
-    homes = _homes(options)
+    homes = homes_of(options)
     return TinyToolStore(homes.tools, lambda: homes.cache)
 
 
 def _log(options: argparse.Namespace) -> Record:
-    homes = _homes(options)
-    return Record(homes.state / "record")
-
-
-def _homes(options: argparse.Namespace) -> Homes:
-    environ = dict(os.environ)
-    if getattr(options, "home", None):
-        environ["ALBERT_HOME"] = options.home
-    return Homes.resolve(environ)
+    return Record(homes_of(options).state / "record")

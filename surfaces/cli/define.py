@@ -19,6 +19,7 @@ from albert_tools.engine.model.messages import brief, listed
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, exit_of
 from albert_tools.surfaces.cli.hints import DIGITS, with_hint
+from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.stdin import read_stdin
 from albert_tools.surfaces.cli.usage_error import Usage
@@ -57,9 +58,7 @@ async def _service(options: argparse.Namespace) -> AsyncIterator[ToolService]:
 
     spawned = spawn_zygote(JUDGING)
     try:
-        from albert_tools.service import ToolService
-
-        service = ToolService.open(home=options.home, workspace=options.workspace)
+        service = open_service(options)
     except BaseException:
         discard(spawned)
         raise

@@ -7,6 +7,7 @@ import asyncio
 from contextlib import aclosing
 
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.service_options import open_service
 
 
 def doctor(options: argparse.Namespace, console: Console) -> int:
@@ -16,14 +17,13 @@ def doctor(options: argparse.Namespace, console: Console) -> int:
 
 async def _doctor(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.checkup import Finding, checkup, document
-    from albert_tools.service import ToolService
 
     findings: list[Finding] = []
     # On a narrow terminal, continuation lines start near the left edge.
     roomy = (console.out_width or 80) >= 60
     tried = False
     async with (
-        ToolService.open(home=options.home, workspace=options.workspace) as service,
+        open_service(options) as service,
         aclosing(checkup(service, service.homes, trials=not options.quick)) as found,
     ):
         async for finding in found:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.person import demand_person
-from albert_tools.surfaces.cli.run import environ_of
+from albert_tools.surfaces.cli.service_options import homes_of
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.times import seconds
 from albert_tools.surfaces.cli.usage_error import Usage
@@ -58,7 +58,6 @@ _TAIL = 20
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
     """Show, verify, export or trim the ledger. Returns 1 if `verify` finds a change."""
-    from albert_tools.store.places import Homes
     from albert_tools.store.record.record import Record
 
     for name, (written, actions) in _OPTIONS.items():
@@ -68,7 +67,7 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
         demand_person("the ledger is trimmed")
     elif token() is not None:
         _demand_reading(options)
-    with Record(Homes.resolve(environ_of(options)).state / "record") as record:
+    with Record(homes_of(options).state / "record") as record:
         action = _ACTIONS.get(options.action, _show)
         return action(record, options, console)
 
@@ -276,9 +275,8 @@ def _days(options: argparse.Namespace) -> float:
         except argparse.ArgumentTypeError as error:
             raise Usage(f"--older-than: {error}", "write it like 90d") from None
     from albert_tools.engine.policy.settings import Governance, load_governance
-    from albert_tools.store.places import Homes
 
-    rules = load_governance(Homes.resolve(environ_of(options)).config / "governance.yaml", None)
+    rules = load_governance(homes_of(options).config / "governance.yaml", None)
     assert isinstance(rules, Governance)
     if rules.keep_days is None:
         raise Usage(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.person import demand_person, person
-from albert_tools.surfaces.cli.run import environ_of
+from albert_tools.surfaces.cli.service_options import homes_of, in_service
 
 if TYPE_CHECKING:
     from albert_tools.service import ToolService
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 def mode(options: argparse.Namespace, console: Console) -> int:
     """Print the mode, or switch it."""
     from albert_tools.engine.policy.modes import Modes
-    from albert_tools.store.places import Homes
     from albert_tools.store.record.record import Record
 
-    state = Homes.resolve(environ_of(options)).state
+    state = homes_of(options).state
     with Record(state / "record") as ledger:
         modes = Modes(state / "mode.json", ledger=ledger)
         before = modes.state()
@@ -46,16 +45,16 @@ def policy(options: argparse.Namespace, console: Console) -> int:
     """Write, check or explain the rules. `explain` returns 3 if the call would be denied."""
     if options.action == "init":
         return _init(options, console)
-    return asyncio.run(_policy(options, console))
+    work = {"check": _check, "explain": _explain, "try": _try}[options.action]
+    return in_service(options, lambda service: work(service, options, console))
 
 
 def _init(options: argparse.Namespace, console: Console) -> int:
     """Write the first rules. Existing rules are never replaced."""
     from albert_tools.engine.policy.presets import starter
-    from albert_tools.store.places import Homes
 
     demand_person("rules are written")
-    file = Homes.resolve(environ_of(options)).config / "governance.yaml"
+    file = homes_of(options).config / "governance.yaml"
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=file.parent) as written:
@@ -76,22 +75,19 @@ def _init(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-async def _policy(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.service import ToolService
+async def _explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.explain import explain
 
-    async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-        if options.action == "check":
-            return await _check(service, console)
-        if options.action == "try":
-            from albert_tools.surfaces.cli.try_rules import try_rules
-
-            return await try_rules(service, options, console)
-        from albert_tools.surfaces.cli.explain import explain
-
-        return await explain(service, options, console)
+    return await explain(service, options, console)
 
 
-async def _check(service: ToolService, console: Console) -> int:
+async def _try(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.try_rules import try_rules
+
+    return await try_rules(service, options, console)
+
+
+async def _check(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     from albert_tools.checkup import mistakes
     from albert_tools.engine.policy.settings import Governance
 

@@ -7,13 +7,13 @@ with their first line. The text depends only on the tools and the rules, so a mo
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.service import Listed
 from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.session_tools import may, session_of_environment
 
 if TYPE_CHECKING:
@@ -36,16 +36,13 @@ _NOTES = (
 def prompt(options: argparse.Namespace, console: Console) -> int:
     """Print the guide."""
 
-    async def collect() -> str:
-        from albert_tools.service import ToolService
+    async def collect(service: ToolService) -> str:
+        session = session_of_environment(service)
+        primitives = [_line(service, p) for p in service.registry.primitives() if may(service, session, p.name)]
+        saved = [t for t in await service.list() if t.kind == "composite" and not t.problem and not t.outdated]
+        return guide(primitives, [t for t in saved if may(service, session, t.name)])
 
-        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            session = session_of_environment(service)
-            primitives = [_line(service, p) for p in service.registry.primitives() if may(service, session, p.name)]
-            saved = [t for t in await service.list() if t.kind == "composite" and not t.problem and not t.outdated]
-            return guide(primitives, [t for t in saved if may(service, session, t.name)])
-
-    text = asyncio.run(collect())
+    text = in_service(options, collect)
     if console.json:
         console.document({"ok": True, "prompt": text})
     else:

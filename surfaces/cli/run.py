@@ -16,6 +16,7 @@ from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.effect_line import effect_line
 from albert_tools.surfaces.cli.exit_codes import INTERRUPTED, exit_of
 from albert_tools.surfaces.cli.hints import path_note, with_hint
+from albert_tools.surfaces.cli.service_options import homes_of, open_service
 from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ _POLL = 0.2
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Run the tool. Returns 0, or the exit code of its failure."""
-    from albert_tools.store.places import Homes
     from albert_tools.store.tools.names import Place
 
     if options.show_help:
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
         return help_of(options, console)
     spawned = None
-    homes = Homes.resolve(environ_of(options))
+    homes = homes_of(options)
     if options.name.isidentifier() and Place.of(homes.tools, options.name).entry.is_file():
         from albert_tools.engine.sandbox.worker.spawn import spawn_zygote
 
@@ -51,19 +51,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return asyncio.run(_run(options, console, spawned))
 
 
-def environ_of(options: argparse.Namespace) -> dict[str, str]:
-    """The environment, extended by the value of ``--home``."""
-    import os
-
-    environ = dict(os.environ)
-    if options.home is not None:
-        environ["ALBERT_HOME"] = options.home
-    return environ
-
-
 async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> int:
     token, given_by = session_of(options)
-    async with open_service(options, console, wait=options.wait, session=token is not None) as service:
+    async with attended_service(options, console, wait=options.wait, session=token is not None) as service:
         if spawned is not None:
             await service.prepare(options.name, spawned, options.version)
         arguments = await _arguments(service, options)
@@ -142,7 +132,7 @@ def _naming_origin(result: ToolResult, given_by: str) -> ToolResult:
     return replace(result, error=error.copy(message=f"{error.message} (the session is given by {given_by})"))
 
 
-def open_service(
+def attended_service(
     options: argparse.Namespace,
     console: Console,
     *,
@@ -157,8 +147,6 @@ def open_service(
     """
     import os
 
-    from albert_tools.service import ToolService
-
     ask = telemetry = None
     # With --wait, the answer comes from another process.
     if console.interactive and not wait and sys.stdin is not None and sys.stdin.isatty():
@@ -169,8 +157,7 @@ def open_service(
         from albert_tools.telemetry.environment import from_environment
 
         telemetry = from_environment(os.environ)
-    where = options.workspace if options.workspace is not None else workspace
-    return ToolService.open(home=options.home, workspace=where, ask=ask, patience=wait, telemetry=telemetry)
+    return open_service(options, workspace, ask=ask, patience=wait, telemetry=telemetry)
 
 
 async def run_attended(

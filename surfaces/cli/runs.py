@@ -12,7 +12,8 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.hints import command_line
-from albert_tools.surfaces.cli.resume import open_service_at, resume, workspace_of
+from albert_tools.surfaces.cli.resume import resume, workspace_of
+from albert_tools.surfaces.cli.service_options import homes_of, open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
 from albert_tools.surfaces.cli.times import about, lasting, since_1970
@@ -31,7 +32,7 @@ def runs(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _list(options: argparse.Namespace, console: Console) -> int:
-    async with open_service_at(options) as service:
+    async with open_service(options) as service:
         found = await service.list_runs(options.limit, session=token())
         questions = {run.approval: _question(service, run) for run in found if run.approval}
     if console.json:
@@ -79,7 +80,7 @@ def _answered(question: Approval | None) -> str:
 
 
 async def _show(options: argparse.Namespace, console: Console) -> int:
-    async with open_service_at(options) as service:
+    async with open_service(options) as service:
         run = await service.show_run(options.id, session=token())
         waiting = _question(service, run) if run.approval else None
     if console.json:
@@ -117,7 +118,7 @@ async def _resume(options: argparse.Namespace, console: Console) -> int:
 async def _cancel(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.cli.person import person
 
-    async with open_service_at(options) as service:
+    async with open_service(options) as service:
         before = service.runs.show(options.id)
         after = await service.cancel_run(options.id, person(), session=token())
     if console.json:
@@ -145,7 +146,7 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
 
     run, _, began_in = await workspace_of(options.id, options)
     version = options.version
-    async with open_service_at(options, began_in) as service:
+    async with open_service(options, began_in) as service:
         before = await service.show_run(run, session=token())
         if version is not None:
             version = (await service.describe(before.tool, version)).definition.version
@@ -209,11 +210,9 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.authority.idempotency import KEPT_SECONDS
     from albert_tools.store.contents.content_store import Contents
     from albert_tools.store.contents.references import named
-    from albert_tools.store.places import Homes
     from albert_tools.store.record.record import Record
     from albert_tools.store.record.runs import Runs
     from albert_tools.surfaces.cli.person import demand_person
-    from albert_tools.surfaces.cli.run import environ_of
     from albert_tools.surfaces.cli.usage_error import Usage
 
     demand_person("runs are deleted")
@@ -222,7 +221,7 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
             f"--older-than {lasting(options.older_than)} is less than a day",
             f"a call with a dedupe key gets the result of its run for {lasting(KEPT_SECONDS)}; give 1d or more",
         )
-    state = Homes.resolve(environ_of(options)).state
+    state = homes_of(options).state
 
     def work() -> tuple[Swept, Any]:
         with Record(state / "record") as record:

@@ -17,7 +17,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.resume import open_service_at
+from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.times import about, moment
 from albert_tools.surfaces.cli.usage_error import Usage
@@ -54,7 +54,7 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
     # By default, a session within another session ends with that session.
     seconds = options.seconds if options.seconds is not None else None if within else DAY
     budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
-    async with open_service_at(options) as service:
+    async with open_service(options) as service:
         if options.preset is not None:
             tools = _preset_tools(service, options.preset, within)
         try:
@@ -114,7 +114,7 @@ def _may(session: Session) -> str:
 
 
 async def _list(options: argparse.Namespace, console: Console) -> int:
-    async with open_service_at(options) as service:
+    async with open_service(options) as service:
         found = service.list_sessions(session=token())
     shown = [s for s in found if options.all or not s.ended]
     if console.json:
@@ -144,7 +144,7 @@ def _line(one: Session, now: float, console: Console) -> None:
 
 
 async def _revoke(options: argparse.Namespace, console: Console) -> int:
-    async with open_service_at(options) as service:
+    async with open_service(options) as service:
         found = {s.id: s for s in service.sessions.all()}
         ended = await service.revoke_session(options.id, session=token())
         already = found[ended.id].ended

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import shlex
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
@@ -21,8 +20,12 @@ from albert_tools.engine.service import Description, Listed, first_line
 from albert_tools.grammar.wrap import flowing, unstyled
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
+from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.session_tools import may, only_these, session_of_environment, token
 from albert_tools.surfaces.cli.usage_error import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.service import ToolService
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 _CONFINED = {
@@ -37,19 +40,19 @@ _VERDICT = 5
 def list_tools(options: argparse.Namespace, console: Console) -> int:
     """List primitives by family, then saved tools. Tools that the mode denies are listed only with ``--all``."""
 
-    async def collect() -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
+    async def collect(
+        service: ToolService,
+    ) -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
         from albert_tools.checkup import mistakes
-        from albert_tools.service import ToolService
 
-        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            session = session_of_environment(service)
-            found = [t for t in await service.list(hidden=True) if may(service, session, t.name)]
-            primitives = [p for p in service.registry.primitives() if may(service, session, p.name)]
-            rules = service.context.governance
-            wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
-            return found, primitives, service.registry.problems, session, wrong
+        session = session_of_environment(service)
+        found = [t for t in await service.list(hidden=True) if may(service, session, t.name)]
+        primitives = [p for p in service.registry.primitives() if may(service, session, p.name)]
+        rules = service.context.governance
+        wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
+        return found, primitives, service.registry.problems, session, wrong
 
-    found, primitives, problems, session, wrong = asyncio.run(collect())
+    found, primitives, problems, session, wrong = in_service(options, collect)
     if options.markdown:
         from albert_tools.surfaces.cli.primitives_page import primitives_page
 
@@ -91,14 +94,11 @@ def _problems(problems: tuple[str, ...], console: Console) -> None:
 def search(options: argparse.Namespace, console: Console) -> int:
     """List the tools whose name or description matches a text."""
 
-    async def find() -> list[Listed]:
-        from albert_tools.service import ToolService
+    async def find(service: ToolService) -> list[Listed]:
+        session = session_of_environment(service)
+        return [t for t in await service.search(" ".join(options.text)) if may(service, session, t.name)]
 
-        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            session = session_of_environment(service)
-            return [t for t in await service.search(" ".join(options.text)) if may(service, session, t.name)]
-
-    found = asyncio.run(find())
+    found = in_service(options, find)
     if console.json:
         console.document({"ok": True, "tools": [asdict(t) for t in found]})
         return 0
@@ -164,16 +164,13 @@ def _padded(verdict: str) -> str:
 def show(options: argparse.Namespace, console: Console) -> int:
     """Describe a tool: purpose, parameters, rules, and the source of a saved tool."""
 
-    async def describe() -> tuple[Description, str | None]:
-        from albert_tools.service import ToolService
+    async def describe(service: ToolService) -> tuple[Description, str | None]:
+        found = await service.describe(options.name, options.version)
+        session = session_of_environment(service)
+        refused = session is not None and not may(service, session, options.name)
+        return found, session.id if session is not None and refused else None
 
-        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            found = await service.describe(options.name, options.version)
-            session = session_of_environment(service)
-            refused = session is not None and not may(service, session, options.name)
-            return found, session.id if session is not None and refused else None
-
-    found, refused = asyncio.run(describe())
+    found, refused = in_service(options, describe)
     newest = next((v.version for v in found.versions if v.current), None)
     example = call_of(found.definition, newest)
     if console.json:
@@ -227,13 +224,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
 def help_of(options: argparse.Namespace, console: Console) -> int:
     """``run NAME --help``: what the tool does, its parameters, a command line that calls it, and the options of ``run``."""
 
-    async def describe() -> ToolDefinition:
-        from albert_tools.service import ToolService
-
-        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            return (await service.describe(options.name, options.version)).definition
-
-    d = asyncio.run(describe())
+    d = in_service(options, lambda service: service.describe(options.name, options.version)).definition
     console.say(f"{console.paint(safe(d.name), 'cyan', 'bold')}  {safe(first_line(d.description))}", 4)
     console.say()
     _parameters(d, console)
@@ -364,15 +355,12 @@ def _highlighted(text: str, console: Console) -> str:
 def remove(options: argparse.Namespace, console: Console) -> int:
     """Remove a saved tool."""
 
-    async def remove_it() -> tuple[str, tuple[str, ...]]:
-        from albert_tools.service import ToolService
+    async def remove_it(service: ToolService) -> tuple[str, tuple[str, ...]]:
+        versions, _ = service.store.history(options.name, 1)
+        await service.remove(options.name, session=token())
+        return versions[0].version if versions else "", await service.callers(options.name)
 
-        async with ToolService.open(home=options.home, workspace=options.workspace) as service:
-            versions, _ = service.store.history(options.name, 1)
-            await service.remove(options.name, session=token())
-            return versions[0].version if versions else "", await service.callers(options.name)
-
-    version, callers = asyncio.run(remove_it())
+    version, callers = in_service(options, remove_it)
     if console.json:
         console.document({"ok": True, "removed": options.name, "version": version, "callers": list(callers)})
     else:
