@@ -1,12 +1,13 @@
 """Shell completion. argcomplete completes commands and options; this module completes names, versions, ids and arguments.
 
-If a lookup fails, there are no completions, because an error message would spoil the command line.
+argcomplete offers only what begins with the typed prefix. If a lookup raises a `Failure`, there are no completions.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import ToolDefinition
@@ -48,27 +49,23 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def names(prefix: str, options: argparse.Namespace) -> list[str]:
-    """The tools whose names begin with `prefix`."""
-    from albert_tools.builtins.catalog import builtin_primitives
+    """The tools. The primitives are offered even if the store can't be read."""
+    from albert_tools.builtins.catalog import PLACES
 
-    return [p.name for p in builtin_primitives() if p.name.startswith(prefix)] + saved(prefix, options)
+    with suppress(Failure):
+        return [*PLACES, *saved(prefix, options)]
+    return [*PLACES]
 
 
 def saved(prefix: str, options: argparse.Namespace) -> list[str]:
-    """The saved tools whose names begin with `prefix`."""
-    try:
-        return [s.name for s in _store(options).list() if s.name.startswith(prefix)]
-    except Failure:
-        return []
+    """The saved tools."""
+    return [s.name for s in _store(options).list()]
 
 
 def versions(prefix: str, options: argparse.Namespace) -> list[str]:
     """The versions of the tool on the command line, newest first."""
-    try:
-        found, _ = _store(options).history(getattr(options, "name", None) or "", MAX_VERSIONS)
-    except Failure:
-        return []
-    return [v.version[:DIGITS] for v in found if v.version.startswith(prefix)]
+    found, _ = _store(options).history(getattr(options, "name", None) or "", MAX_VERSIONS)
+    return [v.version[:DIGITS] for v in found]
 
 
 def codes(prefix: str, options: argparse.Namespace) -> list[str]:
@@ -76,68 +73,52 @@ def codes(prefix: str, options: argparse.Namespace) -> list[str]:
     from albert_tools.engine.check.codes import CODES as DIAGNOSTIC_CODES
     from albert_tools.engine.model.error_codes import CODES as ERROR_CODES
 
-    return [code for code in (*ERROR_CODES, *DIAGNOSTIC_CODES) if code.startswith(prefix)]
+    return [*ERROR_CODES, *DIAGNOSTIC_CODES]
 
 
 def sessions(prefix: str, options: argparse.Namespace) -> list[str]:
     """The open sessions."""
     from albert_tools.engine.authority.sessions import Sessions
 
-    try:
-        return [s.id for s in Sessions(_log(options)).all() if not s.ended and s.id.startswith(prefix)]
-    except Failure:
-        return []
+    return [s.id for s in Sessions(_log(options)).all() if not s.ended]
 
 
 def approvals(prefix: str, options: argparse.Namespace) -> list[str]:
     """Approvals that can be shown or revoked."""
-    return _approvals(prefix, options, ("open", "yes", "standing"))
+    return _approvals(options, ("open", "yes", "standing"))
 
 
 def open_approvals(prefix: str, options: argparse.Namespace) -> list[str]:
     """Questions that can be answered."""
-    return _approvals(prefix, options, ("open",))
+    return _approvals(options, ("open",))
 
 
-def _approvals(prefix: str, options: argparse.Namespace, states: tuple[State, ...]) -> list[str]:
+def _approvals(options: argparse.Namespace, states: tuple[State, ...]) -> list[str]:
     from albert_tools.engine.authority.approvals import Approvals
 
-    try:
-        return [a.id for a in Approvals(_log(options)).all(states) if a.id.startswith(prefix)]
-    except Failure:
-        return []
+    return [a.id for a in Approvals(_log(options)).all(states)]
 
 
 def runs(prefix: str, options: argparse.Namespace) -> list[str]:
     """The newest runs."""
-    try:
-        return [r.id for r in Runs(_log(options)).list(MAX_RUNS) if r.id.startswith(prefix)]
-    except Failure:
-        return []
+    return [r.id for r in Runs(_log(options)).list(MAX_RUNS)]
 
 
 def unfinished_runs(prefix: str, options: argparse.Namespace) -> list[str]:
     """The newest runs that can be resumed or cancelled."""
-    try:
-        found = Runs(_log(options)).list(MAX_RUNS)
-    except Failure:
-        return []
     over = ("done", "failed", "cancelled")
-    return [r.id for r in found if r.id.startswith(prefix) and r.state not in over]
+    return [r.id for r in Runs(_log(options)).list(MAX_RUNS) if r.state not in over]
 
 
 def arguments(prefix: str, options: argparse.Namespace) -> list[str]:
     """``key=`` for each argument that is still missing. After ``key=``, the possible values of the argument."""
     definition = _definition(options)
-    if definition is None:
-        return []
     key, equals, _ = prefix.partition("=")
     if equals:
         parameter = definition.parameter(key)
-        values = [f"{key}={value}" for value in (_values(parameter.schema) if parameter else [])]
-        return [value for value in values if value.startswith(prefix)]
+        return [f"{key}={value}" for value in (_values(parameter.schema) if parameter else [])]
     typed = {pair.partition("=")[0].removesuffix(":") for pair in getattr(options, "arguments", None) or []}
-    return [f"{p.name}=" for p in definition.parameters if p.name.startswith(prefix) and p.name not in typed]
+    return [f"{p.name}=" for p in definition.parameters if p.name not in typed]
 
 
 def _values(schema: dict[str, Any]) -> list[str]:
@@ -148,17 +129,13 @@ def _values(schema: dict[str, Any]) -> list[str]:
     return texts + [text for part in schema.get("anyOf", ()) for text in _values(part)]
 
 
-def _definition(options: argparse.Namespace) -> ToolDefinition | None:
-    from albert_tools.builtins.catalog import builtin_primitives
+def _definition(options: argparse.Namespace) -> ToolDefinition:
+    from albert_tools.builtins.catalog import PLACES, builtin
 
     name = getattr(options, "name", None) or ""
-    for primitive in builtin_primitives():
-        if primitive.name == name:
-            return primitive.definition
-    try:
-        return _store(options).load(name, getattr(options, "version", None)).definition
-    except Failure:
-        return None
+    if name in PLACES:
+        return builtin(name).definition
+    return _store(options).load(name, getattr(options, "version", None)).definition
 
 
 def _store(options: argparse.Namespace) -> TinyToolStore:

@@ -385,7 +385,11 @@ def _completer(kind: str) -> Callable[..., list[str]]:
     def complete(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
         from albert_tools.surfaces.cli import completion
 
-        found: list[str] = getattr(completion, kind)(prefix, parsed_args)
+        try:
+            found: list[str] = getattr(completion, kind)(prefix, parsed_args)
+        except Failure:
+            # An error message would spoil the command line.
+            return []
         return found
 
     return complete
