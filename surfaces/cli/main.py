@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.grammar.wrap import folded
+from albert_tools.surfaces.cli.completed_arguments import completed, tool_arguments
 from albert_tools.surfaces.cli.console import Console, Unwritable
 from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
 from albert_tools.surfaces.cli.hints import with_hint
@@ -50,9 +51,6 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command line and return the exit code, one of `EXITS`."""
-    if argv is None:
-        # This process is ours. A check creates many objects and little garbage, so frequent collections only take time.
-        gc.set_threshold(50_000, 10, 10)
     words = sys.argv[1:] if argv is None else argv
     # Most objects of a short process live until its end. Searching them for cycles is wasted time.
     gc.set_threshold(*_COLLECT)
@@ -207,12 +205,16 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
             from albert_tools.surfaces.cli import subcommands
 
             own = made.add_subparsers(dest="action", metavar="ACTION", required=False, prog=f"albert {name}")
-            getattr(subcommands, name)(lambda action, said: command(action, said, own), _completer)
+            getattr(subcommands, name)(lambda action, said: command(action, said, own))
             made.set_defaults(action=bare)
         return made
 
     define = command("define", "check sources, run their examples, and save them as tools")
-    define.add_argument("files", nargs="+", metavar="FILE", help="a source; - for stdin")
+    check = command("check", "check sources without saving them")
+    fmt = command("fmt", "write sources in canonical form")
+    for made in (define, check, fmt):
+        result = ", then the result goes to stdout" if made is fmt else ""
+        made.add_argument("files", nargs="+", metavar="FILE", help=f"a source; - for stdin{result}")
     define.add_argument(
         "--json-form",
         "--form",
@@ -220,29 +222,15 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         action="store_true",
         help="the files are {name, description, parameters, implementation} in JSON; so is x.json without this option",
     )
-
-    check = command("check", "check sources without saving them")
-    check.add_argument("files", nargs="+", metavar="FILE", help="a source; - for stdin")
-
-    fmt = command("fmt", "write sources in canonical form")
-    fmt.add_argument("files", nargs="+", metavar="FILE", help="a source; - for stdin, then the result goes to stdout")
     fmt.add_argument("--check", action="store_true", help="change nothing; exit 1 when something would change")
     fmt.add_argument("--diff", action="store_true", help="change nothing; show the changes")
 
     run = command("run", "run a tool")
     run.add_argument("-h", "--help", action=_RunHelp)
-    _named(run)
-    # Without a default, argparse would require at least one argument.
-    arguments: Any = run.add_argument(
-        "arguments",
-        nargs="*",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an argument; KEY:=JSON, or KEY=@FILE for a file's text",
-    )
-    arguments.completer = _completer("arguments")
-    run.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
-    _versioned(run, "the version of a saved tool, or its first six digits; default: the newest")
+    completed(run, "names", "name", metavar="NAME", help="a tool")
+    tool_arguments(run, "an argument; KEY:=JSON, or KEY=@FILE for a file's text")
+    version = "the version of a saved tool, or its first six digits; default: the newest"
+    completed(run, "versions", "--version", metavar="HASH", help=version)
     run.add_argument(
         "--session", metavar="TOKEN", help="a session's token; other users can see it here, so prefer ALBERT_SESSION"
     )
@@ -265,9 +253,11 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     search = command("search", "find tools by their names and descriptions")
     search.add_argument("text", nargs="+", metavar="TEXT")
     show = command("show", "describe a tool: parameters, result, rules, source")
-    _named(show)
-    _versioned(show, "a version, or its first six digits; default: the newest")
-    _named(command("remove", "remove a saved tool; its versions are kept"), "saved")
+    completed(show, "names", "name", metavar="NAME", help="a tool")
+    version = "a version, or its first six digits; default: the newest"
+    completed(show, "versions", "--version", metavar="HASH", help=version)
+    remove = command("remove", "remove a saved tool; its versions are kept")
+    completed(remove, "saved", "name", metavar="NAME", help="a saved tool")
     command("doctor", "check this installation, and that every limit holds on this machine").add_argument(
         "--quick", action="store_true", help="do not run the hostile programs that test the limits"
     )
@@ -309,10 +299,8 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     group("runs", "list the runs of saved tools; show, resume, cancel or replay one", "list").add_argument(
         "--limit", type=_count, default=20, metavar="N", help="list at most N runs; default: 20"
     )
-    explain: Any = command("help", "explain the code of an error or a diagnostic").add_argument(
-        "code", nargs="?", metavar="CODE", help="such as not_found or unknown-tool"
-    )
-    explain.completer = _completer("codes")
+    explain = command("help", "explain the code of an error or a diagnostic")
+    completed(explain, "codes", "code", nargs="?", metavar="CODE", help="such as not_found or unknown-tool")
     completion = command("completion", "print the completion script for a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser
@@ -367,32 +355,6 @@ def _everywhere(default: str | None = None) -> _Parser:
     group.add_argument("--no-color", action="store_true", default=switch, help="print no colours, like NO_COLOR")
     group.add_argument("--quiet", action="store_true", default=switch, help="print no progress and no remarks")
     return shared
-
-
-def _named(parser: argparse.ArgumentParser, kind: str = "names") -> None:
-    action: Any = parser.add_argument("name", metavar="NAME", help="a tool" if kind == "names" else "a saved tool")
-    action.completer = _completer(kind)
-
-
-def _versioned(parser: argparse.ArgumentParser, text: str) -> None:
-    action: Any = parser.add_argument("--version", metavar="HASH", help=text)
-    action.completer = _completer("versions")
-
-
-def _completer(kind: str) -> Callable[..., list[str]]:
-    """The completer of that name. It is loaded when a shell requests completions."""
-
-    def complete(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-        from albert_tools.surfaces.cli import completion
-
-        try:
-            found: list[str] = getattr(completion, kind)(prefix, parsed_args)
-        except Failure:
-            # An error message would spoil the command line.
-            return []
-        return found
-
-    return complete
 
 
 class _RunHelp(argparse.Action):

@@ -5,33 +5,29 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from typing import Any
 
 from albert_tools.engine.policy.presets import PRESETS
+from albert_tools.surfaces.cli.completed_arguments import completed, tool_arguments
 from albert_tools.surfaces.cli.times import seconds
 
 Make = Callable[[str, str], argparse.ArgumentParser]
-Completer = Callable[[str], Callable[..., list[str]]]
 
 _ANSWERS = ("once", "session", "always", "no")
 
 
-def policy(make: Make, completer: Completer) -> None:
+def policy(make: Make) -> None:
     """``albert policy``."""
     init = make("init", "write commented rules to begin with; existing rules are never replaced")
     init.add_argument("--preset", choices=tuple(PRESETS), default="standard", help="default: standard")
     make("check", "find mistakes in the rules, and rules without effect")
     explain = make("explain", "show what each rule says about one call, and the decision")
-    tool: Any = explain.add_argument("name", metavar="TOOL", help="a tool")
-    tool.completer = completer("names")
-    arguments: Any = explain.add_argument("arguments", nargs="*", default=[], metavar="KEY=VALUE", help="an argument")
-    arguments.completer = completer("arguments")
-    explain.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
+    completed(explain, "names", "name", metavar="TOOL", help="a tool")
+    tool_arguments(explain, "an argument")
     other = make("try", "judge the calls in the ledger by other rules, and list what would be decided differently")
     other.add_argument("file", metavar="FILE", help="a file of rules")
 
 
-def session(make: Make, completer: Completer) -> None:
+def session(make: Make) -> None:
     """``albert session``."""
     new = make("new", "open a session; stdout gets its token, which is never shown again")
     new.add_argument("--client", metavar="NAME", help="who uses it; default: you")
@@ -66,37 +62,33 @@ def session(make: Make, completer: Completer) -> None:
     make("list", "list the sessions").add_argument(
         "--all", action="store_true", default=argparse.SUPPRESS, help="also list sessions that have ended"
     )
-    _id(
-        make("revoke", "end a session, and all sessions within it"),
-        "a session's id, or its first digits",
-        completer("sessions"),
-    )
+    _id(make("revoke", "end a session, and all sessions within it"), "sessions", "session")
 
 
-def approvals(make: Make, completer: Completer) -> None:
+def approvals(make: Make) -> None:
     """``albert approvals``."""
     make("list", "list open questions, and answers that still apply").add_argument(
         "--all", action="store_true", default=argparse.SUPPRESS, help="also list closed questions"
     )
-    _id(make("show", "show a question in full"), _APPROVAL, completer("approvals"))
+    _id(make("show", "show a question in full"), "approvals", "question")
     answer = make("answer", "show a question in full, and answer it; the first answer counts")
-    _id(answer, _APPROVAL, completer("open_approvals"))
+    _id(answer, "open_approvals", "question")
     answer.add_argument("choice", choices=_ANSWERS, help="once, session, always or no")
     answer.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     answer.add_argument("--resume", action="store_true", help="then continue the run that waits for the answer")
-    _id(make("revoke", "revoke an answer, or withdraw a question"), _APPROVAL, completer("approvals"))
+    _id(make("revoke", "revoke an answer, or withdraw a question"), "approvals", "question")
 
 
-def runs(make: Make, completer: Completer) -> None:
+def runs(make: Make) -> None:
     """``albert runs``."""
     make("list", "list the newest runs").add_argument(
         "--limit", type=_number, default=argparse.SUPPRESS, metavar="N", help="list at most N runs; default: 20"
     )
-    _id(make("show", "draw a run as a timeline"), _RUN, completer("runs"))
-    _id(make("resume", "continue a run that waits or was interrupted"), _RUN, completer("unfinished_runs"))
-    _id(make("cancel", "cancel a run"), _RUN, completer("unfinished_runs"))
+    _id(make("show", "draw a run as a timeline"), "runs", "run")
+    _id(make("resume", "continue a run that waits or was interrupted"), "unfinished_runs", "run")
+    _id(make("cancel", "cancel a run"), "unfinished_runs", "run")
     replay = make("replay", "repeat a run without doing anything: each call gets its recorded result")
-    _id(replay, _RUN, completer("runs"))
+    _id(replay, "runs", "run")
     replay.add_argument("--version", metavar="HASH", help="use another version of its tool")
     sweep = make("sweep", "delete the journals of finished runs, and stored values that no record refers to")
     sweep.add_argument(
@@ -108,13 +100,8 @@ def runs(make: Make, completer: Completer) -> None:
     )
 
 
-_RUN = "a run's id, or its first digits"
-_APPROVAL = "a question's id, or its first digits"
-
-
-def _id(parser: argparse.ArgumentParser, text: str, completer: Any) -> None:
-    action: Any = parser.add_argument("id", metavar="ID", help=text)
-    action.completer = completer
+def _id(parser: argparse.ArgumentParser, kind: str, noun: str) -> None:
+    completed(parser, kind, "id", metavar="ID", help=f"a {noun}'s id, or its first digits")
 
 
 def _lifetime(text: str) -> float:
