@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, safe
@@ -24,23 +24,10 @@ if TYPE_CHECKING:
     from albert_tools.store.record.record import Record
 
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
-KINDS = (
-    *(
-        "checkpoint",
-        "call",
-        "result",
-        "denied",
-        "repeated",
-        "settled",
-        "mode",
-        "definition",
-        "removal",
-        "policy",
-        "run",
-    ),
-    *("asked", "answered", "approval_revoked", "session", "session_ended"),
+KINDS = tuple(
+    "checkpoint call result denied repeated settled mode definition removal policy run asked answered approval_revoked "
+    "session session_ended".split()
 )
-
 
 #: Options that apply to some actions only → their spelling and these actions.
 _OPTIONS = {
@@ -135,75 +122,73 @@ def _document(entry: Entry) -> dict[str, Any]:
     return {"at": entry.at, "n": entry.n, "kind": entry.kind, **data}
 
 
-_MARKS = {"allow": ("✓", "green"), "denied": ("✗", "red")}
+class _Form(NamedTuple):
+    """How an entry is shown: mark, colour, text, and the field with the id that it is about.
+
+    `more` is appended if the entry has the field `optional`.
+    """
+
+    mark: str
+    colour: str
+    text: str
+    about: str = "call"
+    optional: str = ""
+    more: str = ""
+
+
+#: The kinds of entries whose fields are shown as they are.
+_FORMS = {
+    "settled": _Form("!", "yellow", "{tool} was interrupted: {outcome}", optional="problem", more=": {problem}"),
+    "asked": _Form("?", "yellow", "a person is asked: {message} ({rule_id})", "approval"),
+    "answered": _Form("!", "yellow", "{by} answered {choice}", "approval"),
+    "approval_revoked": _Form("!", "yellow", "the approval was revoked", "approval"),
+    "run": _Form("·", "dim", "run of {tool} {state}", "run", "approval", ", waits for {approval}"),
+    "session": _Form("·", "dim", "session for {client}", "session"),
+    "session_ended": _Form("·", "dim", "session revoked", "session"),
+    "checkpoint": _Form(
+        "·", "dim", "the entries up to {last} were deleted; this is their result, part {part} of {parts}"
+    ),
+    "mode": _Form("!", "yellow", "mode {from} → {to} by {by}", optional="cause", more=": {cause}"),
+}
 
 
 def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
     """An entry as one line. `answers` maps approvals to the answers to their questions."""
-    d = entry.data
-    when = console.paint(entry.at[:19].replace("T", " "), "dim")
-    call = safe(str(d.get("call", "")))
+    d, fields = entry.data, defaultdict(lambda: "None", {k: safe(str(v)) for k, v in entry.data.items()})
+    ended, about = "green" if d.get("ok") else "red", "call"
     match entry.kind:
         case "call":
             # When a call is recorded, all its questions have been answered.
-            mark, colour = _MARKS["allow"]
+            mark, colour = "✓", "green"
             arguments = ", ".join(f"{k}={_short(v)}" for k, v in (d.get("arguments") or {}).items())
-            rest = f"{safe(str(d.get('tool')))}({safe(arguments)})  {console.paint(safe(_by(d, answers)), 'dim')}"
+            rest = f"{fields['tool']}({safe(arguments)})  {console.paint(safe(_by(d, answers)), 'dim')}"
             if "ok" in d:
                 # The call has only read, so this entry also has its outcome.
-                rest += f"  {console.paint('→', 'green' if d['ok'] else 'red')} {_outcome(d)}"
+                rest += f"  {console.paint('→', ended)} {_outcome(d)}"
         case "denied":
-            mark, colour = _MARKS["denied"]
+            mark, colour = "✗", "red"
             message = str(d.get("message")).removeprefix(f"{d.get('tool')}: ")
-            rest = f"{safe(str(d.get('tool')))}: {safe(message)} ({safe(str(d.get('rule_id') or d.get('code')))})"
+            rest = f"{fields['tool']}: {safe(message)} ({safe(str(d.get('rule_id') or d.get('code')))})"
         case "result":
-            mark, colour = ("→", "green") if d.get("ok") else ("→", "red")
-            rest = _outcome(d)
+            mark, colour, rest = "→", ended, _outcome(d)
         case "repeated":
-            mark, colour = ("=", "green") if d.get("ok") else ("=", "red")
-            what = "" if d.get("ok") else f", {safe(str(d.get('code')))}"
-            rest = f"{safe(str(d.get('tool')))}: repeated request, got the result of {safe(str(d.get('of')))}{what}"
-        case "settled":
-            mark, colour = ("!", "yellow")
-            why = f": {safe(str(d['problem']))}" if d.get("problem") else ""
-            rest = f"{safe(str(d.get('tool')))} was interrupted: {safe(str(d.get('outcome')))}{why}"
-        case "asked":
-            mark, colour = ("?", "yellow")
-            call = safe(str(d.get("approval", "")))
-            rest = f"a person is asked: {safe(str(d.get('message')))} ({safe(str(d.get('rule_id')))})"
-        case "answered" | "approval_revoked":
-            mark, colour = ("!", "yellow")
-            call = safe(str(d.get("approval", "")))
-            answer = f"{safe(str(d.get('by')))} answered {safe(str(d.get('choice')))}"
-            rest = answer if entry.kind == "answered" else "the approval was revoked"
-        case "run":
-            mark, colour = ("·", "dim")
-            call = safe(str(d.get("run", "")))
-            waits = f", waits for {safe(str(d['approval']))}" if d.get("approval") else ""
-            rest = f"run of {safe(str(d.get('tool')))} {safe(str(d.get('state')))}{waits}"
-        case "session" | "session_ended":
-            mark, colour = ("·", "dim")
-            call = safe(str(d.get("session", "")))
-            rest = f"session for {safe(str(d.get('client')))}" if entry.kind == "session" else "session revoked"
-        case "checkpoint":
-            mark, colour = ("·", "dim")
-            rest = f"the entries up to {d.get('last')} were deleted; this is their result, part {d.get('part')} of {d.get('parts')}"
+            mark, colour = "=", ended
+            what = "" if d.get("ok") else f", {fields['code']}"
+            rest = f"{fields['tool']}: repeated request, got the result of {fields['of']}{what}"
         case "policy":
             mark, colour = ("·", "dim") if d.get("event") == "loaded" else ("!", "red")
-            rest = f"rules {safe(str(d.get('revision', ''))[:15])} {safe(str(d.get('event')))}"
-            rest += f": {safe(str(d['message']))}" if d.get("message") else ""
-        case "mode":
-            mark, colour = ("!", "yellow")
-            cause = f": {d['cause']}" if d.get("cause") else ""
-            rest = (
-                f"mode {safe(str(d.get('from')))} → {safe(str(d.get('to')))} by {safe(str(d.get('by')))}{safe(cause)}"
-            )
-        case _:
-            mark, colour = ("+", "dim") if entry.kind == "definition" else ("-", "dim")
-            rest = f"{entry.kind} of {safe(str(d.get('tool')))} {safe(str(d.get('version', ''))[:12])}".rstrip()
-            rest += f" by the session {safe(str(d['by']))}" if d.get("by") else ""
+            rest = f"rules {safe(str(d.get('revision', ''))[:15])} {fields['event']}"
+            rest += f": {fields['message']}" if d.get("message") else ""
+        case "definition" | "removal":
+            mark, colour = "+" if entry.kind == "definition" else "-", "dim"
+            rest = f"{entry.kind} of {fields['tool']} {safe(str(d.get('version', ''))[:12])}".rstrip()
+            rest += f" by the session {fields['by']}" if d.get("by") else ""
+        case kind:
+            mark, colour, text, about, optional, more = _FORMS[kind]
+            rest = (text + (more if d.get(optional) else "")).format_map(fields)
+    when, about = console.paint(entry.at[:19].replace("T", " "), "dim"), safe(str(d.get(about, "")))
     # Escape line breaks: a text from an agent must not look like another entry.
-    return f"{when}  {call:<20}  {console.paint(mark, colour)} {rest}".replace("\n", "\\n").replace("\t", "\\t")
+    return f"{when}  {about:<20}  {console.paint(mark, colour)} {rest}".replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _outcome(result: Mapping[str, Any]) -> str:
