@@ -5,10 +5,7 @@ Without such a rule, `inference` may use every provider that the owner has confi
 
 from __future__ import annotations
 
-from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.wildcards import Starred
-from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.policy.layers import Layer, Resource
 from albert_tools.engine.policy.rule_kind import ListKey, NameRule, RuleKind, nonempty
 
 
@@ -30,14 +27,4 @@ _PROVIDERS = NameRule("provider", matches_name, PROVIDERS)
 _MODELS = NameRule("model", matches_name, MODELS)
 
 
-def judge_provider(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """The denial of a provider; None if no rule objects."""
-    return _PROVIDERS.judge(layers, definition, resource.name)
-
-
-def judge_model(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
-    """The denial of a model; None if no rule objects."""
-    return _MODELS.judge(layers, definition, resource.name)
-
-
-INFERENCE = RuleKind((PROVIDERS, MODELS), {"provider": judge_provider, "model": judge_model})
+INFERENCE = RuleKind((PROVIDERS, MODELS), {"provider": _PROVIDERS.judge_resource, "model": _MODELS.judge_resource})

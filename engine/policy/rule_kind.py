@@ -157,6 +157,12 @@ class NameRule(NamedTuple):
                 asks = self.question(definition, name, f"{place}.{self.asking.name}")
         return asks
 
+    def judge_resource(
+        self, layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource
+    ) -> Decision | None:
+        """Like `judge`, for the name of a resource."""
+        return self.judge(layers, definition, resource.name)
+
     def question(self, definition: ToolDefinition, name: str, rule: str) -> Decision:
         """The *ask* decision for a name that needs approval."""
         message = f"{definition.name} needs a person's approval for the {self.noun} {name!r}"
