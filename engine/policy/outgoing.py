@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.addresses import LOCALHOST, Address, Network, parsed, refusal
-from albert_tools.engine.policy.decision import strictest
+from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.host_rules import UNREACHABLE, host_of, is_host
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.rules import Policy
@@ -77,40 +77,23 @@ class Outgoing:
         Raises:
             Failure: `permission_denied`.
         """
-        tool = self._definition.name
-        hosts = self._secrets.get(name)
+        hosts, rule = self._secrets.get(name), f"secrets.{name}"
         if hosts is None:
-            raise Failure(
-                "permission_denied",
-                f"the owner's rules have no secret {name[:80]!r}",
-                hint=f"the owner can add `secrets: {{{name[:80]}: [HOST]}}` to governance.yaml",
-                rule="secrets",
-                tool=tool,
-                details={"rationale_code": "host"},
-            )
+            hint = f"the owner can add `secrets: {{{name[:80]}: [HOST]}}` to governance.yaml"
+            raise self._no_secret("secrets", f"the owner's rules have no secret {name[:80]!r}", hint)
         host = host_of(url) or ""
         if not any(is_host(host, pattern) for pattern in hosts):
-            raise Failure(
-                "permission_denied",
-                f"the secret {name} may be sent to {', '.join(hosts)}, not to {host!r}",
-                hint=f"the owner can add the host to `secrets.{name}` in governance.yaml",
-                rule=f"secrets.{name}",
-                tool=tool,
-                details={"rationale_code": "host"},
-            )
+            message = f"the secret {name} may be sent to {', '.join(hosts)}, not to {host!r}"
+            raise self._no_secret(rule, message, f"the owner can add the host to `{rule}` in governance.yaml")
         address = parsed(host)
         local = host == "localhost" or (
             address is not None and refusal(address, LOCALHOST) is None and address.is_loopback
         )
         if urlsplit(url).scheme.lower() != "https" and not local:
-            raise Failure(
-                "permission_denied",
-                f"the secret {name} may only be sent encrypted",
-                hint="use https://",
-                rule=f"secrets.{name}",
-                tool=tool,
-                details={"rationale_code": "host"},
-            )
+            raise self._no_secret(rule, f"the secret {name} may only be sent encrypted", "use https://")
+
+    def _no_secret(self, rule: str, message: str, hint: str) -> Failure:
+        return Decision("deny", rule, "host", message, hint).failure(self._definition.name)
 
 
 def _single(address: Address) -> tuple[Network, ...]:
