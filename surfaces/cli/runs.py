@@ -93,22 +93,21 @@ async def _show(options: argparse.Namespace, console: Console) -> int:
 
 def _next_command(run: RunView, waiting: Approval | None, options: argparse.Namespace, console: Console) -> None:
     resume = command_line(options.home, "runs", "resume", run.id)
-    if run.state == "suspended" and waiting is not None and waiting.state == "open":
-        console.say()
-        console.say(
-            f"`{command_line(options.home, 'approvals', 'answer', waiting.id, 'once', '--resume')}` shows the question, allows the "
-            f"call and continues; `{resume}` continues after another answer",
-            2,
+    if run.state == "interrupted":
+        text = f"its process ended before it did: `{resume}` continues where it stopped"
+    elif run.state != "suspended":
+        return
+    elif waiting is not None and waiting.state == "open":
+        answer = command_line(options.home, "approvals", "answer", waiting.id, "once", "--resume")
+        text = (
+            f"`{answer}` shows the question, allows the call and continues; `{resume}` continues after another answer"
         )
-    elif run.state == "suspended" and not run.approval and run.error is not None:
-        console.say()
-        console.say(f"{one_line(str(run.error.get('message')))}: `{resume}` continues", 2)
-    elif run.state == "suspended":
-        console.say()
-        console.say(f"{_answered(waiting)}: `{resume}` continues", 2)
-    elif run.state == "interrupted":
-        console.say()
-        console.say(f"its process ended before it did: `{resume}` continues where it stopped", 2)
+    elif not run.approval and run.error is not None:
+        text = f"{one_line(str(run.error.get('message')))}: `{resume}` continues"
+    else:
+        text = f"{_answered(waiting)}: `{resume}` continues"
+    console.say()
+    console.say(text, 2)
 
 
 async def _resume(options: argparse.Namespace, console: Console) -> int:
