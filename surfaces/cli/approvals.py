@@ -182,27 +182,21 @@ def _question(found: Approval, whole: Mapping[str, Any] | None, lasting: list[st
     console.say(f"{why} {console.paint(f'({one_line(found.rule)})', 'dim')}", 2)
     for text in lasting:
         console.write(f"{text}\n")
-    facts = [("state", _state(found) + (f", by {one_line(found.by)}" if found.by else ""))]
-    facts.append(("risk", one_line(found.risk) or "?"))
-    facts.append(("asked", f"{moment(found.asked)}, open until {moment(found.expires)}"))
-    if found.workspace:
-        facts.append(("folder", one_line(found.workspace)))
-    if found.session:
-        facts.append(("session", one_line(found.session)))
-    if found.run:
-        facts.append(("run", one_line(found.run) + (f", step {one_line(found.step)}" if found.step else "")))
-    if found.instead_of:
-        facts.append(
-            (
-                "instead",
-                f"of {one_line(found.instead_of)}: since then the rules, or what the call would change, are different",
-            )
-        )
-    if found.used_by:
-        facts.append(("used", f"by the call {one_line(found.used_by)}"))
+    other = "since then the rules, or what the call would change, are different"
+    facts = {
+        "state": _state(found) + (f", by {one_line(found.by)}" if found.by else ""),
+        "risk": one_line(found.risk) or "?",
+        "asked": f"{moment(found.asked)}, open until {moment(found.expires)}",
+        "folder": one_line(found.workspace or ""),
+        "session": one_line(found.session or ""),
+        "run": found.run and one_line(found.run) + (f", step {one_line(found.step)}" if found.step else ""),
+        "instead": found.instead_of and f"of {one_line(found.instead_of)}: {other}",
+        "used": found.used_by and f"by the call {one_line(found.used_by)}",
+    }
     console.say()
-    for name, value in facts:
-        console.say(f"{name.ljust(8)} {value}", 9)
+    for name, value in facts.items():
+        if value:
+            console.say(f"{name.ljust(8)} {value}", 9)
 
 
 def _choices(found: Approval, console: Console) -> None:
