@@ -32,30 +32,24 @@ if TYPE_CHECKING:
     from albert_tools.service import SyncToolService as SyncToolService
     from albert_tools.service import ToolService as ToolService
 
-_PUBLIC = {
-    "Answer": "albert_tools.engine.authority.authorization",
-    "Approval": "albert_tools.engine.authority.approvals",
-    "Budget": "albert_tools.engine.authority.sessions",
-    "CallContext": "albert_tools.engine.model.protocols",
-    "Diagnostic": "albert_tools.grammar.diagnostic",
-    "Failure": "albert_tools.engine.model.failure",
-    "InterruptedCall": "albert_tools.engine.model.interrupted",
-    "Primitive": "albert_tools.engine.model.primitive",
-    "Question": "albert_tools.engine.authority.authorization",
-    "RunView": "albert_tools.engine.runs.runs",
-    "Session": "albert_tools.engine.authority.sessions",
-    "Settled": "albert_tools.engine.model.interrupted",
-    "SourceError": "albert_tools.grammar.source_error",
-    "SyncToolService": "albert_tools.service",
-    "ToolDefinition": "albert_tools.engine.model.definition",
-    "ToolInvocation": "albert_tools.engine.model.result",
-    "ToolParameter": "albert_tools.engine.model.definition",
-    "ToolRegistry": "albert_tools.engine.call.tool_registry",
-    "ToolResult": "albert_tools.engine.model.result",
-    "ToolService": "albert_tools.service",
-    "primitive": "albert_tools.engine.model.primitive",
-    "primitive_from_schema": "albert_tools.engine.model.primitive",
+#: Module → the public names that it defines.
+_MODULES = {
+    "engine.authority.approvals": "Approval",
+    "engine.authority.authorization": "Answer Question",
+    "engine.authority.sessions": "Budget Session",
+    "engine.call.tool_registry": "ToolRegistry",
+    "engine.model.definition": "ToolDefinition ToolParameter",
+    "engine.model.failure": "Failure",
+    "engine.model.interrupted": "InterruptedCall Settled",
+    "engine.model.primitive": "Primitive primitive primitive_from_schema",
+    "engine.model.protocols": "CallContext",
+    "engine.model.result": "ToolInvocation ToolResult",
+    "engine.runs.runs": "RunView",
+    "grammar.diagnostic": "Diagnostic",
+    "grammar.source_error": "SourceError",
+    "service": "SyncToolService ToolService",
 }
+_PUBLIC = {name: f"albert_tools.{module}" for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_PUBLIC)
 
