@@ -211,16 +211,8 @@ def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> li
     since: tuple[float, str | None] | None = None
     for turn in turns:
         at = float(turn["at"])
-        if turn["state"] == "resumed":
-            if since is not None:
-                found.append(Wait(since[0], at, since[1]))
-            else:
-                # The process had died. Its last entry is the last time at which the process certainly ran.
-                last = max((t for t in times if t < at), default=at)
-                found.append(Wait(last, at, None, interrupted=True))
-            since = None
-        elif turn["state"] == "cancelled" and turn.get("by"):
-            # The run was cancelled while no process executed it.
+        if turn["state"] == "resumed" or (turn["state"] == "cancelled" and turn.get("by")):
+            # If the run was not suspended, its process had died. At its last entry, the process certainly ran.
             last = max((t for t in times if t < at), default=at)
             found.append(Wait(since[0], at, since[1]) if since else Wait(last, at, None, interrupted=True))
             since = None
