@@ -156,14 +156,12 @@ async def _check(
 ) -> int:
     from albert_tools.grammar.diagnostic import Severity
 
-    good = not documents
     async with _service(options) as service:
         ordered = await _in_order(sources, service)
         checkups = await service.check_together([source for _, source in ordered])
         for (name, source), checkup in zip(ordered, checkups, strict=True):
             found = checkup.diagnostics
             wrong = any(d.severity == Severity.ERROR for d in found)
-            good = good and not wrong
             _show(found, source, name, console)
             if wrong:
                 documents.append(_refused(name, found))
@@ -172,8 +170,7 @@ async def _check(
                 documents.append({"ok": True, "file": name, "diagnostics": [d.as_dict() for d in found], "examples": n})
                 later = f"; define runs its {n:,} examples" if n > 1 else "; define runs its example" if n else ""
                 console.say(f"{console.paint('good', 'green')} {safe(name)}{later}", 2)
-    _finish(console, documents, len(options.files))
-    return 0 if good else 1
+    return _finish(console, documents, len(options.files))
 
 
 def fmt(options: argparse.Namespace, console: Console) -> int:
@@ -181,10 +178,8 @@ def fmt(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.grammar.source_error import SourceError
 
     sources, documents = _read_all(options.files, console)
-    good = not documents
     for (name, source), text in zip(sources, asyncio.run(_formatted([source for _, source in sources])), strict=True):
         if isinstance(text, SourceError):
-            good = False
             documents.append(_refused(name, text.diagnostics))
             _show(text.diagnostics, source, name, console)
             continue
@@ -201,20 +196,17 @@ def fmt(options: argparse.Namespace, console: Console) -> int:
             else:
                 console.value("".join(diff))
         if changed and options.check:
-            good = False
             console.note(f"{safe(name)} would be changed")
         elif changed and not options.diff:
             try:
                 _replace(Path(name), text)
             except Failure as failure:
-                good = False
                 documents[-1] = {"ok": False, "file": name, "error": failure.as_dict()}
                 if not console.json:
                     console.failure(failure.as_dict())
                 continue
             console.note(f"changed {safe(name)}")
-    _finish(console, documents, len(options.files))
-    return 0 if good else 1
+    return _finish(console, documents, len(options.files))
 
 
 async def _formatted(sources: list[str]) -> list[str | SourceError]:
@@ -394,14 +386,14 @@ def _show_examples(failure: Failure, console: Console) -> None:
                 console.note(f"  line {problem['line']:,} {part}: {safe(brief(shown, 400))}", 4)
 
 
-def _finish(console: Console, documents: list[dict[str, Any]], files: int) -> None:
-    if not console.json:
+def _finish(console: Console, documents: list[dict[str, Any]], files: int) -> int:
+    """Print the JSON document, or a hint. Returns the exit code."""
+    good = all(d["ok"] for d in documents)
+    if console.json:
+        console.document(documents[0] if files == len(documents) == 1 else {"ok": good, "files": documents})
+    else:
         refused = [d for document in documents for d in document.get("diagnostics", ()) if not document["ok"]]
         code = next((d["code"] for d in refused if d["severity"] == "error"), None)
         if code is not None:
             console.note(f"`albert help {code}` says more")
-        return
-    if files == 1 and len(documents) == 1:
-        console.document(documents[0])
-    else:
-        console.document({"ok": all(d["ok"] for d in documents), "files": documents})
+    return 0 if good else 1
