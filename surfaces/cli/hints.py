@@ -5,6 +5,7 @@ The engine's own hints have no commands, because other programs show them too.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -51,8 +52,6 @@ def path_note(arguments: Mapping[str, Any], written: Collection[str], root: str)
 
     `written` are the paths that the call writes. Another argument is a path if this folder has such a file and `root` has not.
     """
-    import os
-
     here = os.getcwd()
     if not here.startswith(root + os.sep):
         return None

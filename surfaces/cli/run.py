@@ -7,6 +7,7 @@ such as pydantic are not loaded.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -113,8 +114,6 @@ def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
     Raises:
         Usage: ``--session`` is empty.
     """
-    import os
-
     if options.session == "":
         # Probably a variable is unset. A call that was meant for a session must not run without the session's limits.
         raise Usage("--session is empty", "give a token; without --session the call is your own")
@@ -145,8 +144,6 @@ def attended_service(
     Raises:
         Failure: `invalid_arguments`, `io_error`: ALBERT_TELEMETRY is invalid.
     """
-    import os
-
     ask = telemetry = None
     # With --wait, the answer comes from another process.
     if console.interactive and not wait and sys.stdin is not None and sys.stdin.isatty():
