@@ -88,11 +88,7 @@ class Contents:
         Raises:
             Failure: `not_found`; `damaged` if the value was changed; `invalid_arguments` if `ref` is not a reference; `io_error`.
         """
-        with self._open(ref) as file:
-            content = b"".join(_blocks(file))
-        if ref_of(content) != ref:
-            raise self._damaged(ref)
-        return content
+        return b"".join(self._verified(ref))
 
     def slice(self, ref: str, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset` on; empty after the end of the value.
@@ -104,16 +100,11 @@ class Contents:
         """
         if offset < 0 or limit < 0:
             raise Failure("invalid_arguments", f"a slice can't begin at {offset} and have {limit} bytes")
-        hasher = blake3()
         parts: list[bytes] = []
         position = 0
-        with self._open(ref) as file:
-            for block in _blocks(file):
-                hasher.update(block)
-                parts.append(block[max(0, offset - position) : max(0, offset + limit - position)])
-                position += len(block)
-        if f"b3:{hasher.hexdigest()}" != ref:
-            raise self._damaged(ref)
+        for block in self._verified(ref):
+            parts.append(block[max(0, offset - position) : max(0, offset + limit - position)])
+            position += len(block)
         return b"".join(parts)
 
     def matching(self, ref: str, pattern: str, offset: int = 0, limit: int = BLOCK) -> Matches:
@@ -127,19 +118,7 @@ class Contents:
         """
         if offset < 0 or limit < 0:
             raise Failure("invalid_arguments", f"can't search from {offset} for {limit} bytes: neither may be negative")
-        matches = matcher(pattern)
-        hasher = blake3()
-
-        def hashed(file: int) -> Iterator[bytes]:
-            for block in _blocks(file):
-                hasher.update(block)
-                yield block
-
-        with self._open(ref) as file:
-            found = matching(hashed(file), matches, offset, limit)
-        if f"b3:{hasher.hexdigest()}" != ref:
-            raise self._damaged(ref)
-        return found
+        return matching(self._verified(ref), matcher(pattern), offset, limit)
 
     def size(self, ref: str) -> int:
         """The size of the file in bytes. The content is not verified.
@@ -214,6 +193,16 @@ class Contents:
                 hint="a reference is b3: and 64 hex digits; give it exactly as you got it",
             )
         return self.folder / match[1] / match[2]
+
+    def _verified(self, ref: str) -> Iterator[bytes]:
+        """The blocks of a value. After the last one, raises `damaged` if the value was changed."""
+        hasher = blake3()
+        with self._open(ref) as file:
+            for block in _blocks(file):
+                hasher.update(block)
+                yield block
+        if f"b3:{hasher.hexdigest()}" != ref:
+            raise self._damaged(ref)
 
     @contextmanager
     def _open(self, ref: str) -> Iterator[int]:
