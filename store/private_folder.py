@@ -40,32 +40,17 @@ def check_private(folder: Path, what: str, *, follow: bool = True) -> bool:
         raise io_failure(f"examine the folder of {what},", folder, error) from error
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
         return True
-    details = {"path": str(folder)}
     if stat.S_ISLNK(found.st_mode):
-        raise Failure(
-            "io_error",
-            f"the folder of {what} is a link: {folder}",
-            hint="replace the link by the folder that it leads to, or set ALBERT_HOME to a folder of your own",
-            details=details,
-        )
-    if not stat.S_ISDIR(found.st_mode):
-        raise Failure(
-            "io_error",
-            f"the folder of {what} is not a folder: {folder}",
-            hint="move the file away",
-            details=details,
-        )
-    if found.st_uid != os.geteuid():
-        raise Failure(
-            "io_error",
-            f"the folder of {what} belongs to another user: {folder}",
-            hint="run as that user, or set ALBERT_HOME to a folder of your own",
-            details=details,
-        )
-    mode = stat.S_IMODE(found.st_mode) & 0o077
-    raise Failure(
-        "io_error",
-        f"the folder of {what} is open to others (mode {stat.S_IMODE(found.st_mode):04o}, {mode:03o} too much): {folder}",
-        hint=f"check whether others read or changed it, then: chmod 700 {folder}",
-        details=details,
-    )
+        problem = "is a link"
+        hint = "replace the link by the folder that it leads to, or set ALBERT_HOME to a folder of your own"
+    elif not stat.S_ISDIR(found.st_mode):
+        problem, hint = "is not a folder", "move the file away"
+    elif found.st_uid != os.geteuid():
+        problem = "belongs to another user"
+        hint = "run as that user, or set ALBERT_HOME to a folder of your own"
+    else:
+        mode = stat.S_IMODE(found.st_mode)
+        problem = f"is open to others (mode {mode:04o}, {mode & 0o077:03o} too much)"
+        hint = f"check whether others read or changed it, then: chmod 700 {folder}"
+    details = {"path": str(folder)}
+    raise Failure("io_error", f"the folder of {what} {problem}: {folder}", hint=hint, details=details)
