@@ -5,7 +5,7 @@ control. Configuration, cache and state are in the standard folders of the platf
 all other folders are inside it. So one variable creates a separate home for a test, a project or a service.
 
 These properties don't create the folders. A folder is created at its first write, with access only for its owner. Importing
-`platformdirs` takes tens of milliseconds, and running a saved tool does not need it. So only the properties import it.
+`platformdirs` takes tens of milliseconds, and running a saved tool does not need it. So only the folders that need it import it.
 """
 
 from __future__ import annotations
@@ -59,29 +59,25 @@ class Homes(NamedTuple):
     @property
     def config(self) -> Path:
         """Files that the user writes: `governance.yaml` and others."""
-        if self.moved:
-            return self.albert / "config"
-        import platformdirs
-
-        return platformdirs.user_config_path("albert")
+        return self._folder("config")
 
     @property
     def cache(self) -> Path:
         """Files that can be deleted and built again."""
-        if self.moved:
-            return self.albert / "cache"
-        import platformdirs
-
-        return platformdirs.user_cache_path("albert")
+        return self._folder("cache")
 
     @property
     def state(self) -> Path:
         """The record, contents and artifacts."""
+        return self._folder("state")
+
+    def _folder(self, kind: str) -> Path:
         if self.moved:
-            return self.albert / "state"
+            return self.albert / kind
         import platformdirs
 
-        return platformdirs.user_state_path("albert")
+        found: Path = getattr(platformdirs, f"user_{kind}_path")("albert")
+        return found
 
 
 def make_folder(folder: Path) -> Path:
