@@ -17,6 +17,7 @@ Tools that the owner's rules deny are also denied in an example, and so are gate
 from __future__ import annotations
 
 import asyncio
+import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -46,6 +47,8 @@ MAX_TOTAL_SECONDS = 30.0
 MAX_SCRATCH_BYTES = 64 * MiB
 #: The result of one example, in bytes. The report of a failed example contains it.
 MAX_RESULT_BYTES = 1 * MiB
+#: The values in the report of all failed examples together, in characters of JSON. The messages show where values differ.
+MAX_REPORT = 1 * MiB
 _NOTHING: Mapping[str, Failure] = {}
 
 
@@ -61,17 +64,20 @@ async def run_examples(
         denied: The tools that an example must not execute, each with the reason. Only a stub can answer for them.
 
     Returns:
-        One entry ``{line, message, expected, got}`` for each example that failed. The list is empty if all examples pass.
+        One entry ``{line, message, expected, got}`` for each example that failed, without the values after `MAX_REPORT`. The list
+        is empty if all examples pass.
     """
     found: list[dict[str, Json]] = []
-    left, space = MAX_TOTAL_SECONDS, ScratchSpace(MAX_SCRATCH_BYTES)
+    left, space, room = MAX_TOTAL_SECONDS, ScratchSpace(MAX_SCRATCH_BYTES), MAX_REPORT
     async with pipeline.examples:
         for example in examples:
             began = time.monotonic()
             problem = await _run(version, example, pipeline, denied, min(left, MAX_SECONDS), space)
             left -= time.monotonic() - began
             if problem is not None:
-                found.append({"line": example.line, **problem})
+                values: dict[str, Json] = {name: problem.pop(name) for name in ("expected", "got") if name in problem}
+                room -= len(json.dumps(values, ensure_ascii=False, default=repr))
+                found.append({"line": example.line, **problem, **(values if room >= 0 else {})})
             if left <= 0:
                 message = f"the examples take more than {MAX_TOTAL_SECONDS:g} s together"
                 return [*found, {"line": example.line, "message": message, "hint": "leave some out"}]

@@ -253,6 +253,16 @@ def test_the_examples_of_a_source_share_time(bench: Any, monkeypatch: pytest.Mon
     assert (last["line"], last["message"]) == (1, "the examples take more than 0.001 s together")
 
 
+def test_the_report_of_failed_examples_is_limited(bench: Any) -> None:
+    failure = bench.refused('return "x" * 600_000', '@example(arguments={}, result="")\n' * 3)
+    found = failure.details["examples"]
+    assert [("got" in e, "the result differs" in e["message"]) for e in found] == [
+        (True, True),
+        (False, True),
+        (False, True),
+    ]
+
+
 def test_the_files_of_an_example_count_to_its_time_and_do_not_stop_the_service(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
