@@ -94,7 +94,8 @@ class Actions:
         try:
             sessions, mine = self._context().sessions, self.session(token)
             return sessions is not None and sessions.is_within(belongs_to() or "", mine.id)
-        except Failure:
+        except Exception:
+            # The agent may also have named the object by a value of another type.
             return False
 
     async def perform(

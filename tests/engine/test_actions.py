@@ -103,6 +103,19 @@ def test_a_session_without_a_list_of_tools_controls_nothing_of_others(make_bench
     untouched(bench)
 
 
+@pytest.mark.parametrize("wrong", [5, None, ["x"]])
+def test_an_id_that_is_not_a_text_is_refused(make_bench: Any, wrong: Any) -> None:
+    bench = make_bench()
+    service, (_, token) = bench.service, opened(bench)
+    attempts = (
+        lambda: service.show_run(wrong, session=token),
+        lambda: service.cancel_run(wrong, "me", session=token),
+        lambda: service.revoke_session(wrong, session=token),
+    )
+    for attempt in attempts:
+        assert refused(attempt).code in ("invalid_arguments", "permission_denied")
+
+
 def test_a_session_may_control_others_if_lease_and_rules_name_the_action(make_bench: Any) -> None:
     bench = make_bench(governance={**ASKS, "allow": CONTROL})
     bench.service.define(DEPLOY)
