@@ -442,7 +442,9 @@ class Reader:
 
 
 def _has_braces(unquoted: str) -> bool:
-    """Whether braces may make several words of it. Bash leaves ``{}`` as it is."""
+    """Whether braces may make several words of it. Bash leaves ``{}`` as it is, but reads ``{}a,b}`` as ``}a`` and ``b``."""
+    if "," in unquoted or ".." in unquoted:
+        return "{" in unquoted
     return "{" in unquoted.replace("{}", "")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from albert_tools.engine.shell.reader import Call, Reader
@@ -159,6 +159,8 @@ def fits(argv: Sequence[str], words: Sequence[Word]) -> bool:
 @pytest.mark.hypothesis
 @examples(60)
 @given(text=st.one_of(_MUTATED, _MUTATED, _MUTATED, _RANDOM))
+@example("cd{}a,b} /tmp && ls")
+@example("ls {}'x'a,b} {}..b}")
 def test_bash_runs_the_calls_that_the_reader_found(tmp_path: Path, text: str) -> None:
     reader = Reader(text)
     try:
