@@ -50,7 +50,7 @@ async def repeat(call: Call, run: Run) -> Call:
         if first.digest != call_digest:
             raise Failure(
                 "dedupe_conflict",
-                f"{call.name} was called with the same key with other arguments",
+                f"{call.name} was called with the same key and other arguments",
                 hint="use a new key for a new call",
                 tool=call.name,
             )
