@@ -23,6 +23,7 @@ from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import ToolInvocation
 from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.pipeline.pipeline import Pipeline, action_stages
+from albert_tools.engine.pipeline.session import RUN_SOURCE
 from albert_tools.engine.policy.decision import Decision, strictest
 
 if TYPE_CHECKING:
@@ -50,13 +51,17 @@ DEFINE = _action(
     "define_tool", "Save a source as a tool.", "write", "source", "name?", "version?", "replaces?", "stored_source?"
 )
 REMOVE = _action("remove_tool", "Remove a saved tool.", "write", "name", "removes?")
-RUN_SOURCE = _action("run_source", "Check a source, to run it without saving it.", "read", "source")
+RUN = _action(RUN_SOURCE, "Check a source, to run it without saving it.", "read", "source")
 REVOKE = _action("revoke_session", "End another session.", "write", "session", gated=True)
 CANCEL = _action("cancel_run", "Cancel a run of another session or of the owner.", "write", "run", gated=True)
 RESUME = _action("resume_run", "Resume a run of another session or of the owner.", "write", "run", gated=True)
 READ = _action("read_records", "Read the ledger, or the runs of others.", "read", "of", gated=True)
 #: All actions that are judged. A gated action is denied until the owner's rules allow it by name.
-ACTIONS = (DEFINE, REMOVE, RUN_SOURCE, REVOKE, CANCEL, RESUME, READ)
+ACTIONS = (DEFINE, REMOVE, RUN, REVOKE, CANCEL, RESUME, READ)
+
+
+async def permitted() -> None:
+    """The effect of an action that only permits what follows it: a run begins after its action, because it may take longer."""
 
 
 class Review(NamedTuple):

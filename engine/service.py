@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, REVOKE, RUN_SOURCE, Actions, Review
+from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, REVOKE, RUN, Actions, Review, permitted
 from albert_tools.engine.call.context import Log, ServiceContext
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import CATEGORIES, Callee, Json, ToolDefinition, ToolVersion
@@ -444,12 +444,12 @@ class ToolService:
         found = {}
         for name in rules.denied:
             found[name] = Failure("permission_denied", f"{name} is denied by the rules", rule="deny", tool=name)
-        for p in primitives if authority is not None else ():
-            assert authority is not None
-            decision = authority.policy.permits(p.definition, p.gated, authority.modes.mode)
-            asks = decision.verdict == "ask" and (p.context is None or reads_outside(p))
-            if not p.gated and (decision.verdict == "deny" or asks):
-                found[p.name] = decision.failure(p.name)
+        if authority is not None:
+            for p in primitives:
+                decision = authority.policy.permits(p.definition, p.gated, authority.modes.mode)
+                asks = decision.verdict == "ask" and (p.context is None or reads_outside(p))
+                if not p.gated and (decision.verdict == "deny" or asks):
+                    found[p.name] = decision.failure(p.name)
         if session is not None:
             for p in filter(reads_outside, primitives):
                 try:
@@ -611,22 +611,22 @@ class ToolService:
             RuntimeError: The service is closed.
         """
         self._must_be_open()
-        compiled: builtins.list[ToolVersion] = []
+        version: ToolVersion | None = None
 
         async def review(_: str) -> Review:
-            compiled.append((await self._compiled(source))[0])
+            nonlocal version
+            version = (await self._compiled(source))[0]
             return Review()
 
-        async def checked() -> ToolVersion:
-            return compiled[-1] if compiled else (await self._compiled(source))[0]
-
-        # A source is not checked for a session that can't run it anyway.
         try:
-            version = await self._actions.perform(
-                RUN_SOURCE, {"source": _shown_source(source)}, session, checked, review=review
-            )
+            if session is None:
+                version = (await self._compiled(source))[0]
+            else:
+                # A source is not checked for a session that can't run it anyway.
+                await self._actions.perform(RUN, {"source": _shown_source(source)}, session, permitted, review=review)
         except Failure as failure:
-            return ToolResult(RUN_SOURCE.name, error=failure)
+            return ToolResult(RUN.name, error=failure)
+        assert version is not None
         given = {} if arguments is None else arguments
         invocation = ToolInvocation(version.name, given, None, session, request_id, None, trace, reason=reason)
         self._poll_cancellations()
@@ -802,10 +802,6 @@ class ToolService:
             RuntimeError: The service is closed.
         """
         self._must_be_open()
-
-        async def permitted() -> None:
-            """The run itself begins after the action, because it may take longer."""
-
         await self._actions.perform(RESUME, {"run": run}, session, permitted, self._session_of(run))
         self._poll_cancellations()
         return await self._runs.resume(run, log)
