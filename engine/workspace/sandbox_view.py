@@ -84,7 +84,8 @@ def command_view(
         shown: list[str] | None = None
         if workspace.judge.selective:
             shown, denied = shown_and_hidden(workspace.judge, root)
-            hidden += (path for path in denied if not any(_within(inner, path) for inner in show))
+            needed = _with_parents(show)
+            hidden += (path for path in denied if path not in needed)
         hidden += (folder for folder in hide if not any(_within(folder, path) for path in hidden))
         sealed = [path for path in sealed if not any(_within(path, folder) for folder in hide)]
         readable = tuple(path for path in workspace.extra_roots if _wholly_readable(workspace, path))
@@ -319,6 +320,16 @@ def _wholly_readable(workspace: Workspace, top: str) -> bool:
         if left < 0 or not all(allows(f"{folder}/{name}") for name in (*folders, *files)):
             return False
     return True
+
+
+def _with_parents(paths: Iterable[str]) -> set[str]:
+    """The paths and all folders above them."""
+    found: set[str] = set()
+    for path in paths:
+        while path not in found:
+            found.add(path)
+            path = os.path.dirname(path)
+    return found
 
 
 def _within(path: str, top: str) -> bool:
