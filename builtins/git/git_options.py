@@ -195,9 +195,11 @@ def command(operation: str, arguments: Sequence[str], limited: bool = False) -> 
 
     `limited` is set if they are limited to the allowed paths (`limited_operations`).
     """
-    words = ["git", "--no-pager", "--no-optional-locks"]
-    if operation == "ADD":
-        words[2:] = [] if limited else ["--literal-pathspecs"]
+    words = ["git", "--no-pager"]
+    if operation != "ADD":
+        words.append("--no-optional-locks")
+    elif not limited:
+        words.append("--literal-pathspecs")
     for setting in (*_SETTINGS, *(_LIMITED_SETTINGS if limited else ())):
         words += ["-c", setting]
     words.append(operation.lower())
