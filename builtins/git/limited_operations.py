@@ -111,7 +111,7 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
         start, *rest = ending(files)
         return Limited([*options, start, *(f":(literal){path}" for path in files), *rest[len(files) :]])
     if operation == "COMMIT":
-        every = {("option", "-a"), ("option", "--all"), ("option", "-am")} & set(words)
+        every = {*_ALL, ("option", "-am")} & set(words)
         if every and files:
             raise _refused("COMMIT takes either -a or files", "leave out one of them")
         if every:
