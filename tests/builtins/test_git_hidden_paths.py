@@ -95,9 +95,14 @@ async def git(root: Path, operation: str, *args: str, **more: Any) -> Any:
     return f"{result['exit_code']} {result['output']}"
 
 
+@cache
+def hash_of(root: Path, name: str) -> str:
+    return plain(root, "rev-parse", name).strip()
+
+
 def readings(root: Path) -> list[tuple[Any, ...]]:
     """Attempts to read a forbidden file: an operation, its arguments, and perhaps the working directory."""
-    blob, tree = (plain(root, "rev-parse", name).strip() for name in ("HEAD:secrets/key", "HEAD:secrets"))
+    blob, tree = hash_of(root, "HEAD:secrets/key"), hash_of(root, "HEAD:secrets")
     return [
         ("SHOW", "HEAD:secrets/key"),
         ("SHOW", "HEAD:secrets"),
@@ -215,11 +220,6 @@ def test_no_combination_of_words_prints_a_forbidden_file(
     shown = done.stdout + done.stderr
     assert MARK.encode() not in shown, (operation, words, cwd)
     assert not re.search(rb"(key|prod.yml|\.pem) +\|", shown), (operation, words, cwd)
-
-
-@cache
-def hash_of(root: Path, name: str) -> str:
-    return plain(root, "rev-parse", name).strip()
 
 
 async def test_allowed_files_are_shown_as_ever(built: Path) -> None:
@@ -424,7 +424,7 @@ def test_the_files_of_a_question_are_part_of_the_approval(built: Path, govern: C
     (home.work / "a.txt").write_text("three\n")
     first = home.error("git", operation="COMMIT", args=["-a", "-m", "x"]).details["approval"]
     (home.work / "b.txt").write_text("new\n")
-    subprocess.run(["git", "add", "b.txt"], cwd=home.work, env=ENVIRONMENT, check=True)
+    plain(home.work, "add", "b.txt")
     second = home.error("git", operation="COMMIT", args=["-a", "-m", "x"]).details["approval"]
     assert first != second
 
