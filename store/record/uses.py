@@ -50,9 +50,10 @@ def failed(execute: Execute, entry: Entry) -> None:
     Only failures in a row count, so the failures of other requests are forgotten.
     """
     session, request, at = entry.data["failing"]
-    execute(_FORGET, (session, *_BUCKETS, f"{FAILING}{request}"))
-    if request is not None:
-        _count(execute, session, f"{FAILING}{request}", at)
+    bucket = "" if request is None else f"{FAILING}{request}"
+    execute(_FORGET, (session, *_BUCKETS, bucket))
+    if bucket:
+        _count(execute, session, bucket, at)
 
 
 def set_back(execute: Execute, entry: Entry) -> None:
