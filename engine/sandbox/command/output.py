@@ -74,7 +74,7 @@ class Output:
         return len(self._whole) == self.size
 
     def shown(self, room: int) -> Shown:
-        """The output as at most `room` bytes of UTF-8, which `limit` must not exceed. Invalid UTF-8 is replaced by U+FFFD.
+        """The output as at most `room` bytes of UTF-8. `room` must not exceed `limit`. Invalid UTF-8 is replaced by U+FFFD.
 
         Of a larger output, the first and the last part are shown, and between them a line with the number of omitted bytes.
         """
@@ -90,7 +90,9 @@ class Output:
         tail = stored[max(used, len(stored) - half) :]
         tail = tail if _encoded(tail) <= half else tail[-(half // 3) :]
         # Drop the rest of a character that begins before the tail.
-        tail = stripped if len(tail) - len(stripped := tail.lstrip(_CONTINUING)) < 4 else tail
+        stripped = tail.lstrip(_CONTINUING)
+        if len(tail) - len(stripped) < 4:
+            tail = stripped
         omitted = self.size - used - len(tail)
         marker = f"\n[… {omitted} bytes left out …]\n" if omitted else ""
         return Shown(first + marker + tail.decode("utf-8", "replace"), omitted)
