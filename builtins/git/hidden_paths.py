@@ -32,7 +32,7 @@ _SEARCH_SECONDS = 30.0
 #: The most searches that are cached, and the most branches that a cached search names.
 _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 
-#: Commits that no branch and no reflog entry may lead to.
+#: Names of commits to which perhaps no branch and no reflog entry leads.
 _HEADS = ("FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD")
 
 _MAGIC = "top,glob,icase" if sys.platform == "darwin" else "top,glob"

@@ -48,7 +48,7 @@ _RANGE_SUFFIX = re.compile(r"\^(@|!|-\d*)\Z")
 
 #: Returns whether the call may see something at a path, which is relative to its working directory.
 Exists = Callable[[str], bool]
-#: Refuses a forbidden path. It is written as in ``REVISION:PATH``, or as a file among the arguments if the flag is set.
+#: Refuses a forbidden path. It is relative to the top folder of the repository, or to the working directory if the flag is set.
 Demand = Callable[[str, bool], None]
 #: Returns the names that ``git diff`` with these words lists; None if it fails.
 Changed = Callable[..., Awaitable[list[str] | None]]

@@ -174,7 +174,7 @@ class TinyToolStore:
     def save(self, version: ToolVersion, over: str | None = None) -> bool:
         """Store `version` durably as the newest of its name. Returns False if it already is the newest and not deleted.
 
-        With `over`, this hash must still be that of the newest version, removed or not. An empty text means that there must be no
+        With `over`, the newest version must still have this hash, even if the tool is deleted. If `over` is empty, there must be no
         version.
 
         Raises:

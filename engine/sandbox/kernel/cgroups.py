@@ -73,7 +73,7 @@ class ControlGroup:
 
 
 def memory_kills_around() -> int:
-    """The same number for the group of this process, or for the machine if that is unknown. It includes other services."""
+    """As `ControlGroup.memory_kills`, but for the group of this process, or for the whole machine if its group is unknown."""
     own = _own_groups()
     places = (f"{_ROOT}/memory{own.get('memory', '/')}", f"{_ROOT}{own.get('', '/')}", f"{_ROOT}/memory", _ROOT)
     return _kills((*(f"{place}/{name}" for place in places for name in _COUNTERS), "/proc/vmstat"))
