@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.person import demand_person
-from albert_tools.surfaces.cli.service_options import homes_of
+from albert_tools.surfaces.cli.service_options import homes_of, in_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.times import seconds
 from albert_tools.surfaces.cli.usage_error import Usage
@@ -61,10 +61,7 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
 
 def _demand_reading(options: argparse.Namespace) -> None:
     """Require that the session of ALBERT_SESSION may read the ledger."""
-    from albert_tools.service import SyncToolService
-
-    with SyncToolService.open(home=options.home, workspace=options.workspace) as service:
-        service.records((), session=token())
+    in_service(options, lambda service: service.records((), session=token()))
 
 
 def _show(record: Record, options: argparse.Namespace, console: Console) -> int:
