@@ -147,6 +147,11 @@ class Facts(Struct, eq=False, dict=True):
         return tuple(c for c in self.every(tree.ClassDef) if not is_typed_dict(c))
 
     @cached_property
+    def makes_defaultdict(self) -> bool:
+        """Whether the source creates a `defaultdict`. Reading an item can add it."""
+        return any(self.facade(c.func) == ("collections", "defaultdict") for c in self.every(tree.Call))
+
+    @cached_property
     def _index(self) -> dict[type[tree.Node], list[tree.Node]]:
         index: dict[type[tree.Node], list[tree.Node]] = {}
         for node in self.nodes:

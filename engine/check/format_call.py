@@ -74,9 +74,7 @@ def _is_pure(facts: Facts, values: Iterable[tree.Expr]) -> bool:
                     or name not in vocabulary.METHODS - vocabulary.MUTATORS - vocabulary.LAZY_METHODS
                 ):
                     return False
-            case tree.Subscript() if any(
-                facts.facade(c.func) == ("collections", "defaultdict") for c in facts.every(tree.Call)
-            ):
+            case tree.Subscript() if facts.makes_defaultdict:
                 return False
             case _ if not isinstance(node, _HARMLESS):
                 return False
