@@ -87,9 +87,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield from annotation(facts, stmt.annotation, field=isinstance(facts.parent(stmt), tree.ClassDef))
     tool = facts.tool
     if tool is not None:
+        types_in = _types_in(facts)
         for part in [*(p.annotation for p in tool.params), tool.returns]:
             for inner in tree.walk(part) if part is not None else ():
-                internal = next((n for n in _named(facts, inner) if "." in n or n in _INTERNAL_TYPES), None)
+                named = _named(facts.type_name(inner), types_in)
+                internal = next((n for n in named if "." in n or n in _INTERNAL_TYPES), None)
                 if internal is not None:
                     yield error(
                         "annotation",
@@ -99,20 +101,28 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     )
 
 
-def _named(facts: Facts, node: tree.Node) -> Iterator[str]:
-    """The types that a name means: its own, and those in its alias or TypedDict."""
-    pending, seen = [node], set[str]()
+def _types_in(facts: Facts) -> dict[str, list[str]]:
+    """The types that each alias and each TypedDict consists of, each type once."""
+    nodes: dict[str, list[tree.Expr]] = {
+        name: [s.annotation for s in cls.body if isinstance(s, tree.AnnAssign)]
+        for name, cls in facts.typed_dicts.items()
+    }
+    nodes |= {name: [alias] for name, alias in facts.aliases.items()}
+    return {
+        name: list(dict.fromkeys(part for node in tree.walk(*own) if (part := facts.type_name(node)) is not None))
+        for name, own in nodes.items()
+    }
+
+
+def _named(name: str | None, types_in: dict[str, list[str]]) -> Iterator[str]:
+    """The type `name`, and the types in its alias or TypedDict, at any depth."""
+    pending, seen = [name] if name is not None else [], set[str]()
     while pending:
-        name = facts.type_name(pending.pop())
-        if name is None or name in seen:
-            continue
-        seen.add(name)
-        yield name
-        if name in facts.aliases:
-            pending += tree.walk(facts.aliases[name])
-        elif name in facts.typed_dicts:
-            fields = (s.annotation for s in facts.typed_dicts[name].body if isinstance(s, tree.AnnAssign))
-            pending += [inner for field in fields for inner in tree.walk(field)]
+        name = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            yield name
+            pending += types_in.get(name, ())
 
 
 def _order(facts: Facts, alias: tree.Expr) -> Iterator[Diagnostic]:
