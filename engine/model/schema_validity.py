@@ -42,24 +42,31 @@ def parameters_of(tool: str, schema: Any) -> list[ToolParameter]:
     Raises:
         TypeError: The schema is invalid, is not of an object, or has a keyword or a reference that can't be checked.
     """
-    fault = fault_in(schema) or ("its type must be object" if schema.get("type") != "object" else None)
-    definitions, properties = ({}, {}) if fault else (schema.get("$defs", {}), schema.get("properties", {}))
-    if not fault:
-        required = schema.get("required", ())
-        fault = next(_unchecked(schema, definitions), None)
-        wrong = [name for name in properties if not str(name).isidentifier() or not str(name).isascii()]
-        unknown = [name for name in required if name not in properties]
-        fault = fault or (f"{wrong[0]!r} can't be the name of a parameter" if wrong else None)
-        fault = fault or (f"it requires {unknown[0]!r}, which is no property" if unknown else None)
-    if fault:
+    fault = fault_in(schema) or next(_unusable(schema), None)
+    if fault is not None:
         raise TypeError(f"{tool}: the schema of its arguments is not usable: {fault}")
+    definitions, required = schema.get("$defs", {}), schema.get("required", ())
     found = []
-    for name, part in properties.items():
+    for name, part in schema.get("properties", {}).items():
         own = {key: value for key, value in part.items() if key not in ("description", "default")}
         if definitions and "$ref" in str(own):
             own["$defs"] = definitions
         found.append(ToolParameter(name, own, part.get("description", ""), name in required, part.get("default")))
     return found
+
+
+def _unusable(schema: Schema) -> Iterator[str]:
+    """Why a valid schema can't describe the parameters of a tool."""
+    if schema.get("type") != "object":
+        yield "its type must be object"
+    yield from _unchecked(schema, schema.get("$defs", {}))
+    properties = schema.get("properties", {})
+    for name in properties:
+        if not str(name).isidentifier() or not str(name).isascii():
+            yield f"{name!r} can't be the name of a parameter"
+    for name in schema.get("required", ()):
+        if name not in properties:
+            yield f"it requires {name!r}, which is no property"
 
 
 def _inner(schema: Schema) -> list[Any]:
