@@ -85,7 +85,7 @@ def _spell(c: str) -> str:
         return c
     if c == "\t":
         return " " * TAB
-    hidden = unicodedata.category(c) in _HIDDEN or (c.isspace() and c != " ")
+    hidden = unicodedata.category(c) in _HIDDEN or c.isspace()
     if not hidden:
         return c
     code = ord(c)

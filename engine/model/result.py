@@ -229,7 +229,7 @@ def is_incomplete(definition: ToolDefinition, output: Json, error: Failure | Non
     if definition.kind == "composite":
         return False
     if error is not None:
-        return "output" in (error.details or {})
+        return "output" in error.details
     declared = "truncated" in definition.result.get("properties", {})
     return declared and isinstance(output, Mapping) and output.get("truncated") is True
 

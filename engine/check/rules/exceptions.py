@@ -113,9 +113,11 @@ def _may_be_exception(facts: Facts, node: tree.Expr) -> bool:
     """Whether an expression names an exception, or may have a caught one as its value. Anything else is a TypeError in Python."""
     match node:
         case tree.Name():
+            if facts.is_exception(node):
+                return True
             function = facts.function_of(node)
-            if facts.is_exception(node) or function is None:
-                return facts.is_exception(node)
+            if function is None:
+                return False
             # An argument of a tool is JSON.
             given = {p.name for p in function.params} if function is facts.tool else set()
             return node.id in facts.locals_in(function) - given
