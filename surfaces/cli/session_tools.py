@@ -24,8 +24,15 @@ def session_of_environment(service: ToolService) -> Session | None:
         Failure: `permission_denied`: the session does not exist, or has ended.
     """
     given = token()
-    if given is None:
-        return None
+    return None if given is None else session_of_token(service, given)
+
+
+def session_of_token(service: ToolService, given: str) -> Session:
+    """The active session of a token.
+
+    Raises:
+        Failure: `permission_denied`: the session does not exist, or has ended.
+    """
     workspace = service.context.workspace
     return service.sessions.find(given, None if isinstance(workspace, Failure) else str(workspace.root))
 

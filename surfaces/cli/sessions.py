@@ -18,7 +18,7 @@ from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.service_options import open_service
-from albert_tools.surfaces.cli.session_tools import token
+from albert_tools.surfaces.cli.session_tools import may, session_of_token, token
 from albert_tools.surfaces.cli.times import about, moment
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -55,9 +55,9 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
     seconds = options.seconds if options.seconds is not None else None if within else DAY
     budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
     async with open_service(options) as service:
-        if options.preset is not None:
-            tools = _preset_tools(service, options.preset, within)
         try:
+            if options.preset is not None:
+                tools = _preset_tools(service, options.preset, within)
             opened, token = service.open_session(
                 person() if options.client is None else options.client,
                 cwd=options.cwd,
@@ -90,13 +90,12 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
 def _preset_tools(service: ToolService, preset: str, within: str | None) -> list[str] | None:
     """The tools of a preset that a session within the session of the token `within` can get; None for all tools."""
     from albert_tools.engine.policy.presets import tools_of
-    from albert_tools.surfaces.cli.session_tools import may
 
-    registry, workspace = service.registry, service.context.workspace
+    registry = service.registry
     found = tools_of(preset, filter(None, map(registry.get, registry.names())))
     if found is None or not within:
         return found
-    above = service.sessions.find(within, None if isinstance(workspace, Failure) else str(workspace.root))
+    above = session_of_token(service, within)
     return [name for name in found if may(service, above, name)]
 
 

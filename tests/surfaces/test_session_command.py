@@ -54,6 +54,8 @@ def test_a_preset_names_the_tools(albert: Albert) -> None:
     assert inner["session"]["tools"] == ["read_file"]
     assert albert("session", "new", "--preset", "trusted", "--json").document()["session"]["tools"] is None
     assert albert("session", "new", "--preset", "standard", "--tools", "bash").code == 2
+    unknown = albert("session", "new", "--preset", "read-only", "--within", env={"ALBERT_SESSION": "alb_no"})
+    assert "--within: there is no such session (given by ALBERT_SESSION)" in unknown.err
 
 
 def test_errors_name_the_origin_of_the_session(albert: Albert) -> None:
