@@ -35,8 +35,13 @@ def _waiting(error: dict[str, Any], home: str | None) -> str | None:
     details = error.get("details") or {}
     if not details.get("approval") or not details.get("run"):
         return None
-    answer = command_line(home, "approvals", "answer", details["approval"], "once", "--resume")
-    resume = command_line(home, "runs", "resume", details["run"])
+    return answer_and_resume(details["approval"], details["run"], home)
+
+
+def answer_and_resume(approval: str, run: str, home: str | None) -> str:
+    """The commands that answer an open question and continue its run, as a phrase."""
+    answer = command_line(home, "approvals", "answer", approval, "once", "--resume")
+    resume = command_line(home, "runs", "resume", run)
     return f"`{answer}` shows the question, allows the call (or say no) and continues; `{resume}` continues after another answer"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.hints import command_line
+from albert_tools.surfaces.cli.hints import answer_and_resume, command_line
 from albert_tools.surfaces.cli.resume import resume, workspace_of
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
 from albert_tools.surfaces.cli.session_tools import token
@@ -98,10 +98,7 @@ def _next_command(run: RunView, waiting: Approval | None, options: argparse.Name
     elif run.state != "suspended":
         return
     elif waiting is not None and waiting.state == "open":
-        answer = command_line(options.home, "approvals", "answer", waiting.id, "once", "--resume")
-        text = (
-            f"`{answer}` shows the question, allows the call and continues; `{resume}` continues after another answer"
-        )
+        text = answer_and_resume(waiting.id, run.id, options.home)
     elif not run.approval and run.error is not None:
         text = f"{one_line(str(run.error.get('message')))}: `{resume}` continues"
     else:
