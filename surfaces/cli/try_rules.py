@@ -86,16 +86,16 @@ def _authorities(service: ToolService, file: Path) -> list[Authority]:
     from albert_tools.engine.policy.settings import load_governance
 
     context = service.context
-    if isinstance(context.workspace, Failure):
-        raise context.workspace
+    root = context.root
     if not os.path.lexists(file):
         raise Failure("not_found", f"there is no file {str(file)!r}", hint="give the path of a file of rules")
-    root = context.workspace.root
-    rules = load_governance(
-        file, Path(root) / ".albert" / "governance.yaml", {*service.registry.primitive_names, *RESERVED}
-    )
+    project, primitives = Path(root) / ".albert" / "governance.yaml", {*service.registry.primitive_names, *RESERVED}
+    try:
+        rules = load_governance(file, project, primitives)
+    except Failure as failure:
+        raise failure.copy(hint="correct it and try again; the rules in force stay as they are") from None
     present = context.ruling(audit=False).authority
-    return [present, Authority(Policy(rules.layers(), str(root), os.path.expanduser("~")), present.modes)]
+    return [present, Authority(Policy(rules.layers(), root, os.path.expanduser("~")), present.modes)]
 
 
 def _recorded(service: ToolService) -> tuple[Counter[_Made], Counter[str]]:

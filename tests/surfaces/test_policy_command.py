@@ -190,7 +190,11 @@ def test_try_judges_recorded_calls_by_other_rules(albert: Any) -> None:
     document = albert("policy", "try", str(draft), "--json").document()
     assert (document["calls"], document["changed"], len(document["changes"])) == (5, 4, 3)
     draft.write_text("alow: [x]")
-    assert albert("policy", "try", str(draft)).code == 3
+    refused = albert("policy", "try", str(draft))
+    assert (refused.code, "help: correct it and try again; the rules in force stay as they are" in refused.err) == (
+        3,
+        True,
+    )
     assert albert("policy", "try", "none.yaml").code == 1
     assert albert("policy", "try", str(draft), env={"ALBERT_SESSION": "alb_x"}).code == 3
 
