@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from albert_tools.engine.model.definition import CATEGORIES, ToolDefinition
+from albert_tools.engine.model.definition import CATEGORIES, MODES, ToolDefinition
 
 _STARTER = Path(__file__).parent / "starter.yaml"
 
@@ -24,7 +24,7 @@ class Preset(NamedTuple):
 
 
 def _forbidden(category: str) -> str:
-    return f"  {category}: {{forbidden_in_modes: [NORMAL, ALERT, DEGRADED, RECOVERY, LOCKDOWN]}}\n"
+    return f"  {category}: {{forbidden_in_modes: [{', '.join(MODES)}]}}\n"
 
 
 def _trusted(category: str) -> str:
