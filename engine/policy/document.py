@@ -191,7 +191,7 @@ def _misspelt(read: RulesDocument, marks: Marks, primitives: Collection[str]) ->
     Other unknown names may belong to saved tools, or to tools that don't exist yet. Which tools are saved must not matter here:
     otherwise an agent could put a misspelled rule in force, or out of force, by saving or removing a tool.
     """
-    named = [*((("deny", i), name) for i, name in enumerate(read.deny))]
+    named: list[tuple[tuple[str, int | str], str]] = [(("deny", i), name) for i, name in enumerate(read.deny)]
     named += [((group, name), name) for group in ("tools", "primitives") for name in getattr(read, group)]
     for place, name in named:
         near = None if name in primitives or name in read.other_tools else misspelt(name, primitives)
