@@ -889,13 +889,13 @@ class ToolService:
         return {**decision.as_dict(), "hint": decision.hint, "mode": mode, "asks": asks}
 
     def _judged(self, description: Description) -> Description:
-        definition, authority = description.definition, self.context.authority
+        definition = description.definition
         bounds: dict[str, Json] = {}
-        if authority is not None:
-            policy = authority.policy
+        with suppress(Failure):
+            rules = self.context.ruling(audit=False)
             bounds = {
-                "timeout_seconds": policy.timeout(definition),
-                "calls_per_hour": dict(policy.rate_limits(definition)),
+                "timeout_seconds": rules.timeout(definition),
+                "calls_per_hour": dict(rules.authority.policy.rate_limits(definition)),
             }
         return replace(description, policy=self.standing(definition, description.gated), bounds=bounds)
 

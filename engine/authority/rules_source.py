@@ -25,6 +25,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from albert_tools.engine.authority.authorization import Authority
+from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.model.redaction import redacted_text
@@ -51,6 +52,12 @@ class RulesInForce(NamedTuple):
 
     governance: Governance
     authority: Authority
+
+    def timeout(self, definition: ToolDefinition) -> float:
+        """The most seconds that a call of a tool may take: by its definition, the rules on it, and the limits of every run."""
+        limits = self.governance.limits
+        most = limits.run_seconds if definition.kind == "composite" else limits.call_seconds
+        return min(most, self.authority.policy.timeout(definition))
 
 
 class Change(NamedTuple):

@@ -18,15 +18,14 @@ _COUNTED = (
 )
 
 
-def seconds_for(call: Call, run: Run, most: float) -> float:
-    """The seconds that an authorized call may take: at most `most`, and within the limits of its tool, the rules and its caller.
+def seconds_for(call: Call, run: Run) -> float:
+    """The seconds that an authorized call may take, within the limits of its tool, the rules and its caller.
 
     Raises:
         Failure: `run_limit` if no time is left.
     """
-    definition = call.target.definition
     left = call.deadline + run.waited - run.clock()
-    seconds = min(left, most, definition.timeout, call.rules.authority.policy.timeout(definition))
+    seconds = min(left, call.rules.timeout(call.target.definition))
     if seconds <= 0:
         hint = "split the work over several runs"
         raise Failure("run_limit", f"no time was left for {call.name}", hint=hint, tool=call.name)

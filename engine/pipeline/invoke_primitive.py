@@ -69,7 +69,7 @@ def _check_settings(primitive: Primitive, settings: Mapping[str, Any]) -> None:
 async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
     name, definition = primitive.name, primitive.definition
     governance, authority = call.rules
-    seconds = seconds_for(call, run, governance.limits.call_seconds)
+    seconds = seconds_for(call, run)
     settings = governance.primitives.get(name, {})
     if settings and not callable(primitive.settings):
         _check_settings(primitive, settings)

@@ -24,7 +24,7 @@ async def run_composite(version: ToolVersion, call: Call, run: Run, invoke: Invo
         Failure: The program's failure; `run_limit`, `log_limit`, `sandbox_unavailable`, `sandbox_violation`.
     """
     bounds, definition = call.rules.governance.limits, version.definition
-    seconds = seconds_for(call, run, bounds.run_seconds)
+    seconds = seconds_for(call, run)
     limits = bounds._replace(run_seconds=seconds, own_seconds=min(bounds.own_seconds, definition.timeout))
     deadline = run.clock() + seconds - run.waited
     pins = {callee.name: callee for callee in version.calls}

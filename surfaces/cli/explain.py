@@ -68,18 +68,19 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     described = await service.describe(options.name)
     arguments = read_arguments(options.arguments, options.args, described.definition)
     decisions = await decisions_on(service, described.definition, arguments)
-    rules, authority = service.context.ruling(audit=False)
+    rules = service.context.ruling(audit=False)
+    governance, authority = rules
     decision = strictest(decisions)
     policy = authority.policy
     bounds: dict[str, Any] = {
         "mode": authority.modes.mode,
         "category": described.definition.category,
         "risk": described.definition.risk,
-        "timeout_seconds": policy.timeout(described.definition),
+        "timeout_seconds": rules.timeout(described.definition),
         "max_file_bytes": policy.max_file_bytes(described.definition),
         "calls_per_hour": dict(policy.rate_limits(described.definition)),
         "beyond_the_workspace": policy.paths.opened(described.definition),
-        "revision": rules.revision,
+        "revision": governance.revision,
     }
     inner = list(_inner(service, authority, described))
     views = await asyncio.to_thread(

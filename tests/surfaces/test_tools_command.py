@@ -104,6 +104,7 @@ def test_show_describes_a_primitive(albert: Albert) -> None:
     document = albert("show", "write_file", "--json").document()
     assert document["policy"]["rule_id"] == "tools.write_file.allowed_in_modes"
     assert document["bounds"]["timeout_seconds"] == 5
+    assert "timeout  60 min; 5 min by the rules\n" in albert("show", "bash").out
     assert document["resources"]["path"] == "path to write"
     assert (document["effects"], document["timeout_seconds"], document["risk"]) == (["write"], 30, "medium")
 
