@@ -5,12 +5,13 @@ VENV   ?= .venv$(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: help demo docs system test test-slow coverage evidence check format bench clean
+.PHONY: help demo docs system test test-slow test-surfaces coverage evidence check format bench clean
 
 help:
 	@echo "make demo       define tools and run them on real files"
 	@echo "make test       run all tests but the slow ones"
 	@echo "make test-slow  run the slow tests, and every property with many more examples"
+	@echo "make test-surfaces  run the tests that need Node or the frameworks of others"
 	@echo "make coverage   run the tests with branch coverage; takes about twice as long"
 	@echo "make evidence   write a report of the tests, attacks and limits to artifacts/"
 	@echo "make check      run ruff, ruff format and mypy --strict"
@@ -33,13 +34,18 @@ system: $(STAMP)
 	@$(BIN)/python -m tests.helpers.system
 
 test: system
-	$(BIN)/python -m pytest -m "not slow" -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "not slow and not surfaces" -q -n auto --dist worksteal
 
 coverage: system
-	$(BIN)/python -m pytest -m "not slow" -q -n auto --dist worksteal --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -m "not slow and not surfaces" -q -n auto --dist worksteal --cov --cov-report=term:skip-covered
 
 test-slow: system
-	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile=long --timeout 3600 -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "(slow or hypothesis) and not surfaces" --hypothesis-profile=long --timeout 3600 -n auto --dist worksteal
+
+# Needs Node, which `tests/helpers/system.py` names if it is missing; installs the frameworks.
+test-surfaces: system
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[frameworks]'
+	$(BIN)/python -m pytest -m surfaces --timeout 1200 -q
 
 evidence: system
 	$(BIN)/python -m tests.evidence

@@ -35,6 +35,9 @@ from albert_tools.store.record.runs import Runs
 from albert_tools.store.tools.tool_store import TinyToolStore
 
 if TYPE_CHECKING:
+    from albert_tools.engine.agent.offers import Offer
+    from albert_tools.engine.agent.tool_specs import Provider
+    from albert_tools.engine.model.result import ToolResult
     from albert_tools.engine.model.telemetry import Observer
 
 _P = ParamSpec("_P")
@@ -123,13 +126,52 @@ class ToolService(engine.ToolService):
             output_bytes=output_bytes,
         )
         service = cls(registry, store, context, Sandbox(_limits(rules)))
+        service.agent_tools = _AgentTools(service)
         service.homes = homes
         examiner.service = service
         return service
 
+    # What an agent is offered
+
+    async def offered(self, *, session: str | None = None) -> list[Offer]:
+        """The tools that an agent is offered: its own, the primitives and the active saved tools, as far as the lease and the rules
+        allow them.
+
+        Args:
+            session: The token of the agent's session; None for the owner.
+
+        Raises:
+            Failure: `permission_denied` if the session has ended; `io_error`, `damaged`.
+        """
+        from albert_tools.engine.agent.offers import offered
+
+        return await asyncio.to_thread(offered, self, session)
+
+    def offers_changed(self) -> str:
+        """A text that differs after each change of what is active, by any process. Raises Failure `io_error`, `damaged`."""
+        return str(self.activations.changed())
+
+    async def tool_specs(self, provider: Provider, *, session: str | None = None) -> list[dict[str, Any]]:
+        """The offered tools in the form that a provider of models takes, see `tool_specs.tool_specs`."""
+        from albert_tools.engine.agent.tool_specs import tool_specs
+
+        return tool_specs(await self.offered(session=session), provider)
+
     async def __aenter__(self) -> ToolService:
         await super().__aenter__()
         return self
+
+
+class _AgentTools:
+    """The agent's own tools. Most processes need none, so their module is imported at the first use."""
+
+    def __init__(self, service: ToolService) -> None:
+        self._service = service
+
+    async def invoke(self, *request: Any) -> ToolResult:
+        from albert_tools.engine.agent.agent_tools import AgentTools
+
+        return await AgentTools(self._service).invoke(*request)
 
 
 class _Examiner:
@@ -208,7 +250,7 @@ async def _cancel_others() -> None:
 
 
 def _waiting(
-    method: Callable[Concatenate[engine.ToolService, _P], Coroutine[Any, Any, _T]],
+    method: Callable[Concatenate[ToolService, _P], Coroutine[Any, Any, _T]],
 ) -> Callable[Concatenate[SyncToolService, _P], _T]:
     """The method of `SyncToolService` that calls this method and waits for its result."""
 
@@ -335,3 +377,7 @@ class SyncToolService:
     list = _waiting(engine.ToolService.list)
     search = _waiting(engine.ToolService.search)
     remove = _waiting(engine.ToolService.remove)
+    activate = _waiting(engine.ToolService.activate)
+    deactivate = _waiting(engine.ToolService.deactivate)
+    offered = _waiting(ToolService.offered)
+    tool_specs = _waiting(ToolService.tool_specs)

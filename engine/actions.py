@@ -20,7 +20,7 @@ from albert_tools.engine.call.context import Call, Run, ServiceContext
 from albert_tools.engine.model.definition import Effect, ToolDefinition, ToolParameter
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.model.result import ToolInvocation
+from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.pipeline.pipeline import Pipeline, action_stages
 from albert_tools.engine.pipeline.session import RUN_SOURCE
@@ -102,6 +102,10 @@ class Actions:
         except Exception:
             # The agent may also have named the object by a value of another type.
             return False
+
+    async def invoke(self, tool: Primitive, invocation: ToolInvocation) -> ToolResult:
+        """Call one of the agent's own tools that only read. It is judged and recorded like an action."""
+        return await self._pipeline.invoke(invocation, self._context(), stages=action_stages(None), action=tool)
 
     async def perform(
         self,

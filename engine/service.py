@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean, look_alike
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
-from albert_tools.engine.model.reserved_names import RESERVED
+from albert_tools.engine.model.reserved_names import AGENT_TOOLS, RESERVED
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.pipeline.scratch import reads_outside
@@ -38,6 +38,7 @@ from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.sandbox.worker.spawn import discard
 
 if TYPE_CHECKING:
+    from albert_tools.engine.authority.activations import Activations
     from albert_tools.engine.authority.approvals import Approvals
     from albert_tools.engine.authority.sessions import Budget, Session, Sessions
     from albert_tools.engine.judging.accept import CheckedSource
@@ -85,6 +86,8 @@ class Listed(Struct, frozen=True):
     outdated: str | None = None
     problem: str | None = None
     changed: tuple[str, ...] = ()
+    #: The version that agents are offered; empty if the tool is not active.
+    active: str = ""
     effects: tuple[str, ...] = ()
     policy: Mapping[str, Json] = field(default_factory=dict)
 
@@ -183,6 +186,15 @@ class Checkup(Struct, frozen=True):
     examples: int = 0
 
 
+class AgentTools(Protocol):
+    """The agent's own tools. They use the service, so it knows them only by this method."""
+
+    async def invoke(
+        self, invocation: ToolInvocation, log: Log | None, watch: Callable[[str], None] | None
+    ) -> ToolResult:
+        """Run one of them. As `ToolService.invoke`."""
+
+
 class ToolService:
     """Defines, checks, saves, lists and runs tools. Use it as an async context manager.
 
@@ -202,7 +214,9 @@ class ToolService:
         self._entered = self._closed = False
         self._pipeline = Pipeline(registry, store, self._started)
         self._runs = RunManager(self._pipeline, lambda: self.context)
-        self._actions = Actions(self._pipeline, lambda: self.context)
+        self.actions = Actions(self._pipeline, lambda: self.context)
+        #: Runs the agent's own tools, see `engine.agent`.
+        self.agent_tools: AgentTools | None = None
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ToolService:
@@ -351,7 +365,7 @@ class ToolService:
         async def review(token: str) -> Review:
             nonlocal head
             if not examined:
-                examined.append(await self._examined(source, report_progress, self._actions.session(token)))
+                examined.append(await self._examined(source, report_progress, self.actions.session(token)))
             version = examined[0][0]
             head, why = await asyncio.to_thread(self._head, version.name, token, "replacing it", version.version)
             # The version also names the callees, so an answer does not cover the same source with other callees.
@@ -365,7 +379,7 @@ class ToolService:
             report_progress("saving")
             return await asyncio.to_thread(self._saved, *examined[0], head)
 
-        return await self._actions.perform(DEFINE, {"source": _shown_source(source)}, session, save, review=review)
+        return await self.actions.perform(DEFINE, {"source": _shown_source(source)}, session, save, review=review)
 
     def _head(self, name: str, token: str, what: str, version: str = "") -> tuple[str, str]:
         """The newest version of a tool, removed or not ("" if there is none), and why a person must be asked before a session
@@ -374,7 +388,7 @@ class ToolService:
         if not versions:
             return "", ""
         head = versions[0]
-        if (head.current and head.version == version) or self._actions.is_own(token, lambda: head.author):
+        if (head.current and head.version == version) or self.actions.is_own(token, lambda: head.author):
             return head.version, ""
         whom = f"the session {head.author}" if head.author else "the owner"
         return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"
@@ -558,7 +572,7 @@ class ToolService:
         """Run a tool.
 
         Args:
-            name: The tool, a primitive or a composite.
+            name: The tool: a primitive, a composite, or one of the agent's own tools.
             arguments: The arguments by name.
             version: A version of a composite; the newest by default.
             session: The token of a session. Without a token, the call is made as the owner.
@@ -580,6 +594,8 @@ class ToolService:
         given = {} if arguments is None else arguments
         invocation = ToolInvocation(name, given, version, session, request_id, dedupe_key, trace, reason=reason)
         self._poll_cancellations()
+        if name in AGENT_TOOLS and self.agent_tools is not None:
+            return await self.agent_tools.invoke(invocation, log, watch)
         return await self._pipeline.invoke(invocation, self.context, log, watch=watch)
 
     async def run_source(
@@ -623,7 +639,7 @@ class ToolService:
                 version = (await self._compiled(source))[0]
             else:
                 # A source is not checked for a session that can't run it anyway.
-                await self._actions.perform(RUN, {"source": _shown_source(source)}, session, permitted, review=review)
+                await self.actions.perform(RUN, {"source": _shown_source(source)}, session, permitted, review=review)
         except Failure as failure:
             return ToolResult(RUN.name, error=failure)
         assert version is not None
@@ -715,7 +731,7 @@ class ToolService:
         """
         if session is None:
             return await asyncio.to_thread(self._runs.list, limit)
-        mine = self._actions.session(session).id
+        mine = self.actions.session(session).id
         return await asyncio.to_thread(self._runs.list, limit, lambda of: self.sessions.is_within(of or "", mine))
 
     async def show_run(self, run: str, *, session: str | None = None) -> RunView:
@@ -725,7 +741,7 @@ class ToolService:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; in a session also those of a call.
         """
         show = partial(asyncio.to_thread, self._runs.show, run)
-        return await self._actions.perform(READ, {"of": f"run {run}"}, session, show, self._session_of(run))
+        return await self.actions.perform(READ, {"of": f"run {run}"}, session, show, self._session_of(run))
 
     async def cancel_run(self, run: str, by: str, *, session: str | None = None) -> RunView:
         """Cancel a run, see `RunManager.cancel`. A session may cancel its own runs, and others by ``cancel_run``.
@@ -735,9 +751,9 @@ class ToolService:
         """
 
         async def cancel() -> RunView:
-            return self._runs.cancel(run, by if session is None else f"the session {self._actions.session(session).id}")
+            return self._runs.cancel(run, by if session is None else f"the session {self.actions.session(session).id}")
 
-        return await self._actions.perform(CANCEL, {"run": run}, session, cancel, self._session_of(run))
+        return await self.actions.perform(CANCEL, {"run": run}, session, cancel, self._session_of(run))
 
     def _session_of(self, run: str) -> Callable[[], str | None]:
         return lambda: self._runs.show(run).session
@@ -756,7 +772,7 @@ class ToolService:
             Failure: `damaged`, `io_error`; in a session also those of a call.
         """
         read = partial(asyncio.to_thread, lambda: [*self.context.ledger.entries(kinds, since, run)])
-        return await self._actions.perform(READ, {"of": "the ledger"}, session, read)
+        return await self.actions.perform(READ, {"of": "the ledger"}, session, read)
 
     def list_sessions(self, *, session: str | None = None) -> builtins.list[Session]:
         """All sessions, newest first; with the token of a `session`, this session and those within it.
@@ -766,7 +782,7 @@ class ToolService:
         """
         if session is None:
             return self.sessions.all()
-        mine = self._actions.session(session).id
+        mine = self.actions.session(session).id
         return [each for each in self.sessions.all() if self.sessions.is_within(each.id, mine)]
 
     async def revoke_session(self, name: str, *, session: str | None = None) -> Session:
@@ -781,9 +797,7 @@ class ToolService:
         async def end() -> Session:
             return self.sessions.end(name)
 
-        return await self._actions.perform(
-            REVOKE, {"session": name}, session, end, lambda: self.sessions.complete(name)
-        )
+        return await self.actions.perform(REVOKE, {"session": name}, session, end, lambda: self.sessions.complete(name))
 
     async def resume(self, run: str, log: Log | None = None, *, session: str | None = None) -> ToolResult:
         """Resume a run that waits for an approval or whose process has died. Its calls are judged as those of its own session.
@@ -802,7 +816,7 @@ class ToolService:
             RuntimeError: The service is closed.
         """
         self._must_be_open()
-        await self._actions.perform(RESUME, {"run": run}, session, permitted, self._session_of(run))
+        await self.actions.perform(RESUME, {"run": run}, session, permitted, self._session_of(run))
         self._poll_cancellations()
         return await self._runs.resume(run, log)
 
@@ -923,7 +937,7 @@ class ToolService:
             )
         primitives = [self._primitive(p) for p in self.registry.primitives()]
         found = [listed for listed in primitives if hidden or not listed.hidden]
-        found += await asyncio.to_thread(lambda: [self._listed(s) for s in self.store.list()])
+        found += await asyncio.to_thread(lambda: self._all_listed(self.store.list()))
         return [t for t in found if category in (None, t.category) and family in (None, t.family)]
 
     def _primitive(self, primitive: Primitive) -> Listed:
@@ -953,7 +967,7 @@ class ToolService:
         Raises:
             Failure: `io_error` if the store can't be read.
         """
-        found = await asyncio.to_thread(lambda: [self._listed(s) for s in self.store.search(text, limit)])
+        found = await asyncio.to_thread(lambda: self._all_listed(self.store.search(text, limit)))
         words = [w for w in text.lower().split() if w]
         for primitive in self.registry.primitives():
             d = primitive.definition
@@ -962,7 +976,11 @@ class ToolService:
                 found.append(self._primitive(primitive))
         return found[: max(0, limit)]
 
-    def _listed(self, summary: Summary) -> Listed:
+    def _all_listed(self, summaries: Iterable[Summary]) -> builtins.list[Listed]:
+        active = self.context.activations.all() if self.context.activations is not None else {}
+        return [self._listed(summary, active) for summary in summaries]
+
+    def _listed(self, summary: Summary, active: Mapping[str, str]) -> Listed:
         listed = Listed(
             name=summary.name,
             kind="composite",
@@ -989,6 +1007,7 @@ class ToolService:
             category=version.definition.category,
             outdated=self._pipeline.lookup.outdated(version),
             changed=tuple(c.name for c in _changed(version.calls, newest) if newest[c.name] is not None),
+            active=active.get(summary.name, ""),
             effects=version.definition.effects,
             policy=self.standing(version.definition),
         )
@@ -1034,9 +1053,70 @@ class ToolService:
 
         async def delete() -> None:
             await asyncio.to_thread(self.store.delete, name, head)
-            self._record("removal", "" if session is None else self._actions.session(session).id, tool=name)
+            self._record("removal", "" if session is None else self.actions.session(session).id, tool=name)
+            if self.context.activations is not None:
+                self.context.activations.set(name, "", "removed")
 
-        await self._actions.perform(REMOVE, {"name": name}, session, delete, review=review)
+        await self.actions.perform(REMOVE, {"name": name}, session, delete, review=review)
+
+    async def activate(self, name: str, by: str, version: str | None = None) -> ToolVersion:
+        """Offer a version of a saved tool to agents by its name, see `Activations`.
+
+        Args:
+            name: The tool.
+            by: Who does this, for the record.
+            version: The version, or the beginning of its hash; the newest by default.
+
+        Returns:
+            The version that is active now.
+
+        Raises:
+            Failure: `unknown_tool`, `damaged`, `outdated`, `not_found` if this service has no record, `io_error`.
+        """
+
+        def activated() -> ToolVersion:
+            found = self._pipeline.lookup.look_up(name, None).version
+            if found is None:
+                raise Failure(
+                    "invalid_arguments", f"{name} is a primitive; every agent whose lease has it is offered it"
+                )
+            if version is not None:
+                found = self.store.load(name, version)
+            problem = self._pipeline.lookup.outdated(found)
+            if problem is not None:
+                raise Failure("outdated", f"{name} is outdated: {problem}", hint="define it again", tool=name)
+            self.activations.set(name, found.version, by)
+            return found
+
+        return await asyncio.to_thread(activated)
+
+    async def deactivate(self, name: str, by: str) -> None:
+        """Stop offering a saved tool to agents. It can still be found and run. Raises Failure `not_found`, `io_error`."""
+        if not await asyncio.to_thread(self.activations.set, name, "", by):
+            raise Failure("not_found", f"{name} is not active", hint="`albert list` shows which tools are active")
+
+    @property
+    def activations(self) -> Activations:
+        """The active tools of this home. Raises the same failures as `sessions`."""
+        return _recorded(self.context.activations, "activations")
+
+    def covers(self, token: str | None, tool: str) -> bool:
+        """Whether the lease of a session, and the leases of its ancestors, cover a tool. The owner may call every tool.
+
+        Raises:
+            Failure: `permission_denied`: the session does not exist, or has ended.
+        """
+        if token is None:
+            return True
+        session = self.actions.session(token)
+        versions, _ = self.store.history(tool, 1)
+        try:
+            self.sessions.demand(session, tool, author=versions[0].author if versions else "")
+        except Failure as failure:
+            if failure.rule == "lease.tools":
+                return False
+            raise
+        return True
 
     def _record(self, kind: str, author: str, **data: Json) -> None:
         """Append an entry about a change of the store. The change remains in effect even if the entry can't be written."""

@@ -1,4 +1,4 @@
-"""The sessions, approvals, rate limits and dedupe keys of one ledger. Each module is imported at its first use.
+"""The sessions, approvals, rate limits, dedupe keys and activations of one ledger. Each module is imported at its first use.
 
 Most processes make one call that needs none of them.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from albert_tools.engine.model.protocols import Record
 
 if TYPE_CHECKING:
+    from albert_tools.engine.authority.activations import Activations
     from albert_tools.engine.authority.approvals import Approvals
     from albert_tools.engine.authority.idempotency import DedupeKeys
     from albert_tools.engine.authority.rate_limit import RateLimits
@@ -53,3 +54,10 @@ class Projections:
         from albert_tools.engine.authority.idempotency import DedupeKeys
 
         return DedupeKeys(self._ledger, self._clock)
+
+    @cached_property
+    def activations(self) -> Activations:
+        """The active tools."""
+        from albert_tools.engine.authority.activations import Activations
+
+        return Activations(self._ledger)

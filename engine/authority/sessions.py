@@ -25,6 +25,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import SessionRow
+from albert_tools.engine.model.reserved_names import READING_TOOLS
 
 #: The beginning of each token. Redaction uses it to find tokens in a text.
 TOKEN_PREFIX = "alb_"
@@ -77,7 +78,7 @@ class Lease(Struct, frozen=True):
 
     def covers(self, tool: str, callers: Sequence[tuple[str, str]]) -> bool:
         """Whether a call of `tool` is within the lease. `callers` are the composites around the call: name and version."""
-        if self.tools is None or tool in self.tools:
+        if self.tools is None or tool in self.tools or tool in READING_TOOLS:
             return True
         return any(self.versions.get(name) == version for name, version in callers)
 

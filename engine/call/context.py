@@ -22,6 +22,7 @@ from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker.run_report import RunReport
 
 if TYPE_CHECKING:
+    from albert_tools.engine.authority.activations import Activations
     from albert_tools.engine.authority.approval_digest import Fingerprint
     from albert_tools.engine.authority.approvals import Approval, Approvals
     from albert_tools.engine.authority.idempotency import DedupeKeys
@@ -125,6 +126,11 @@ class ServiceContext(Struct, frozen=True):
     def approvals(self) -> Approvals | None:
         """The approvals of the home."""
         return self.projections.approvals if self.projections is not None else None
+
+    @property
+    def activations(self) -> Activations | None:
+        """The active tools of the home."""
+        return self.projections.activations if self.projections is not None else None
 
     @property
     def rate_limits(self) -> RateLimits | None:

@@ -149,6 +149,16 @@ class RepeatTable(Protocol):
         """The number of the newest key; 0 if there is none."""
 
 
+class ActivationTable(Protocol):
+    """The saved tools that are active."""
+
+    def all(self) -> dict[str, str]:
+        """The version of each active tool, by the tool's name, in the order of the names."""
+
+    def changed(self) -> int:
+        """The number of the newest entry about an activation; 0 if there is none."""
+
+
 class Ledger(Protocol):
     """The append-only ledger. Every method may be called by any thread. Any number of processes write to the ledger."""
 
@@ -226,6 +236,10 @@ class Record(Ledger, Protocol):
     @property
     def repeats(self) -> RepeatTable:
         """The table of dedupe keys."""
+
+    @property
+    def activations(self) -> ActivationTable:
+        """The table of active tools."""
 
 
 class Journal(Protocol):

@@ -3,8 +3,19 @@
 No program can call them. No primitive and no saved tool can have such a name, so in a lease it always means the action.
 """
 
-#: `engine.actions` declares those that the service judges; surfaces offer the other ones to agents.
-RESERVED = frozenset(
-    "define_tool remove_tool revoke_session cancel_run resume_run read_records run_source run_tool search_tools describe_tool "
-    "check_tool list_runs language_help".split()
+#: The agent's own tools that only read. Every lease covers them; they show nothing that the lease does not cover.
+READING_TOOLS = ("search_tools", "describe_tool", "check_tool", "list_runs", "language_help")
+#: The agent's own tools, in the order in which an agent gets them. `engine.agent` declares them.
+AGENT_TOOLS = (
+    "search_tools",
+    "describe_tool",
+    "check_tool",
+    "define_tool",
+    "remove_tool",
+    "run_tool",
+    "run_source",
+    "list_runs",
+    "language_help",
 )
+#: `engine.actions` declares the actions.
+RESERVED = frozenset((*AGENT_TOOLS, "revoke_session", "cancel_run", "resume_run", "read_records"))

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import Entry
+from albert_tools.store.record.activations import ActivationTable
 from albert_tools.store.record.approvals import ApprovalTable
 from albert_tools.store.record.clock import Clock, text_of
 from albert_tools.store.record.database import Database
@@ -62,6 +63,7 @@ class Record:
         self.approvals = ApprovalTable(self.database)
         self.uses = UseTable(self.database)
         self.repeats = RepeatTable(self.database)
+        self.activations = ActivationTable(self.database)
         self._clock = Clock(nanoseconds)
         self._owners = Owners(self.folder / "processes")
         #: The journals that are open here, by run. `append` writes their new steps together with an entry of their run.

@@ -10,9 +10,17 @@ Postgres would accept the statements with `BIGINT` for `INTEGER` and `BYTEA` for
 import re
 
 #: A database with another version is refused.
-VERSION = 1
+VERSION = 2
 
-TABLES = """
+_ACTIVATIONS = """
+CREATE TABLE activations(tool TEXT PRIMARY KEY, version TEXT NOT NULL, n INTEGER NOT NULL);
+"""
+
+#: The statements that bring a database of this version to the next one.
+UPGRADES = {1: _ACTIVATIONS}
+
+TABLES = (
+    """
 CREATE TABLE entries(
   n INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL);
 CREATE INDEX entries_of_run ON entries(run, n) WHERE run <> '';
@@ -47,6 +55,8 @@ CREATE INDEX runs_by_age ON runs(began);
 CREATE TABLE steps(
   run TEXT NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(run, seq));
 """
+    + _ACTIVATIONS
+)
 
 #: The tables with the state: all but the entries and the steps.
 STATE_TABLES = tuple(name for name in re.findall(r"CREATE TABLE (\w+)", TABLES) if name not in ("entries", "steps"))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
-    "checkpoint call result denied repeated settled mode definition removal policy run asked answered approval_revoked "
+    "checkpoint call result denied repeated settled mode definition removal activation policy run asked answered approval_revoked "
     "session session_ended".split()
 )
 
@@ -145,6 +145,7 @@ _FORMS = {
     "checkpoint": _Form(
         "·", "dim", "the entries up to {last} were deleted; this is their result, part {part} of {parts}"
     ),
+    "activation": _Form("+", "dim", "active version of {tool} set by {by}", "", "version", ": {version}"),
     "mode": _Form("!", "yellow", "mode {from} → {to} by {by}", optional="cause", more=": {cause}"),
 }
 

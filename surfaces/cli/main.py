@@ -36,6 +36,8 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("tools", "search"),
     "show": ("tools", "show"),
     "remove": ("tools", "remove"),
+    "activate": ("tools", "activate"),
+    "deactivate": ("tools", "deactivate"),
     "doctor": ("doctor", "doctor"),
     "prompt": ("prompt", "prompt"),
     "completion": ("completion", "completion"),
@@ -258,6 +260,11 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     completed(show, "versions", "--version", metavar="HASH", help=version)
     remove = command("remove", "remove a saved tool; its versions are kept")
     completed(remove, "saved", "name", metavar="NAME", help="a saved tool")
+    activate = command("activate", "offer a saved tool to agents by its name, in the version that it has now")
+    completed(activate, "saved", "name", metavar="NAME", help="a saved tool")
+    completed(activate, "versions", "--version", metavar="HASH", help=version)
+    deactivate = command("deactivate", "stop offering a saved tool; it can still be found and run")
+    completed(deactivate, "saved", "name", metavar="NAME", help="a saved tool")
     command("doctor", "check this installation, and that every limit holds on this machine").add_argument(
         "--quick", action="store_true", help="do not run the hostile programs that test the limits"
     )

@@ -1,4 +1,4 @@
-"""``tools``, ``search``, ``show`` and ``remove``: list, describe and remove tools."""
+"""``tools``, ``search``, ``show``, ``remove``, ``activate`` and ``deactivate``: list, describe and remove tools, and offer them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from albert_tools.engine.service import Description, Listed, first_line
 from albert_tools.grammar.wrap import flowing, unstyled
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
+from albert_tools.surfaces.cli.person import demand_person, person
 from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.session_tools import may, only_these, session_of_environment, token
 from albert_tools.surfaces.cli.usage_error import Usage
@@ -139,6 +140,8 @@ def _state(tool: Listed, console: Console) -> str:
         return "  " + console.paint(f"outdated: {safe(tool.outdated)}", "yellow")
     if tool.changed:
         return "  " + console.paint(f"calls an older {', '.join(map(safe, tool.changed))}", "yellow")
+    if tool.active:
+        return "  " + console.paint("active" if tool.active == tool.version else "active in an older version", "green")
     return ""
 
 
@@ -367,4 +370,26 @@ def remove(options: argparse.Namespace, console: Console) -> int:
         still = f"; {safe(', '.join(callers))} still call{'s' if len(callers) == 1 else ''} it" if callers else ""
         console.say(f"removed {safe(options.name)}; its versions are kept{still}")
         console.say(f"  `albert show {safe(options.name)} --version {version[:DIGITS]}` shows the last one", 2)
+    return 0
+
+
+def activate(options: argparse.Namespace, console: Console) -> int:
+    """Offer a saved tool to agents by its name."""
+    demand_person("tools are activated")
+    active = in_service(options, lambda service: service.activate(options.name, person(), options.version))
+    if console.json:
+        console.document({"ok": True, "active": options.name, "version": active.version})
+    else:
+        console.say(f"active {safe(active.definition.signature())}  {active.version[:DIGITS]}")
+    return 0
+
+
+def deactivate(options: argparse.Namespace, console: Console) -> int:
+    """Stop offering a saved tool."""
+    demand_person("tools are deactivated")
+    in_service(options, lambda service: service.deactivate(options.name, person()))
+    if console.json:
+        console.document({"ok": True, "inactive": options.name})
+    else:
+        console.say(f"no longer active: {safe(options.name)}")
     return 0

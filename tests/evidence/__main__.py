@@ -85,7 +85,7 @@ def suites() -> Section:
     """The tests with their output."""
     lines, good = [], True
     for title, arguments in SUITES.items():
-        words = ["-m", "pytest", "-q", "-n", "2", "-m", "not slow", "-p", "no:cacheprovider", "--color=no", *arguments]
+        words = ["-m", "pytest", "-q", "-n", "2", "-m", "not slow and not surfaces", "-p", "no:cacheprovider", "--color=no", *arguments]
         progress(title)
         done = subprocess.run(
             [sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False

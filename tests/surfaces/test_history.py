@@ -198,3 +198,19 @@ def test_a_callee_that_was_removed_is_not_an_older_one(albert: Albert) -> None:
     assert "an older" not in albert("list").out
     assert "since removed" in albert("show", "top").out
     assert albert("run", "top", "text=a").out == "A!\n"
+
+
+def test_a_person_activates_a_tool_in_one_version(albert: Albert) -> None:
+    albert.write("base.tool", BASE)
+    version = albert("define", "base.tool", "--json").document()["version"]
+    done = albert("activate", "base")
+    assert re.fullmatch(rf"active base\(.*\) -> \w+  {version[:12]}\n", done.out)
+    assert "Be called.  active\n" in albert("list").out
+    albert.write("base.tool", BASE.replace("upper", "lower"))
+    assert albert("define", "base.tool").code == 0
+    assert "active in an older version" in albert("list").out
+    assert albert("activate", "base", "--version", version[:8], "--json").document()["version"] == version
+    assert albert("deactivate", "base").out == "no longer active: base\n"
+    assert albert("deactivate", "base").code == 1
+    assert "Be called.\n" in albert("list").out
+    assert "active version of base set by" in albert("ledger", "tail").out

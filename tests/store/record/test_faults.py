@@ -224,6 +224,16 @@ def test_another_version_of_the_format_is_refused(folder: Path) -> None:
     assert caught.value.code == "damaged"
 
 
+def test_a_record_of_the_first_format_gets_the_table_of_activations(folder: Path) -> None:
+    Record(folder).append("a", {})
+    with sqlite3.connect(folder / FILE) as connection:
+        connection.executescript("DROP TABLE activations; PRAGMA user_version = 1")
+    with Record(folder) as record:
+        record.append("activation", {"tool": "t", "version": "v", "by": "ada"})
+        assert record.activations.all() == {"t": "v"}
+    assert verify(folder).problems == ()
+
+
 # The folder
 
 OPERATIONS: list[Callable[[Path], object]] = [

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from albert_tools.engine.authority.activations import Activations
 from albert_tools.engine.authority.approvals import Approvals, Scope
 from albert_tools.engine.authority.idempotency import DedupeKeys
 from albert_tools.engine.authority.rate_limit import RateLimits
@@ -37,7 +38,17 @@ class Life:
         """One operation. Refusals are part of life."""
         self.now += self.random.choice([0.001, 1, 60, 900, 4000, -30, -5000])
         with suppress(Failure):
-            did = [self.open, self.end, self.call, self.loop, self.ask, self.answer, self.revoke, self.repeat]
+            did = [
+                self.open,
+                self.end,
+                self.call,
+                self.loop,
+                self.ask,
+                self.answer,
+                self.revoke,
+                self.repeat,
+                self.activate,
+            ]
             self.random.choice(did)()
 
     @property
@@ -117,6 +128,9 @@ class Life:
         key = str(self.random.randrange(20))
         if keys.begin(key, "d", run) is not None:
             keys.finish(key, run, self.random.choice(["kept", "dropped"]))
+
+    def activate(self) -> None:
+        Activations(self.record).set(self.random.choice("tuv"), self.random.choice(["", "v1", "v2"]), "ada")
 
 
 @pytest.mark.parametrize("seed", range(3))

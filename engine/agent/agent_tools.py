@@ -1,0 +1,325 @@
+"""The agent's own tools: find, describe, check, define, remove and run tools, list runs, and read about the language.
+
+Every surface offers the same ones. A program can't call them. Those that only read pass the pipeline as actions. The others call
+the service, whose methods pass it. `run_tool` is judged as the tool that it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from time import monotonic
+from typing import Any, Literal, TypedDict
+
+from albert_tools.engine.agent.language_help import Help, language_help
+from albert_tools.engine.call.arguments import validated_arguments
+from albert_tools.engine.call.context import Log
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive, primitive
+from albert_tools.engine.model.reserved_names import AGENT_TOOLS, READING_TOOLS
+from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.service import Listed, ToolService
+
+#: The most characters of a source in an argument. The checker refuses shorter texts, too, and then says why.
+MAX_SOURCE = 1024 * 1024
+_EFFECTS: Mapping[str, tuple[Any, ...]] = {"define_tool": ("write",), "remove_tool": ("delete",)}
+
+
+class Found(TypedDict):
+    """A tool in the results of a search."""
+
+    name: str
+    signature: str
+    description: str
+    kind: Literal["primitive", "composite"]
+    verdict: str
+
+
+class Search(TypedDict):
+    """The results of a search, the best match first."""
+
+    tools: list[Found]
+
+
+class Check(TypedDict):
+    """What the checker found in a source. `text` shows each finding with its line and its hint."""
+
+    ok: bool
+    text: str
+    diagnostics: list[dict[str, Any]]
+
+
+class Defined(TypedDict):
+    """A saved tool. `outcome` is saved, unchanged or replaced."""
+
+    name: str
+    version: str
+    signature: str
+    outcome: str
+    warnings: str
+    callers: list[str]
+    similar: list[Found]
+
+
+class Removed(TypedDict):
+    """The name of a removed tool."""
+
+    removed: str
+
+
+class Ran(TypedDict):
+    """A run. `approval` is the question that it waits for."""
+
+    run: str
+    tool: str
+    state: str
+    created: str
+    approval: str | None
+    error: dict[str, Any] | None
+
+
+class Runs(TypedDict):
+    """Runs, the newest first."""
+
+    runs: list[Ran]
+
+
+class Request:
+    """One call of one of the tools. Each method is a tool: its docstring and its annotations are what the agent reads."""
+
+    def __init__(
+        self,
+        service: ToolService,
+        invocation: ToolInvocation,
+        log: Log | None = None,
+        watch: Callable[[str], None] | None = None,
+    ) -> None:
+        self._service = service
+        self._invocation = invocation
+        self._log = log
+        self._watch = watch
+
+    async def search_tools(self, query: str = "", limit: int = 10) -> Search:
+        """Find tools by words of their name, description or source. Search before you write a new tool.
+
+        Args:
+            query: Words to look for, for example "rename files". Empty: the first tools by name.
+            limit: The most tools to return.
+        """
+        session, service = self._invocation.session, self._service
+        found = await service.search(query, max(0, limit))
+        return {"tools": [_found(t) for t in found if service.covers(session, t.name)]}
+
+    async def describe_tool(self, name: str, version: str | None = None) -> dict[str, Any]:
+        """Describe a tool: its parameters and result as schemas, its calls, source and versions, and what the rules say.
+
+        Args:
+            name: The tool, for example "read_file".
+            version: A version of a saved tool, by the beginning of its hash; the newest if it is left out.
+        """
+        if not self._service.covers(self._invocation.session, name):
+            raise Failure(
+                "permission_denied",
+                f"{name} is not among the tools of the session's lease",
+                rule="lease.tools",
+                tool=name,
+            )
+        return (await self._service.describe(name, version)).as_dict()
+
+    async def check_tool(self, source: str) -> Check:
+        """Check the source of a tool without running or saving it. All problems are reported at once.
+
+        Args:
+            source: The whole program.
+        """
+        from albert_tools.grammar.source_error import SourceError
+
+        diagnostics = await self._service.check(source)
+        text = SourceError(diagnostics, source).render() if diagnostics else ""
+        refused = any(d.severity == "error" for d in diagnostics)
+        return {"ok": not refused, "text": text, "diagnostics": [d.as_dict() for d in diagnostics]}
+
+    async def define_tool(self, source: str) -> Defined:
+        """Check a source, run its examples, and save it as a tool. It can be called by its name at once, also in later sessions.
+
+        Args:
+            source: The whole program: one public function with a docstring, helpers, constants and imports.
+        """
+        from albert_tools.grammar.source_error import SourceError
+
+        defined = await self._service.define_version(source, session=self._invocation.session)
+        definition = defined.version.definition
+        return {
+            "name": definition.name,
+            "version": definition.version,
+            "signature": definition.signature(),
+            "outcome": defined.outcome,
+            "warnings": SourceError(defined.warnings, source).render() if defined.warnings else "",
+            "callers": list(defined.callers),
+            "similar": [],
+        }
+
+    async def remove_tool(self, name: str) -> Removed:
+        """Remove a saved tool. Its versions are kept, so tools that call it still run.
+
+        Args:
+            name: The saved tool.
+        """
+        await self._service.remove(name, session=self._invocation.session)
+        return {"removed": name}
+
+    async def run_tool(self, name: str, arguments: dict[str, Any] = {}, version: str | None = None) -> Any:  # noqa: B006
+        """Run any tool by its name: a saved tool that is not in your list, or another version. It returns the tool's result.
+
+        Args:
+            name: The tool, for example "read_file".
+            arguments: Its arguments by name, for example {"path": "notes.md"}.
+            version: A version of a saved tool, by the beginning of its hash; the newest if it is left out.
+        """
+        if name in AGENT_TOOLS:
+            raise Failure("invalid_arguments", f"{name} is one of your own tools; call it itself", tool="run_tool")
+        asked = self._invocation
+        return await self._service.invoke(
+            name,
+            arguments,
+            version=version,
+            session=asked.session,
+            request_id=asked.request_id,
+            dedupe_key=asked.dedupe_key,
+            trace=asked.trace,
+            reason=asked.reason,
+            log=self._log,
+            watch=self._watch,
+        )
+
+    async def run_source(self, source: str, arguments: dict[str, Any] = {}) -> Any:  # noqa: B006
+        """Check a source and run it once, without saving it. It returns the program's result.
+
+        Args:
+            source: The whole program.
+            arguments: The arguments of its public function by name.
+        """
+        asked = self._invocation
+        return await self._service.run_source(
+            source,
+            arguments,
+            session=asked.session,
+            request_id=asked.request_id,
+            trace=asked.trace,
+            reason=asked.reason,
+            log=self._log,
+        )
+
+    async def list_runs(self, limit: int = 20) -> Runs:
+        """List your newest runs, with their state: done, failed, suspended (it waits for a person), interrupted or cancelled.
+
+        Args:
+            limit: The most runs to return.
+        """
+        found = await self._service.list_runs(limit, session=self._invocation.session)
+        return {
+            "runs": [
+                {
+                    "run": r.id,
+                    "tool": r.tool,
+                    "state": r.state,
+                    "created": r.created,
+                    "approval": r.approval,
+                    "error": None if r.error is None else dict(r.error),
+                }
+                for r in found
+            ]
+        }
+
+    async def language_help(self, topic: str = "") -> Help:
+        """Read about the language of tools: a section of its page, a module, or the code of an error.
+
+        Args:
+            topic: For example "unknown-tool", "not_found" or "re". Empty: the list of topics.
+        """
+        return language_help(topic)
+
+
+@cache
+def agent_tools() -> Mapping[str, Primitive]:
+    """The declarations of the agent's own tools, by name and in their order. A declaration's function is not for calling."""
+    bare = object.__new__(Request)
+    limits = {"limit": {"minimum": 1, "maximum": 100}}
+    source = {"source": {"maxLength": MAX_SOURCE}}
+    found = {}
+    for name in AGENT_TOOLS:
+        method = getattr(bare, name)
+        declared = {k: v for k, v in (limits | source).items() if k in method.__annotations__}
+        effects = _EFFECTS.get(name, ("read",))
+        found[name] = primitive(effects=effects, family="agent", schemas=declared, timeout=60.0)(method)
+    return found
+
+
+class AgentTools:
+    """Runs the agent's own tools of a service."""
+
+    def __init__(self, service: ToolService) -> None:
+        self._service = service
+
+    async def invoke(
+        self, invocation: ToolInvocation, log: Log | None = None, watch: Callable[[str], None] | None = None
+    ) -> ToolResult:
+        """See `ToolService.invoke`."""
+        name = invocation.tool
+        declared = agent_tools()[name]
+        method = getattr(Request(self._service, invocation, log, watch), name)
+        if name in READING_TOOLS:
+            tool = Primitive(declared.definition, method, is_async=True)
+            return await self._service.actions.invoke(tool, invocation)
+        began = monotonic()
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        output, error = None, None
+        try:
+            output = await self._performed(declared, method, invocation)
+        except Failure as failure:
+            error = failure
+        if isinstance(output, ToolResult):
+            return output
+        return ToolResult(
+            tool=name,
+            output=output,
+            error=error,
+            version=declared.definition.version,
+            request_id=invocation.request_id,
+            seconds=monotonic() - began,
+            timestamp_utc=at,
+            family=declared.definition.family,
+        )
+
+    async def _performed(
+        self, declared: Primitive, method: Callable[..., Awaitable[Json]], invocation: ToolInvocation
+    ) -> Json | ToolResult:
+        from albert_tools.grammar.source_error import SourceError
+
+        if found := invocation.violations():
+            message = "; ".join(v["message"] for v in found)
+            raise Failure("invalid_arguments", message, details={"violations": found, "of": "invocation"})
+        arguments = validated_arguments(declared.definition, invocation.arguments)
+        try:
+            return await method(**arguments)
+        except SourceError as error:
+            raise Failure(
+                "invalid_source",
+                error.render(),
+                hint="correct all of them, then send the whole source again; `language_help` explains the code in brackets",
+                tool=invocation.tool,
+                details={"diagnostics": [d.as_dict() for d in error.diagnostics]},
+            ) from None
+
+
+def _found(tool: Listed) -> Found:
+    kind: Any = tool.kind
+    return {
+        "name": tool.name,
+        "signature": tool.signature,
+        "description": tool.problem or tool.description,
+        "kind": kind,
+        "verdict": str(tool.policy.get("verdict", "deny")),
+    }

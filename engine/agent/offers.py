@@ -1,0 +1,98 @@
+"""What an agent is offered by name, in a fixed order: its own tools, then the primitives, then the active saved tools.
+
+Every other saved tool is found by `search_tools` and run by `run_tool`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from albert_tools.engine.agent.agent_tools import agent_tools
+from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.service import ToolService
+
+
+class Offer(Struct, frozen=True):
+    """A tool that an agent is offered.
+
+    `version` is the version of a saved tool to call; empty for other tools.
+    """
+
+    definition: ToolDefinition
+    version: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name, which may have parts: ``crm.find``."""
+        return self.definition.name
+
+    @property
+    def description(self) -> str:
+        """The whole description."""
+        return self.definition.description
+
+    @property
+    def parameters(self) -> Schema:
+        """The JSON Schema of the arguments, an object."""
+        return self.definition.parameters_schema()
+
+    @property
+    def result(self) -> Schema:
+        """The JSON Schema of the result; empty for any value."""
+        return self.definition.result
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether a call changes nothing."""
+        return set(self.definition.effects) <= {"read"}
+
+    @property
+    def annotations(self) -> dict[str, bool]:
+        """The annotations of MCP, computed from the effects: ``readOnlyHint``, ``destructiveHint``, …"""
+        effects = set(self.definition.effects)
+        return {
+            "readOnlyHint": self.reads_only,
+            # A request can delete something at the other end.
+            "destructiveHint": not self.reads_only,
+            "idempotentHint": self.reads_only or self.definition.idempotent,
+            "openWorldHint": not effects.isdisjoint({"network", "execute"}),
+        }
+
+    def as_dict(self) -> dict[str, Json]:
+        """The JSON form."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+            "result": self.result,
+            "version": self.version,
+            "effects": list(self.definition.effects),
+            "annotations": dict[str, Any](self.annotations),
+        }
+
+
+def offered(service: ToolService, session: str | None) -> list[Offer]:
+    """The tools that the lease of a session covers and that the rules do not deny whatever the arguments are.
+
+    Raises:
+        Failure: `permission_denied` if the session does not exist or has ended; `io_error`, `damaged`.
+    """
+    found = [Offer(p.definition) for p in agent_tools().values()]
+    found += [Offer(p.definition) for p in service.registry.primitives() if not _denied(service, p.definition, p.gated)]
+    if service.context.activations is not None:
+        for name, version in service.context.activations.all().items():
+            try:
+                definition = service.store.load(name, version).definition
+            except Failure:
+                # A damaged tool can't be called. `albert list` names it.
+                continue
+            if not _denied(service, definition):
+                found.append(Offer(definition, version))
+    return [offer for offer in found if offer.name == "run_tool" or service.covers(session, offer.name)]
+
+
+def _denied(service: ToolService, definition: ToolDefinition, gated: bool = False) -> bool:
+    return bool(service.standing(definition, gated)["verdict"] == "deny")

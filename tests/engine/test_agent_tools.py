@@ -1,0 +1,169 @@
+"""The agent's own tools, what an agent is offered, and which saved tools are active."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from albert_tools import Failure
+from albert_tools.engine.agent.tool_specs import spec_name, tool_name
+from albert_tools.engine.model.reserved_names import AGENT_TOOLS, READING_TOOLS
+from tests.engine.conftest import one
+
+SHOUT = '''
+def shout(text: str) -> str:
+    """Make a text loud.
+
+    Args:
+        text: Any text.
+    """
+    return text.upper()
+'''
+
+
+def token_of(bench: Any, **lease: Any) -> str:
+    return str(bench.service.within(lambda s: s.open_session("test", **lease))[1])
+
+
+def output(bench: Any, name: str, arguments: dict[str, Any], token: str | None) -> Any:
+    return bench.service.invoke(name, arguments, session=token).value()
+
+
+def names(bench: Any, token: str | None = None) -> list[str]:
+    return [offer.name for offer in bench.service.offered(session=token)]
+
+
+@pytest.fixture
+def bench(make_bench: Any) -> Any:
+    return make_bench()
+
+
+def test_an_agent_defines_finds_describes_runs_and_removes_a_tool(bench: Any) -> None:
+    token = token_of(bench)
+    defined = output(bench, "define_tool", {"source": SHOUT}, token)
+    assert (defined["name"], defined["outcome"]) == ("shout", "saved")
+    later = token_of(bench)
+    (found,) = output(bench, "search_tools", {"query": "loud"}, later)["tools"]
+    assert (found["name"], found["kind"], found["description"]) == ("shout", "composite", "Make a text loud.")
+    assert output(bench, "describe_tool", {"name": "shout"}, later)["source"] == SHOUT
+    assert output(bench, "run_tool", {"name": "shout", "arguments": {"text": "a"}}, later) == "A"
+    assert output(bench, "run_source", {"source": SHOUT, "arguments": {"text": "b"}}, later) == "B"
+    assert [run["state"] for run in output(bench, "list_runs", {}, later)["runs"]] == ["done", "done"]
+    assert output(bench, "list_runs", {}, token)["runs"] == []
+    assert output(bench, "remove_tool", {"name": "shout"}, token) == {"removed": "shout"}
+    assert output(bench, "search_tools", {"query": "loud"}, later)["tools"] == []
+
+
+@pytest.mark.parametrize("name", ["define_tool", "run_source"])
+def test_a_refused_source_comes_back_as_text_and_as_data(bench: Any, name: str) -> None:
+    error = bench.service.invoke(name, {"source": SHOUT.replace("text.upper()", "txt")}, session=token_of(bench)).error
+    assert error.code == "invalid_source"
+    assert "error[unknown-name]" in error.message
+    assert [d["code"] for d in error.details["diagnostics"]] == ["unknown-name"]
+
+
+def test_check_tool_reports_findings_and_saves_nothing(bench: Any) -> None:
+    token = token_of(bench)
+    assert output(bench, "check_tool", {"source": SHOUT}, token) == {"ok": True, "text": "", "diagnostics": []}
+    bad = output(bench, "check_tool", {"source": "x = ["}, token)
+    assert (bad["ok"], bad["diagnostics"][0]["code"]) == (False, "syntax")
+    assert output(bench, "search_tools", {"query": "loud"}, token)["tools"] == []
+
+
+@pytest.mark.parametrize("name", AGENT_TOOLS)
+def test_wrong_arguments_are_reported_and_recorded(bench: Any, name: str) -> None:
+    error = bench.service.invoke(name, {"nonsense": 1}, session=token_of(bench)).error
+    assert error.code == "invalid_arguments"
+    assert "nonsense" in error.message
+
+
+@pytest.mark.parametrize("name", AGENT_TOOLS)
+def test_a_program_cannot_call_them(bench: Any, name: str) -> None:
+    with pytest.raises(Exception, match=name):
+        bench.service.define(one(f"return tools.{name}()", "outer"))
+
+
+def test_run_tool_runs_none_of_the_agents_own_tools(bench: Any) -> None:
+    error = bench.service.invoke("run_tool", {"name": "define_tool", "arguments": {"source": SHOUT}}).error
+    assert error.code == "invalid_arguments"
+
+
+def test_every_call_is_recorded_with_its_session(bench: Any) -> None:
+    session, token = bench.service.within(lambda s: s.open_session("test"))
+    for name, arguments in (("search_tools", {}), ("check_tool", {"source": ""}), ("define_tool", {"source": SHOUT})):
+        bench.service.invoke(name, arguments, session=token)
+    calls = [dict(e.data) for e in bench.service.records(["call"])]
+    assert [(c["tool"], c["session"]) for c in calls] == [
+        (name, session.id) for name in ("search_tools", "check_tool", "define_tool")
+    ]
+
+
+def test_a_session_sees_and_uses_only_what_its_lease_covers(bench: Any) -> None:
+    bench.service.define(SHOUT)
+    token = token_of(bench, tools=["look"])
+    assert names(bench, token) == [n for n in AGENT_TOOLS if n in READING_TOOLS or n == "run_tool"] + ["look"]
+    assert output(bench, "search_tools", {"query": "loud"}, token)["tools"] == []
+    for name, arguments in (
+        ("describe_tool", {"name": "shout"}),
+        ("run_tool", {"name": "shout", "arguments": {"text": "a"}}),
+        ("define_tool", {"source": SHOUT}),
+        ("remove_tool", {"name": "shout"}),
+        ("run_source", {"source": SHOUT, "arguments": {"text": "a"}}),
+    ):
+        assert bench.service.invoke(name, arguments, session=token).error.rule == "lease.tools", name
+
+
+def test_only_the_owners_activation_changes_what_is_offered(bench: Any) -> None:
+    token, service = token_of(bench), bench.service
+    before, changed = names(bench, token), service.within(lambda s: s.offers_changed())
+    output(bench, "define_tool", {"source": SHOUT}, token)
+    assert (names(bench, token), service.within(lambda s: s.offers_changed())) == (before, changed)
+    first = service.activate("shout", "ann")
+    assert names(bench, token) == [*before, "shout"]
+    assert service.within(lambda s: s.offers_changed()) != changed
+    output(bench, "define_tool", {"source": SHOUT.replace("loud", "very loud")}, token)
+    offer = service.offered(session=token)[-1]
+    assert (offer.version, offer.description) == (first.version, "Make a text loud.")
+    service.activate("shout", "ann")
+    assert service.offered(session=token)[-1].description == "Make a text very loud."
+    service.deactivate("shout", "ann")
+    assert names(bench, token) == before
+    assert [e.data["by"] for e in service.records(["activation"])] == ["ann"] * 3
+
+
+def test_a_removed_tool_is_no_longer_active(bench: Any) -> None:
+    bench.service.define(SHOUT)
+    bench.service.activate("shout", "ann")
+    bench.service.remove("shout")
+    bench.service.define(SHOUT)
+    assert "shout" not in names(bench)
+
+
+@pytest.mark.parametrize(("name", "code"), [("look", "invalid_arguments"), ("nothing", "unknown_tool")])
+def test_only_saved_tools_can_be_activated(bench: Any, name: str, code: str) -> None:
+    with pytest.raises(Failure) as caught:
+        bench.service.activate(name, "ann")
+    assert caught.value.code == code
+
+
+def test_specs_are_deterministic_and_have_a_form_for_each_provider(bench: Any) -> None:
+    service = bench.service
+    service.define(SHOUT)
+    service.activate("shout", "ann")
+    openai, anthropic, mcp, schemas = (
+        service.tool_specs(form) for form in ("openai", "anthropic", "mcp", "json-schema")
+    )
+    assert json.dumps(mcp) == json.dumps(service.tool_specs("mcp"))
+    assert (
+        [s["function"]["name"] for s in openai]
+        == [s["name"] for s in anthropic]
+        == [spec_name(n) for n in names(bench)]
+    )
+    assert openai[-1]["function"]["parameters"] == anthropic[-1]["input_schema"] == mcp[-1]["inputSchema"]
+    assert mcp[-1]["outputSchema"]["properties"]["result"] == schemas[-1]["result"] == {"type": "string"}
+    assert mcp[-1]["annotations"]["readOnlyHint"] is True
+    assert tool_name(spec_name("crm.find")) == "crm.find"
+    with pytest.raises(Failure, match="no form 'yaml'"):
+        service.tool_specs("yaml")
