@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from albert_tools.engine.agent.invocation_parser import ToolInvocationParser as ToolInvocationParser
     from albert_tools.engine.authority.approvals import Approval as Approval
     from albert_tools.engine.authority.authorization import Answer as Answer
     from albert_tools.engine.authority.authorization import Question as Question
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 #: Module → the public names that it defines.
 _MODULES = {
+    "engine.agent.invocation_parser": "ToolInvocationParser",
     "engine.authority.approvals": "Approval",
     "engine.authority.authorization": "Answer Question",
     "engine.authority.sessions": "Budget Session",
