@@ -38,7 +38,10 @@ def _usage(definition: ToolDefinition, found: list[Violation]) -> str | None:
     if parameter is None or any(v["rule"] in _OF_THE_CALL for v in found):
         return f"call the tool as {definition.signature()}"
     shape = spell(parameter.schema)
-    return None if any(shape in v["message"] for v in found) else f"{definition.name} takes {parameter.name}: {shape}"
+    stated = (f"expected {shape}", "expected one of ")
+    if any(text in v["message"] for v in found for text in stated):
+        return None
+    return f"{definition.name} takes {parameter.name}: {shape}"
 
 
 def refused_argument(

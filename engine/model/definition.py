@@ -44,6 +44,16 @@ _CATEGORY_OF_EFFECT: tuple[tuple[str, Category], ...] = (
 )
 _RISKS: dict[str, Risk] = {"execute": "high", "system_delete": "high", "network": "medium", "system_write": "medium"}
 
+#: Python's names of JSON's types.
+TYPE_NAMES = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "null": "None",
+    "array": "list",
+    "object": "dict",
+}
 #: The deepest nesting of a schema's description. Deeper references only have their names.
 MAX_SPELLED_DEPTH = 20
 #: The default timeout of a call, in seconds.
@@ -182,11 +192,11 @@ class ToolDefinition(Struct, frozen=True, dict=True):
         return self.parameters_schema()
 
     def signature(self) -> str:
-        """One line for people and models: ``read_file(path: string, encoding: string = "utf-8") -> string``."""
+        """One line for people and models: ``read_file(path: str, encoding: str = "utf-8") -> str``."""
         parts = []
         for p in self.parameters:
             text = f"{p.name}: {spell(p.schema)}"
-            parts.append(text if p.required else f"{text} = {json.dumps(p.default, ensure_ascii=False)}")
+            parts.append(text if p.required else f"{text} = {literal(p.default)}")
         return f"{self.name}({', '.join(parts)}) -> {spell(self.result)}"
 
     def schema_hash(self) -> str:
@@ -244,9 +254,10 @@ def category_of(effects: Iterable[str]) -> Category:
 
 
 def spell(schema: Schema, definitions: dict[str, Schema] | None = None, depth: int = 0) -> str:
-    """A short description of a JSON Schema: ``array of string``, ``string or null``, ``{path: string}``.
+    """A short description of a JSON Schema, with Python's names: ``list[str]``, ``str | None``, ``{path: str, size?: int}``.
 
-    Each schema in ``$defs`` is described where it is used first. Later uses only have its name.
+    An object with named fields is written with its fields; those with a question mark may be missing. Each schema in ``$defs`` is
+    described where it is used first. Later uses only have its name.
     """
     if definitions is None:
         definitions = dict(schema.get("$defs", {}))
@@ -259,23 +270,32 @@ def spell(schema: Schema, definitions: dict[str, Schema] | None = None, depth: i
         return spell(part, definitions, depth + 1)
 
     if "const" in schema:
-        return json.dumps(schema["const"], ensure_ascii=False)
+        return f"Literal[{literal(schema['const'])}]"
     if "enum" in schema:
-        return " | ".join(json.dumps(v, ensure_ascii=False) for v in schema["enum"])
+        return f"Literal[{', '.join(literal(v) for v in schema['enum'])}]"
     if "anyOf" in schema:
-        return " or ".join(inner(s) for s in schema["anyOf"])
+        return " | ".join(inner(s) for s in schema["anyOf"])
     kind = schema.get("type")
     if isinstance(kind, list):
-        return " or ".join(kind)
+        return " | ".join(TYPE_NAMES.get(str(k), str(k)) for k in kind)
     if kind == "array" and schema.get("items"):
-        return f"array of {inner(schema['items'])}"
+        return f"list[{inner(schema['items'])}]"
     if kind == "object" and schema.get("properties"):
         required = schema.get("required", ())
         fields = ", ".join(f"{k}{'' if k in required else '?'}: {inner(v)}" for k, v in schema["properties"].items())
         return f"{{{fields}}}"
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
-        return f"object of {inner(schema['additionalProperties'])}"
-    return str(kind) if kind else "any"
+        return f"dict[str, {inner(schema['additionalProperties'])}]"
+    return TYPE_NAMES.get(str(kind), str(kind)) if kind else "Any"
+
+
+def literal(value: Json) -> str:
+    """A JSON value as Python writes it: ``None``, ``True``, ``["a", 1]``."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(literal(v) for v in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{literal(k)}: {literal(v)}' for k, v in value.items())}}}"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def canonical(value: Json) -> bytes:

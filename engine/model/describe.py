@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, ToolParameter, spell
+from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, ToolParameter, literal, spell
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.schema import violations
 
@@ -66,8 +66,8 @@ def _range(low: Any, high: Any, unit: str, above: Any = None, below: Any = None)
 
 
 def shape_of(parameter: ToolParameter) -> str:
-    """The name and type, with the default if there is one: ``path: string``."""
-    default = "" if parameter.required else f" = {json.dumps(parameter.default, ensure_ascii=False)}"
+    """The name and type, with the default if there is one: ``path: str``."""
+    default = "" if parameter.required else f" = {literal(parameter.default)}"
     return f"{parameter.name}: {spell(parameter.schema)}{default}"
 
 

@@ -16,7 +16,7 @@ import types
 import typing
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
 
-from albert_tools.engine.model.definition import Schema, spell
+from albert_tools.engine.model.definition import TYPE_NAMES, Schema, literal, spell
 from albert_tools.engine.model.string_formats import FORMATS
 
 if TYPE_CHECKING:
@@ -131,12 +131,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def kind_of(value: Any) -> str:
-    """The JSON type name of a value."""
-    if isinstance(value, bool):
-        return "boolean"
-    if value is None:
-        return "null"
-    return next((k for k, ts in _KINDS.items() if isinstance(value, ts)), type(value).__name__)
+    """Python's name for the type of a JSON value."""
+    if value is None or isinstance(value, bool):
+        return "None" if value is None else "bool"
+    return next((TYPE_NAMES[k] for k, ts in _KINDS.items() if isinstance(value, ts)), type(value).__name__)
 
 
 def _is(value: Any, kind: str) -> bool:
@@ -228,16 +226,16 @@ class _Walk:
         if kinds is not None:
             names = kinds if isinstance(kinds, list) else [kinds]
             if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
-                _report(found, field, "type", f"expected {' or '.join(names)}, got {_show(value)}")
+                _report(found, field, "type", f"expected {spell({'type': names})}, got {_show(value)}")
                 return
         if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
             near = _near(value, schema["enum"])
-            said = f"expected one of {spell(schema)}, got {_show(value)}"
+            said = f"expected one of {', '.join(literal(v) for v in schema['enum'])}, got {_show(value)}"
             if near is not None:
                 said = f"{json.dumps(value)} is not one of the choices; did you mean {json.dumps(near)}?"
             _report(found, field, "enum", said)
         if "const" in schema and not _same(value, schema["const"]):
-            _report(found, field, "const", f"expected {spell(schema)}, got {_show(value)}")
+            _report(found, field, "const", f"expected {literal(schema['const'])}, got {_show(value)}")
         if isinstance(value, str):
             _text(value, schema, field, found)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -327,10 +325,10 @@ def _same(a: Any, b: Any) -> bool:
 
 def _show(value: Any) -> str:
     kind = kind_of(value)
-    if kind in ("array", "object", "null"):
+    if kind not in ("str", "int", "float", "bool"):
         return kind
     try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
+        text = literal(value)
+    except ValueError:  # an integer with too many digits
         return kind
     return f"{kind} {text if len(text) <= 40 else text[:37] + '…'}"

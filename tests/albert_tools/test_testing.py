@@ -70,7 +70,7 @@ def test_the_scratch_workspace_is_removed() -> None:
 def test_the_executor_validates_arguments() -> None:
     error = FakeExecutor().run(SOURCE, {"url": 3, "x": 1}).error
     assert error is not None
-    assert error.message == "fetch: url: expected string, got integer 3; x: unknown name"
+    assert error.message == "fetch: url: expected str, got int 3; x: unknown name"
 
 
 def test_an_exception_in_an_answer_is_raised() -> None:

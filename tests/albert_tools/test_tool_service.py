@@ -103,7 +103,7 @@ def code(service: SyncToolService, name: str, arguments: dict[str, Any] | None =
 
 def test_define_then_run_here_and_in_another_process(service: SyncToolService, tmp_path: Path, folder: Path) -> None:
     definition = service.define(COUNT)
-    assert definition.signature() == "count_words(path: string, least: integer = 1) -> integer"
+    assert definition.signature() == "count_words(path: str, least: int = 1) -> int"
     result = service.invoke("count_words", {"path": "a.txt"}, request_id="r1")
     assert (result.value(), result.log, result.calls, result.request_id) == (3, "reading a.txt\n", 1, "r1")
     assert [(e.kind, e.tool, e.facts["path"]) for e in result.effects] == [("read", "read_file", "a.txt")]

@@ -204,7 +204,7 @@ def test_stubs_for_saved_tools_and_their_schemas(bench: Any) -> None:
     failure = bench.refused(
         "return tools.launch(name=n)", '@example(arguments={"n": 3}, stubs={"launch": "1"})\n', "n: Any"
     )
-    assert "name: expected string, got integer 3" in failure.message
+    assert "name: expected str, got int 3" in failure.message
 
 
 @pytest.mark.parametrize(

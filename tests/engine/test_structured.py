@@ -103,35 +103,35 @@ def test_a_type_is_one_expression(kind: str) -> None:
 def test_the_checker_refuses_unknown_types() -> None:
     with pytest.raises(SourceError, match="'date' is not a type here"):
         signature(parameters=[{"name": "a", "type": "date"}])
-    assert signature(parameters=[{"name": "a", "type": "int  # a comment"}]) == "f(a: integer) -> any"
+    assert signature(parameters=[{"name": "a", "type": "int  # a comment"}]) == "f(a: int) -> Any"
 
 
 @pytest.mark.parametrize(
     ("schema", "spelled"),
     [
-        ({}, "any"),
-        (3, "any"),
-        ({"type": "string"}, "string"),
-        ({"type": "integer"}, "integer"),
-        ({"type": "null"}, "null"),
-        ({"type": "unheard_of"}, "any"),
-        ({"type": ["string", "null"]}, "string or null"),
-        ({"type": [["string"], 3]}, "any"),
-        ({"type": ["array", "null"], "items": {"type": "integer"}}, "array of integer or null"),
-        ({"type": "array", "items": {"type": "object"}}, "array of object"),
-        ({"type": "array", "items": 3}, "array"),
-        ({"type": "object", "additionalProperties": {"type": "number"}}, "object of number"),
-        ({"type": "object", "additionalProperties": False}, "object"),
-        ({"enum": ['a"b', "c:d\n", 1]}, '"a\\"b" | "c:d\\n" | 1'),
-        ({"enum": 3, "type": "string"}, "string"),
-        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "string or integer"),
-        ({"anyOf": [{"type": "string"}, {}]}, "any"),
-        ({"anyOf": 3}, "any"),
+        ({}, "Any"),
+        (3, "Any"),
+        ({"type": "string"}, "str"),
+        ({"type": "integer"}, "int"),
+        ({"type": "null"}, "None"),
+        ({"type": "unheard_of"}, "Any"),
+        ({"type": ["string", "null"]}, "str | None"),
+        ({"type": [["string"], 3]}, "Any"),
+        ({"type": ["array", "null"], "items": {"type": "integer"}}, "list[int] | None"),
+        ({"type": "array", "items": {"type": "object"}}, "list[dict]"),
+        ({"type": "array", "items": 3}, "list"),
+        ({"type": "object", "additionalProperties": {"type": "number"}}, "dict[str, float]"),
+        ({"type": "object", "additionalProperties": False}, "dict"),
+        ({"enum": ['a"b', "c:d\n", 1]}, 'Literal["a\\"b", "c:d\\n", 1]'),
+        ({"enum": 3, "type": "string"}, "str"),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "str | int"),
+        ({"anyOf": [{"type": "string"}, {}]}, "Any"),
+        ({"anyOf": 3}, "Any"),
     ],
 )
 def test_json_schema(schema: Any, spelled: str) -> None:
     parameters = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
-    assert signature(parameters=parameters) == f"f(a: {spelled}) -> any"
+    assert signature(parameters=parameters) == f"f(a: {spelled}) -> Any"
 
 
 def test_a_recursive_schema() -> None:
@@ -139,32 +139,32 @@ def test_a_recursive_schema() -> None:
     for _ in range(2000):
         deep = {"type": "array", "items": deep}
     text = signature(parameters={"properties": {"a": deep}, "required": ["a"]})
-    assert text.count("array") < 20
+    assert text.count("list") < 20
 
 
 @pytest.mark.parametrize(
     ("parameter", "spelled"),
     [
-        ({"type": "integer", "default": 3}, "a: integer = 3"),
-        ({"type": "integer", "default": None}, "a: integer or null = null"),
-        ({"type": "integer", "required": False}, "a: integer or null = null"),
-        ({"type": "integer", "default": 3, "required": True}, "a: integer"),
-        ({"type": "str | None", "default": None}, "a: string or null = null"),
-        ({"default": None}, "a: any = null"),
-        ({"type": "string", "default": 'q"\n\\'}, r'a: string = "q\"\n\\"'),
-        ({"type": "boolean", "default": True}, "a: boolean = true"),
-        ({"type": "number", "default": -1.5}, "a: number = -1.5"),
+        ({"type": "integer", "default": 3}, "a: int = 3"),
+        ({"type": "integer", "default": None}, "a: int | None = None"),
+        ({"type": "integer", "required": False}, "a: int | None = None"),
+        ({"type": "integer", "default": 3, "required": True}, "a: int"),
+        ({"type": "str | None", "default": None}, "a: str | None = None"),
+        ({"default": None}, "a: Any = None"),
+        ({"type": "string", "default": 'q"\n\\'}, r'a: str = "q\"\n\\"'),
+        ({"type": "boolean", "default": True}, "a: bool = True"),
+        ({"type": "number", "default": -1.5}, "a: float = -1.5"),
     ],
 )
 def test_defaults(parameter: dict[str, Any], spelled: str) -> None:
-    assert signature(parameters=[{"name": "a", **parameter}]) == f"f({spelled}) -> any"
+    assert signature(parameters=[{"name": "a", **parameter}]) == f"f({spelled}) -> Any"
 
 
 def test_a_schema_without_parameters() -> None:
     for parameters in ({}, {"type": "object"}, {"type": "object", "properties": {}}, []):
-        assert signature(parameters=parameters) == "f() -> any"
+        assert signature(parameters=parameters) == "f() -> Any"
     optional = {"properties": {"a": {"type": "string"}, "b": {"default": 1}}}
-    assert signature(parameters=optional) == "f(a: string or null = null, b: any = 1) -> any"
+    assert signature(parameters=optional) == "f(a: str | None = None, b: Any = 1) -> Any"
 
 
 @pytest.mark.parametrize(

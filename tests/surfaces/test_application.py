@@ -131,7 +131,7 @@ def test_primitives_of_the_application_are_documented(shop: Shop) -> None:
     page = shop("tools", "--markdown").out
     assert "| [`send_invoice`](#send_invoice) | network | network | high | all | always | – | 30 s | 5 |" in page
     assert "\n### send_invoice\n" in page
-    assert "`cents: integer`, at least 1. How much." in page
+    assert "`cents: int`, at least 1. How much." in page
 
 
 WRONG = {

@@ -19,7 +19,7 @@ CASES = [
     (
         ["run", "word_frequencies", "pth=a", "top=x", "foo"],
         2,
-        "'pth'; did you mean 'path'?; top: expected integer, got 'x'",
+        "'pth'; did you mean 'path'?; top: expected int, got 'x'",
     ),
     (["run", "word_frequencies", "path=poem.txt", 'top:="2"'], 2, "top"),
     (["run", "word_frequencies", "path=@nowhere"], 2, "path: 'nowhere' can't be read: No such file"),

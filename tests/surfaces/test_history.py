@@ -28,7 +28,7 @@ def test_define_reports_saved_unchanged_or_replaced(albert: Albert) -> None:
     assert (second["outcome"], second["replaced"]) == ("replaced", first["version"])
     albert.write("base.tool", version(3))
     done = albert("define", "base.tool")
-    assert re.match(rf"replaced base\(.*\) -> string  [0-9a-f]{{12}} in place of {second['version'][:12]}\n", done.out)
+    assert re.match(rf"replaced base\(.*\) -> str  [0-9a-f]{{12}} in place of {second['version'][:12]}\n", done.out)
     assert albert("define", "base.tool").out.startswith("unchanged base(")
     assert albert("remove", "base").code == 0
     assert define(albert, version(3))["outcome"] == "saved"

@@ -42,14 +42,14 @@ GOOD = ["rate=1", 'paths:=["x.csv"]', "sizes=[1]", "table={}", "flag=true"]
 @pytest.mark.parametrize(
     ("wrong", "message", "help_"),
     [
-        ("rate=abc", "mixed: rate: expected number, got 'abc'", "call the tool as mixed("),
-        ("paths=x.csv", "mixed: paths: expected array of string, got 'x.csv'", """write paths:='["x.csv"]'"""),
-        ("paths=it's", 'paths: expected array of string, got "it\'s"', """write paths:='["it'"'"'s"]'"""),
-        ("sizes=3", "sizes: expected array of integer, got '3'", "write sizes:='[1]'"),
-        ("table=a", "table: expected object of integer, got 'a'", """write table:='{"name": "value"}'"""),
-        ("flag=yes", "flag: expected boolean, got 'yes'", "write flag=true or flag=false"),
+        ("rate=abc", "mixed: rate: expected float, got 'abc'", "call the tool as mixed("),
+        ("paths=x.csv", "mixed: paths: expected list[str], got 'x.csv'", """write paths:='["x.csv"]'"""),
+        ("paths=it's", 'paths: expected list[str], got "it\'s"', """write paths:='["it'"'"'s"]'"""),
+        ("sizes=3", "sizes: expected list[int], got '3'", "write sizes:='[1]'"),
+        ("table=a", "table: expected dict[str, int], got 'a'", """write table:='{"name": "value"}'"""),
+        ("flag=yes", "flag: expected bool, got 'yes'", "write flag=true or flag=false"),
         ("rate=@nofile", "rate: 'nofile' can't be read: No such file or directory", "name a file that exists"),
-        ("rate=" + "9" * 100 + "x", "rate: expected number, got '" + "9" * 39 + "…'", "call the tool as"),
+        ("rate=" + "9" * 100 + "x", "rate: expected float, got '" + "9" * 39 + "…'", "call the tool as"),
     ],
     ids=lambda v: v[:20],
 )

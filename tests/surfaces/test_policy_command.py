@@ -243,7 +243,7 @@ def test_policy_check(ruled: Any) -> None:
     )
     found = ruled("policy", "check").out.splitlines()
     assert found[:-1] == [
-        'warning: primitives.bash.confinement: expected one of "bwrap" | "landlock" | "seatbelt", got string "nosuch"',
+        'warning: primitives.bash.confinement: expected one of "bwrap", "landlock", "seatbelt", got str "nosuch"',
         "warning: primitives.bash.memory_mbb: there is no such setting; did you mean 'memory_mb'?",
         "warning: primitives.web_search.provider: unknown provider 'braev'; did you mean 'brave'?",
         "warning: primitives.inference.providers.local: unknown setting 'base_ur'; did you mean 'base_url'?",

@@ -56,7 +56,7 @@ def test_a_tool_from_its_text_to_its_removal(albert: Albert) -> None:
     assert TOP.strip() in shown.out
     assert "calls    base" in shown.out
     helped = albert("run", "top", "--help")
-    assert "top  Call another.\n\n  text: string\n      Handed on.\n" in helped.out
+    assert "top  Call another.\n\n  text: str\n      Handed on.\n" in helped.out
     assert "\n  albert run top text=text\n" in helped.out
     assert albert("run", "--help").out in helped.out
     assert albert("run", "tpo", "--help").err.startswith(

@@ -115,7 +115,7 @@ def test_show_describes_a_saved_tool(albert: Albert) -> None:
     shown = albert("show", "echo").out
     assert "effects  none\n" in shown
     assert "now      allow in NORMAL  shipped.saved_tools.allowed_in_modes\n" in shown
-    assert "  times: integer = 2\n" in shown
+    assert "  times: int = 2\n" in shown
     assert ECHO.strip() in shown
     call = albert("show", "echo", "--json").document()["example"]
     assert call == "albert run echo 'text=hey there'"

@@ -1,7 +1,7 @@
 # a text where a number is needed
 def t() -> None:
     """Wait."""
-    tools.sleep(seconds="1")  # error: 25 [tool-value] "sleep does not take this value: seconds: expected number, got string "1""
+    tools.sleep(seconds="1")  # error: 25 [tool-value] "sleep does not take this value: seconds: expected float, got str "1""
 ---
 # a positional number out of its bounds
 def t() -> str:
@@ -16,7 +16,7 @@ def t() -> str:
 # a wrong value inside a nested literal
 def t() -> dict:
     """Ask."""
-    return tools.http_request(url="https://a.example/", headers={"a": 1})  # error: 65 [tool-value] "http_request does not take this value: headers.a: expected string or {secret: string, prefix?: string}, got integer 1"
+    return tools.http_request(url="https://a.example/", headers={"a": 1})  # error: 65 [tool-value] "http_request does not take this value: headers.a: expected str | {secret: str, prefix?: str}, got int 1"
 ---
 # an unknown choice gets the nearest one
 def t() -> dict:

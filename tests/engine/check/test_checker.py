@@ -169,10 +169,10 @@ def test_small_typed_dicts_are_written_in_place_and_recursive_ones_are_reference
     assert definition.parameters_schema()["$defs"] == {"Node": node}
     tree = {"row": {"name": "a"}, "children": [{"row": {"name": 1}, "children": []}]}
     found = violations({"rows": [], "node": tree}, definition.parameters_schema())
-    assert [v["message"] for v in found] == ["node.children[0].row.name: expected string, got integer 1"]
+    assert [v["message"] for v in found] == ["node.children[0].row.name: expected str, got int 1"]
     assert definition.signature() == (
-        "t(rows: array of {name: string}, node: {row: {name: string}, children: array of Node} or null)"
-        " -> {row: {name: string}, children: array of {row: {name: string}, children: array of Node}}"
+        "t(rows: list[{name: str}], node: {row: {name: str}, children: list[Node]} | None)"
+        " -> {row: {name: str}, children: list[{row: {name: str}, children: list[Node]}]}"
     )
 
 

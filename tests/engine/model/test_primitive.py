@@ -43,8 +43,7 @@ def test_the_function_gives_the_definition() -> None:
     assert isinstance(query, Primitive)
     d = query.definition
     assert d.signature() == (
-        'query(text: string, limit: integer = 10, kind: "a" | "b" or null = null) '
-        "-> array of {name?: string, size?: integer}"
+        'query(text: str, limit: int = 10, kind: Literal["a", "b"] | None = None) -> list[{name?: str, size?: int}]'
     )
     assert d.description == "Ask the database.\n\nIn plain words."
     assert [p.description for p in d.parameters] == ["What to ask for.", "Rows at the most.", ""]
@@ -154,7 +153,7 @@ def a_fine(x: int = 1) -> None: ...
         (lambda: primitive(a_path), "the default of 'x' is not JSON"),
         (lambda: primitive(a_enum), "the default of 'x' is not JSON"),
         (lambda: primitive(a_nan), "the default of 'x' is not JSON, nan"),
-        (lambda: primitive(a_broken), "breaks its own schema: x: expected integer, got number 5.5"),
+        (lambda: primitive(a_broken), "breaks its own schema: x: expected int, got float 5.5"),
         (lambda: primitive(a_opaque), "no JSON Schema for the type of parameter 'x'"),
         (lambda: primitive(a_result), "no JSON Schema for the type of the result"),
         (lambda: primitive(a_bare), "parameter 'x' needs an annotation"),
@@ -175,7 +174,7 @@ def test_none_as_a_default_means_not_given() -> None:
         """Find."""
         return x
 
-    assert find.definition.signature() == "find(x: integer = null) -> integer"
+    assert find.definition.signature() == "find(x: int = None) -> int"
 
 
 def test_docstring_sections() -> None:

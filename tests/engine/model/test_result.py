@@ -113,9 +113,9 @@ def test_the_strict_form_has_all_keys() -> None:
 
 
 def test_spelling() -> None:
-    assert spell({"const": "a"}) == '"a"'
-    assert spell({"type": "object", "additionalProperties": {"type": "integer"}}) == "object of integer"
-    assert spell({}) == "any"
+    assert spell({"const": "a"}) == 'Literal["a"]'
+    assert spell({"type": "object", "additionalProperties": {"type": "integer"}}) == "dict[str, int]"
+    assert spell({}) == "Any"
 
 
 def version() -> ToolVersion:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tools.engine.model.definition import spell
+from albert_tools.engine.model.definition import TYPE_NAMES, spell
 from albert_tools.engine.model.schema import kind_of, schema_of, violations
 
 
@@ -32,22 +32,22 @@ class Rich:
 @pytest.mark.parametrize(
     ("annotation", "spelled"),
     [
-        (str, "string"),
-        (Any, "any"),
-        (None, "null"),
-        (list, "array"),
-        (list[int], "array of integer"),
-        (set[str], "array of string"),
-        (tuple[int, ...], "array of integer"),
-        (dict[str, bool], "object of boolean"),
-        (dict[str, Any], "object of any"),
-        (Literal["a", 1, None], '"a" | 1 | null'),
-        (int | None, "integer or null"),
-        (int | int, "integer"),
-        (Optional[list[int]], "array of integer or null"),  # noqa: UP045
-        (Point, "{x: integer, label?: string}"),
-        (Loose, "{a: integer, b?: array of {x: integer, label?: string}}"),
-        (Rich, "{n: integer}"),
+        (str, "str"),
+        (Any, "Any"),
+        (None, "None"),
+        (list, "list"),
+        (list[int], "list[int]"),
+        (set[str], "list[str]"),
+        (tuple[int, ...], "list[int]"),
+        (dict[str, bool], "dict[str, bool]"),
+        (dict[str, Any], "dict[str, Any]"),
+        (Literal["a", 1, None], 'Literal["a", 1, None]'),
+        (int | None, "int | None"),
+        (int | int, "int"),
+        (Optional[list[int]], "list[int] | None"),  # noqa: UP045
+        (Point, "{x: int, label?: str}"),
+        (Loose, "{a: int, b?: list[{x: int, label?: str}]}"),
+        (Rich, "{n: int}"),
     ],
 )
 def test_annotations(annotation: Any, spelled: str) -> None:
@@ -72,21 +72,21 @@ OBJECT = {
     ("value", "schema", "said"),
     [
         (1, {}, []),
-        ("a", {"type": "integer"}, ['expected integer, got string "a"']),
-        ("a" * 50, {"type": "integer"}, ['expected integer, got string "' + "a" * 36 + "…"]),
-        (True, {"type": "integer"}, ["expected integer, got boolean true"]),
-        (1, {"type": "boolean"}, ["expected boolean, got integer 1"]),
+        ("a", {"type": "integer"}, ['expected int, got str "a"']),
+        ("a" * 50, {"type": "integer"}, ['expected int, got str "' + "a" * 36 + "…"]),
+        (True, {"type": "integer"}, ["expected int, got bool True"]),
+        (1, {"type": "boolean"}, ["expected bool, got int 1"]),
         (2.0, {"type": "integer"}, []),
-        (2.5, {"type": "integer"}, ["expected integer, got number 2.5"]),
+        (2.5, {"type": "integer"}, ["expected int, got float 2.5"]),
         (2, {"type": "number"}, []),
-        (None, {"type": ["string", "integer"]}, ["expected string or integer, got null"]),
-        ([], {"type": "object"}, ["expected object, got array"]),
-        ({1}, {"type": "object"}, ["expected object, got set"]),
-        (1, {"type": "nonsense"}, ["expected nonsense, got integer 1"]),
-        (1, {"enum": [True, "1"]}, ['expected one of true | "1", got integer 1']),
+        (None, {"type": ["string", "integer"]}, ["expected str | int, got None"]),
+        ([], {"type": "object"}, ["expected dict, got list"]),
+        ({1}, {"type": "object"}, ["expected dict, got set"]),
+        (1, {"type": "nonsense"}, ["expected nonsense, got int 1"]),
+        (1, {"enum": [True, "1"]}, ['expected one of True, "1", got int 1']),
         ("1", {"enum": [True, "1"]}, []),
-        (2, {"const": 1}, ["expected 1, got integer 2"]),
-        (1, {"anyOf": [{"type": "string"}, {"type": "null"}]}, ["expected string or null, got integer 1"]),
+        (2, {"const": 1}, ["expected 1, got int 2"]),
+        (1, {"anyOf": [{"type": "string"}, {"type": "null"}]}, ["expected str | None, got int 1"]),
         (None, {"anyOf": [{"type": "string"}, {"type": "null"}]}, []),
         ("", {"minLength": 1}, ["must not be empty"]),
         ("a", {"minLength": 2}, ["must have 2 characters or more"]),
@@ -99,13 +99,13 @@ OBJECT = {
         (float("nan"), {"minimum": 1}, ["must be 1 or more, is nan"]),
         ([], {"minItems": 1}, ["must have 1 items or more, has 0"]),
         ([1, 2], {"maxItems": 1}, ["must have 1 items or fewer, has 2"]),
-        ([1, "a", None], {"prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, ["[2]: expected string, got null"]),
+        ([1, "a", None], {"prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, ["[2]: expected str, got None"]),
         ([1, 2], {"prefixItems": [{"type": "integer"}], "items": False}, []),
-        ({"n": "x"}, OBJECT, ["name: is required", 'n: expected integer, got string "x"']),
+        ({"n": "x"}, OBJECT, ["name: is required", 'n: expected int, got str "x"']),
         ({"name": "a", "nam": 1}, OBJECT, ["nam: unknown name; did you mean 'name'?"]),
         ({"name": ""}, OBJECT, ["name: must not be empty"]),
         ({"anything": 1}, {"type": "object"}, []),
-        ({"a": 1}, {"additionalProperties": {"type": "string"}}, ["a: expected string, got integer 1"]),
+        ({"a": 1}, {"additionalProperties": {"type": "string"}}, ["a: expected str, got int 1"]),
         ([{"name": "a"}, {}], {"items": {"$ref": "#/$defs/row"}, "$defs": {"row": OBJECT}}, ["[1].name: is required"]),
         ({"rows": [{"x": None}]}, {"properties": {"rows": {"items": {"required": ["y"]}}}}, ["rows[0].y: is required"]),
     ],
@@ -145,7 +145,7 @@ def test_a_schema_that_refers_to_itself_is_checked_in_linear_time() -> None:
     # Each level has two alternatives, so trying all of them at each level would take 2 ** 40 steps.
     assert violations(nested(40, None), TREE) == []
     assert [v["field"] for v in violations(nested(40, 1), TREE)] == ["in"]
-    assert spell(TREE) == "{in?: a or {in?: a or b or null} or null}"
+    assert spell(TREE) == "{in?: a | {in?: a | b | None} | None}"
 
 
 def test_a_value_that_nests_too_deep_is_refused() -> None:
@@ -166,7 +166,7 @@ def test_equal_paths_of_different_parts_are_both_checked() -> None:
 
 def test_kinds() -> None:
     values = [True, None, "a", 1, 1.5, [], (), {}, {1}]
-    kinds = ["boolean", "null", "string", "integer", "number", "array", "array", "object", "set"]
+    kinds = ["bool", "None", "str", "int", "float", "list", "list", "dict", "set"]
     assert [kind_of(v) for v in values] == kinds
 
 
@@ -178,19 +178,19 @@ class Row(TypedDict):
 @pytest.mark.parametrize(
     ("annotation", "schema", "spelt"),
     [
-        (str, {"type": "string"}, "string"),
-        (Optional[int], {"type": ["integer", "null"]}, "integer or null"),  # noqa: UP045
-        (list[str], {"type": "array", "items": {"type": "string"}}, "array of string"),
-        (set[int], {"type": "array", "items": {"type": "integer"}}, "array of integer"),
-        (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, "array of integer"),
-        (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}, "object of number"),
-        (Literal["a", 1], {"enum": ["a", 1]}, '"a" | 1'),
+        (str, {"type": "string"}, "str"),
+        (Optional[int], {"type": ["integer", "null"]}, "int | None"),  # noqa: UP045
+        (list[str], {"type": "array", "items": {"type": "string"}}, "list[str]"),
+        (set[int], {"type": "array", "items": {"type": "integer"}}, "list[int]"),
+        (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, "list[int]"),
+        (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}, "dict[str, float]"),
+        (Literal["a", 1], {"enum": ["a", 1]}, 'Literal["a", 1]'),
         (
             list[str] | int,
             {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "integer"}]},
-            "array of string or integer",
+            "list[str] | int",
         ),
-        (Any, {}, "any"),
+        (Any, {}, "Any"),
         (
             Row,
             {
@@ -199,7 +199,7 @@ class Row(TypedDict):
                 "required": ["name"],
                 "additionalProperties": False,
             },
-            "{name: string, n?: integer}",
+            "{name: str, n?: int}",
         ),
     ],
 )
@@ -268,7 +268,7 @@ def _fitting(value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         inner = {k: _fitting(v) for k, v in value.items()}
         return {"type": "object", "properties": inner, "required": list(inner), "additionalProperties": False}
-    return {"const": value, "type": kind_of(value)}
+    return {"const": value, "type": next(k for k, name in TYPE_NAMES.items() if name == kind_of(value))}
 
 
 @given(VALUES, VALUES)

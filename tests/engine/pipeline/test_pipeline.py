@@ -82,9 +82,9 @@ def test_calling_a_version(bench: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "messages"),
     [
-        ([], ["expected an object, the arguments by name; got array"]),
-        ("text", ["expected an object, the arguments by name; got string"]),
-        (0, ["expected an object, the arguments by name; got integer"]),
+        ([], ["expected an object, the arguments by name; got list"]),
+        ("text", ["expected an object, the arguments by name; got str"]),
+        (0, ["expected an object, the arguments by name; got int"]),
         ({"at": {"a": [1, float("nan")]}}, ["at.a[1]: the float nan can't be an argument: JSON has no such number"]),
         ({"at": {1}}, ["at: a set can't be an argument: sorted(…) makes a list of it"]),
         (
@@ -95,7 +95,7 @@ def test_calling_a_version(bench: Any) -> None:
         ({"at": "\ud800"}, ["at: text with a lone surrogate can't be an argument: it is not valid Unicode"]),
         ({1: 2}, ["the key 1 can't be an argument: keys are strings: convert them with str(…)"]),
         ({"at": "x" * (105 * 1024 * 1024)}, ["the argument is larger than 109,051,904 bytes"]),
-        ({"at": 1, "too": 2}, ["at: expected string, got integer 1", "too: unknown name"]),
+        ({"at": 1, "too": 2}, ["at: expected str, got int 1", "too: unknown name"]),
     ],
 )
 def test_invalid_arguments(bench: Any, failed: Any, arguments: Any, messages: list[str]) -> None:
@@ -104,8 +104,8 @@ def test_invalid_arguments(bench: Any, failed: Any, arguments: Any, messages: li
     assert error.code == "invalid_arguments"
     assert error.message == "look: " + "; ".join(messages)
     # If only one value is invalid, the result has its message.
-    whole = 'call the tool as look(at: string = "door") -> string'
-    assert error.hint == ("look takes at: string" if all(m.startswith("at") for m in messages) else whole)
+    whole = 'call the tool as look(at: str = "door") -> str'
+    assert error.hint == ("look takes at: str" if all(m.startswith("at") for m in messages) else whole)
     assert [v["message"] for v in error.details["violations"]] == messages
     assert bench.done == []
 
@@ -429,12 +429,11 @@ def test_a_result_must_fit_its_type(bench: Any) -> None:
     bench.service.define('import json\n\ndef wrong() -> int:\n    """Do it."""\n    return json.loads(\'"s"\')\n')
     error = bench.error("wrong")
     assert (error.code, error.tool) == ("invalid_result", "wrong")
-    assert error.message == 'the output of wrong doesn\'t fit its result type: expected integer, got string "s"'
+    assert error.message == 'the output of wrong doesn\'t fit its result type: expected int, got str "s"'
     bench.define(catching("tools.wrong()"))
     assert bench.value("t")[:2] == ["invalid_result", "wrong"]
     assert (
-        bench.error("untrue").message
-        == 'the output of untrue doesn\'t fit its result type: expected integer, got string "no"'
+        bench.error("untrue").message == 'the output of untrue doesn\'t fit its result type: expected int, got str "no"'
     )
 
 
