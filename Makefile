@@ -44,6 +44,7 @@ test-slow: system
 
 # Needs Node, which `tests/helpers/system.py` names if it is missing; installs the frameworks.
 test-surfaces: system
+	@$(BIN)/python -m tests.helpers.system surfaces
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[frameworks]'
 	$(BIN)/python -m pytest -m surfaces --timeout 1200 -q
 

@@ -40,10 +40,16 @@ PROGRAMS = [
     ),
 ]
 
+#: What `make test-surfaces` needs besides. Both may also be in the home folder.
+NODE = [
+    Program("node", "nodejs", "clients of the wire protocol and of MCP in another language"),
+    Program("npx", "npm", "the conformance suite and the inspector of MCP"),
+]
 
-def missing(path: str = PATH) -> list[Program]:
+
+def missing(path: str = PATH, programs: Sequence[Program] = PROGRAMS) -> list[Program]:
     """Return the programs that are not in the folders of `path`."""
-    return [program for program in PROGRAMS if shutil.which(program.name, path=path) is None]
+    return [program for program in programs if shutil.which(program.name, path=path) is None]
 
 
 def advice(lacking: Sequence[Program], path: str = PATH) -> str:
@@ -88,11 +94,21 @@ def unusable() -> str:
     return "".join(f"\n  {kind}: {why}" for kind, why in kinds.items())
 
 
-def main() -> int:
-    """Install or list what is missing. Returns 0 if the tests can run, and 1 if a program is still missing."""
-    lacking = missing()
-    if lacking and not (install(lacking) and not missing()):
-        print(advice(missing()), file=sys.stderr)
+def lacking_now(surfaces: bool) -> list[Program]:
+    """Return the programs that are missing; with `surfaces`, also those that `make test-surfaces` needs."""
+    own = os.environ.get("PATH", "") + os.pathsep + PATH
+    return missing() + (missing(own, NODE) if surfaces else [])
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    """Install or list what is missing. Returns 0 if the tests can run, and 1 if a program is still missing.
+
+    The argument ``surfaces`` adds what `make test-surfaces` needs.
+    """
+    surfaces = "surfaces" in arguments
+    lacking = lacking_now(surfaces)
+    if lacking and not (install(lacking) and not lacking_now(surfaces)):
+        print(advice(lacking_now(surfaces)), file=sys.stderr)
         return 1
     if reasons := unusable():
         # Only the operator of a container can allow confinement in it. The other tests still run, and the affected tests fail
@@ -105,4 +121,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
