@@ -85,7 +85,8 @@ def suites() -> Section:
     """The tests with their output."""
     lines, good = [], True
     for title, arguments in SUITES.items():
-        words = ["-m", "pytest", "-q", "-n", "2", "-m", "not slow and not surfaces", "-p", "no:cacheprovider", "--color=no", *arguments]
+        chosen = ["-m", "not slow and not surfaces"]
+        words = ["-m", "pytest", "-q", "-n", "2", *chosen, "-p", "no:cacheprovider", "--color=no", *arguments]
         progress(title)
         done = subprocess.run(
             [sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
