@@ -17,6 +17,8 @@ PLACES: dict[str, str] = {
     "read_file": "files.files",
     "write_file": "files.files",
     "edit_file": "files.files",
+    "read_bytes": "files.file_bytes",
+    "write_bytes": "files.file_bytes",
     "list_directory": "files.folders",
     "delete_file": "files.move_files",
     "move_file": "files.move_files",

@@ -140,11 +140,15 @@ def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding:
 
 
 def _written(call: InterruptedCall) -> Settled:
-    """Returns whether an interrupted call wrote the file.
+    return settled_write(call, encode(call.arguments["content"], "the content"))
+
+
+def settled_write(call: InterruptedCall, data: bytes) -> Settled:
+    """Returns whether an interrupted call wrote `data` to its file.
 
     A file with neither the old nor the new content was changed by somebody else.
     """
-    path, data = call.arguments["path"], encode(call.arguments["content"], "the content")
+    path = call.arguments["path"]
     if call.unchanged and (call.arguments.get("append") or call.arguments.get("create_only")):
         return Settled("not applied")
     try:
@@ -196,13 +200,20 @@ def write_file(
         create_only: Whether to fail if the file exists already.
         append: Whether to add the content to the end of the file; a missing file is created.
     """
-    data = encode(content, "the content")
+    return written(context, path, encode(content, "the content"), create_only, append)
+
+
+def written(
+    context: CallContext, path: str, data: bytes, create_only: bool, append: bool, **more: object
+) -> FileWritten:
+    """Write `data` to a file, as `write_file`. `more` are further facts for the record."""
     if append:
         facts = context.workspace.rewrite(path, lambda old: (old or b"") + data, MAX_FILE, missing=True)
     else:
         with occupied(context, path, "leave out create_only to replace it, or use another path"):
             facts = context.workspace.replace(path, data, new=create_only)
-    context.effect("write", path=context.workspace.recorded(facts.path), size_bytes=facts.size, sha256=facts.sha256)
+    recorded = context.workspace.recorded(facts.path)
+    context.effect("write", path=recorded, size_bytes=facts.size, sha256=facts.sha256, **more)
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}
 
 

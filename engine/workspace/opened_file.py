@@ -43,6 +43,20 @@ class OpenedFile:
                 failure.rule = MAX_FILE_RULE
             raise
 
+    def part(self, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes from `offset` on.
+
+        Raises:
+            Failure: `cancelled`: the call has ended.
+        """
+        os.lseek(self._handle, min(offset, self.facts.st_size), os.SEEK_SET)
+        pieces: list[bytes] = []
+        left, blocks = limit, self.blocks()
+        while left and (block := next(blocks, b"")):
+            pieces.append(block[:left])
+            left -= len(pieces[-1])
+        return b"".join(pieces)
+
     def reread(self, limit: int) -> bytes:
         """Read the content again from the beginning.
 

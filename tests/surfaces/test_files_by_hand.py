@@ -25,6 +25,9 @@ def test_each_tool_of_the_files_family(albert: Albert) -> None:
     assert ran(albert, "write_file", "path=notes/a.md", "content=two\n", "append=true")["size_bytes"] == 8
     assert ran(albert, "edit_file", "path=notes/a.md", "old_text=two", "new_text=2")["line"] == 2
     assert ran(albert, "read_file", "path=notes/a.md", "offset=2", "limit=1") == "2\n"
+    handle = ran(albert, "read_bytes", "path=notes/a.md", "limit=4")["handle"]
+    assert ran(albert, "write_bytes", "path=notes/bytes", f"handle={handle}")["size_bytes"] == 4
+    (albert.project / "notes/bytes").unlink()
     copied = ran(albert, "copy_file", "source=notes/a.md", "target=notes/b.md")
     assert copied["sha256"] == hashlib.sha256(b"one\n2\n").hexdigest()
     assert ran(albert, "move_file", "source=notes/b.md", "target=notes/old/b.md")["path"] == "notes/old/b.md"

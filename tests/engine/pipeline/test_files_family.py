@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blake3 import blake3
 
 from albert_tools import Budget
 from albert_tools.builtins.catalog import builtin_primitives
@@ -55,7 +56,13 @@ def effect(kind: str, path: str, text: str, **more: Any) -> dict[str, Any]:
     return {"kind": kind, **facts(path, text), **more}
 
 
+def handle_of(data: bytes) -> str:
+    return f"b3:{blake3(data).hexdigest()}"
+
+
 ALL = FILES["a.txt"]
+#: The handle of the value that `fill` stores.
+NEW = handle_of(b"new")
 ROWS = [
     Row("read_file", {"path": "a.txt"}, ALL, [effect("read", "a.txt", ALL)]),
     Row("read_file", {"path": "a.txt", "offset": 2, "limit": 1}, "two\n", [effect("read", "a.txt", "two\n", line=2)]),
@@ -87,6 +94,33 @@ ROWS = [
         {**facts("a.txt", "one\n2\n"), "line": 2},
         [effect("write", "a.txt", "one\n2\n")],
         {"a.txt": "one\n2\n"},
+    ),
+    Row(
+        "read_bytes",
+        {"path": "bin.dat"},
+        {"handle": handle_of(b"\0"), "size_bytes": 1, "next_offset": None},
+        [effect("read", "bin.dat", "\0", handle=handle_of(b"\0"))],
+        touches="bin.dat",
+    ),
+    Row(
+        "read_bytes",
+        {"path": "a.txt", "offset": 1, "limit": 2},
+        {"handle": handle_of(b"ne"), "size_bytes": 2, "next_offset": 3},
+        [effect("read", "a.txt", "ne", handle=handle_of(b"ne"), offset=1)],
+    ),
+    Row(
+        "write_bytes",
+        {"path": "a.txt", "handle": NEW},
+        facts("a.txt", "new"),
+        [effect("write", "a.txt", "new", handle=NEW)],
+        {"a.txt": "new"},
+    ),
+    Row(
+        "write_bytes",
+        {"path": "a.txt", "handle": NEW, "append": True},
+        facts("a.txt", ALL + "new"),
+        [effect("write", "a.txt", ALL + "new", handle=NEW)],
+        {"a.txt": ALL + "new"},
     ),
     Row(
         "list_directory",
@@ -187,6 +221,9 @@ def fill(bench: Bench) -> None:
     for path, text in FILES.items():
         (bench.work / path).parent.mkdir(exist_ok=True)
         (bench.work / path).write_text(text)
+    contents = bench.service.service.context.contents
+    assert contents is not None
+    contents.put(b"new")
 
 
 def files(bench: Bench) -> dict[str, str]:
@@ -262,6 +299,10 @@ def test_a_path_outside_the_workspace(make: Any, row: Row, path: str) -> None:
         ("write_file", {"path": "", "content": ""}, "min_length"),
         ("read_file", {"path": "a.txt", "offset": 0}, "minimum"),
         ("read_file", {"path": "a\0"}, "nul"),
+        ("read_bytes", {"path": "a.txt", "offset": -1}, "minimum"),
+        ("read_bytes", {"path": "a.txt", "limit": 0}, "minimum"),
+        ("write_bytes", {"path": "a.txt", "handle": "b3:12"}, "hash"),
+        ("write_bytes", {"path": "a", "handle": NEW, "create_only": True, "append": True}, "excludes"),
         ("edit_file", {"path": "a.txt", "old_text": "", "new_text": "x"}, "min_length"),
         ("edit_file", {"path": "a.txt", "old_text": "x"}, "required"),
         ("list_directory", {"path": "a/../b"}, "path_traversal"),
@@ -462,12 +503,17 @@ def test_a_rule_about_the_size_of_files(make: Any) -> None:
         ("write_file", {"path": "a.txt", "content": "x" * 11}),
         ("write_file", {"path": "a.txt", "content": "xxx", "append": True}),
         ("edit_file", {"path": "a.txt", "old_text": "one", "new_text": "eleven"}),
+        ("read_bytes", {"path": "l.txt"}),
+        ("read_bytes", {"path": "l.txt", "offset": 2}),
+        ("write_bytes", {"path": "a.txt", "handle": NEW, "append": True}),
         ("copy_file", {"source": "l.txt", "target": "n.txt"}),
     ):
         error = bench.error(tool, **arguments)
         assert (error.code, error.rule) == ("too_large", "max_file_size_mb"), tool
         assert "hint" in error.as_dict()
     assert bench.value("read_file", path="l.txt", offset=2, limit=2) == "line\nline\n"
+    assert bench.value("read_bytes", path="l.txt", offset=2**70)["size_bytes"] == 0
+    assert bench.value("read_bytes", path="l.txt", offset=49, limit=2**30)["size_bytes"] == 1
     # A search skips files that are too large to be read.
     assert bench.value("search_text", pattern="line")["skipped"] == 3
     assert bench.value("file_info", path="l.txt")["size_bytes"] == 50
