@@ -5,7 +5,7 @@ VENV   ?= .venv$(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: help demo docs system test test-slow test-surfaces coverage evidence check format bench clean
+.PHONY: help demo docs proto system test test-slow test-surfaces coverage evidence check format bench clean
 
 help:
 	@echo "make demo       define tools and run them on real files"
@@ -16,6 +16,7 @@ help:
 	@echo "make evidence   write a report of the tests, attacks and limits to artifacts/"
 	@echo "make check      run ruff, ruff format and mypy --strict"
 	@echo "make docs       write the generated pages: primitives, checks, errors"
+	@echo "make proto      write the Python modules of the wire protocol"
 	@echo "make bench      run the benchmarks against peers (installs them)"
 	@echo "PYTHON=python3.12 chooses the interpreter"
 
@@ -57,6 +58,9 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python docs/reference.py
+
+proto: $(STAMP)
+	$(BIN)/python proto/generate.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .
