@@ -1,8 +1,8 @@
 """Writes the Python modules of the wire protocol: ``make proto``.
 
 The rules in `tool.proto` are options that `buf/validate/validate.proto` declares. The package protovalidate contains that file as a
-descriptor, and protoc reads it from there. The generated module imports our registration of the same descriptor (`validate_descriptor`),
-because no package provides it as a module.
+descriptor, and protoc reads it from there. No package provides it as a module, so the generated module imports
+`validate_descriptor`, which registers the same descriptor.
 """
 
 from __future__ import annotations
