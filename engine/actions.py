@@ -104,7 +104,8 @@ class Actions:
             return False
 
     async def invoke(self, tool: Primitive, invocation: ToolInvocation) -> ToolResult:
-        """Call one of the agent's own tools that only read. It is judged and recorded like an action."""
+        """Call a tool that no program can call, such as the agent's own ones that only read. It is judged and recorded like an
+        action."""
         return await self._pipeline.invoke(invocation, self._context(), stages=action_stages(None), action=tool)
 
     async def perform(

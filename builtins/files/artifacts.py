@@ -118,7 +118,7 @@ def publish_artifact(
     else:
         data = encode(content, "the content") if content is not None else _file(context, path or ".")
         size = len(data)
-        _demand_room(context, size)
+        demand_room(context, size)
         ref = contents.put(data)
         facts |= {"size_bytes": size, "sha256": hashlib.sha256(data).hexdigest()}
     created = datetime.now(UTC).isoformat(timespec="microseconds")
@@ -185,7 +185,12 @@ def _file(context: CallContext, path: str) -> bytes:
     return data
 
 
-def _demand_room(context: CallContext, size: int) -> None:
+def demand_room(context: CallContext, size: int) -> None:
+    """Refuse to store more bytes than the session's budget has left.
+
+    Raises:
+        Failure: `budget_exceeded`.
+    """
     left = context.left("bytes_written")
     if size > left:
         raise Failure(

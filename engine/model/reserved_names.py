@@ -18,4 +18,4 @@ AGENT_TOOLS = (
     "language_help",
 )
 #: `engine.actions` declares the actions.
-RESERVED = frozenset((*AGENT_TOOLS, "revoke_session", "cancel_run", "resume_run", "read_records"))
+RESERVED = frozenset((*AGENT_TOOLS, "revoke_session", "cancel_run", "resume_run", "read_records", "put_content"))

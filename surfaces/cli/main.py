@@ -47,6 +47,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "session": ("sessions", "session"),
     "approvals": ("approvals", "approvals"),
     "runs": ("runs", "runs"),
+    "serve": ("serve", "serve"),
     "help": ("help", "help_"),
 }
 
@@ -306,6 +307,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     group("runs", "list the runs of saved tools; show, resume, cancel or replay one", "list").add_argument(
         "--limit", type=_count, default=20, metavar="N", help="list at most N runs; default: 20"
     )
+    serve = command("serve", "serve agents in other languages by gRPC, until it is stopped")
+    serve.add_argument("--socket", metavar="FILE", help="the Unix socket; its folder must be private")
+    serve.add_argument("--port", type=_port, metavar="N", help="also listen on this port of 127.0.0.1; 0 for a free one")
     explain = command("help", "explain the code of an error or a diagnostic")
     completed(explain, "codes", "code", nargs="?", metavar="CODE", help="such as not_found or unknown-tool")
     completion = command("completion", "print the completion script for a shell")
@@ -316,6 +320,12 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
 def _count(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) <= 1_000_000:
         raise argparse.ArgumentTypeError(f"expected a number from 1 to 1,000,000, got {text!r}")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text[:6]) > 65535:
+        raise argparse.ArgumentTypeError(f"expected a port, 0 to 65535, got {text[:40]!r}")
     return int(text)
 
 

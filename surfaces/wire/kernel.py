@@ -1,0 +1,192 @@
+"""The service `ToolKernel`: one request, one call of the service, one response.
+
+The methods get and return raw bytes, so bytes that are not a request get a response too. Each method reads its messages itself, after
+it has reserved room for them (`bytes_in_flight`). To the client, they have the form that `tool.proto` declares.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from albert_tools.engine.model.bounds import MAX_WRITE
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MiB
+from albert_tools.engine.model.protocols import ContentStore
+from albert_tools.service import ToolService
+from albert_tools.surfaces.wire import tool_pb2 as pb
+from albert_tools.surfaces.wire.bytes_in_flight import Room
+from albert_tools.surfaces.wire.known_contents import KnownContents, named_in
+from albert_tools.surfaces.wire.malformed import MalformedRequests
+from albert_tools.surfaces.wire.outcomes import OUTCOMES, denied, failed
+from albert_tools.surfaces.wire.put_content import store
+from albert_tools.surfaces.wire.receive import MAX_MESSAGE, receive
+from albert_tools.surfaces.wire.request_contents import offering
+from albert_tools.surfaces.wire.responses import answered
+from albert_tools.surfaces.wire.tool_table import TOOLS, Call, ref_of
+from albert_tools.surfaces.wire.violations import violations
+
+_LOG = logging.getLogger("albert.wire")
+SERVICE = "albert.tool.v1.ToolKernel"
+#: Bytes of the largest content that a client stores, and of the chunks of a content that a client reads.
+MAX_CONTENT, CHUNK = MAX_WRITE, 1 * MiB
+#: Bytes of a content that are read from the store at once.
+_SLICE = 8 * MiB
+#: Seconds that a client may take to accept a chunk.
+_WRITE_SECONDS = 30.0
+
+
+class Kernel:
+    """The methods, for one service. `contents` is its content store; `room` bounds the bytes in memory."""
+
+    def __init__(self, service: ToolService, contents: ContentStore, room: Room) -> None:
+        self._service = service
+        self._contents = contents
+        self._room = room
+        self._known = KnownContents()
+        self._malformed = MalformedRequests(service.context.ledger)
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """The methods for a server. All are streams of raw bytes here."""
+        methods = {
+            "Invoke": grpc.stream_unary_rpc_method_handler(self.invoke),
+            "PutContent": grpc.stream_unary_rpc_method_handler(self.put_content),
+            "GetContent": grpc.stream_stream_rpc_method_handler(self.get_content),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
+
+    async def invoke(self, _: Any, context: Any) -> bytes:
+        """Make the call of one request. Ends the call if the client cancels, or its deadline has passed."""
+        async with self._room.reserve(MAX_MESSAGE) as reserved:
+            raw = await receive(context)
+            reserved.shrink(len(raw))
+            trace = _metadata(context, "traceparent")
+            response = await self._answer(raw, trace)
+        return response.SerializeToString(deterministic=True)
+
+    async def _answer(self, raw: bytes, trace: str | None) -> pb.ToolResponse:
+        try:
+            request = pb.ToolRequest.FromString(raw)
+        except DecodeError:
+            self._malformed.record(raw, [])
+            message = "the bytes are not a ToolRequest"
+            return denied("", "malformed_request", "malformed_request", message, [])
+        if found := violations(request):
+            self._malformed.record(raw, [f"{v.field} {v.rule}" for v in found])
+            message = f"the request breaks {len(found)} rule{'s' if len(found) > 1 else ''}: {_listed(found)}"
+            return denied(request.request_id[:256], "invalid_request", "invalid_request", message, found)
+        tool = request.WhichOneof("tool")
+        try:
+            return await self._call(request, tool, TOOLS[tool].call(getattr(request, tool)), trace)
+        except Failure as failure:
+            return failed(request.request_id, tool, failure)
+        except Exception:
+            _LOG.exception("a request failed")
+            fault = Failure("internal_error", "a defect of the server; its log has the details")
+            return failed(request.request_id, tool, fault)
+
+    async def _call(self, request: pb.ToolRequest, tool: str, call: Call, trace: str | None) -> pb.ToolResponse:
+        token = request.session_token
+        with offering(call.arguments.get("handle", ""), call.content):
+            result = await self._service.invoke(
+                call.tool,
+                call.arguments,
+                session=token,
+                request_id=request.request_id,
+                dedupe_key=request.dedupe_key or None,
+                trace=trace,
+            )
+        if call.content is not None and result.error is not None and result.error.code == "suspended":
+            # The run continues later, without this request.
+            await asyncio.to_thread(self._contents.put, call.content)
+        response, ref = await answered(request.request_id, tool, result, self._contents)
+        if result.error is None:
+            session = self._service.actions.session(token).id
+            self._known.add(session, *named_in(result), *([ref] if ref is not None else []))
+        return response
+
+    async def put_content(self, _: Any, context: Any) -> bytes:
+        """Store the content of a stream of chunks for the session of the metadata."""
+        token = await self._token(context)
+        content = bytearray()
+        # Another chunk is received while the content so far is in memory.
+        async with self._room.reserve(MAX_CONTENT + MAX_MESSAGE):
+            while (raw := await receive(context, optional=True)) is not None:
+                content += (await _parsed(pb.Chunk, raw, context)).data
+                if len(content) > MAX_CONTENT:
+                    message = f"a content has at most {MAX_CONTENT:,} bytes"
+                    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, message)
+            result = await store(self._service, token, bytes(content))
+        if result.error is not None:
+            await _abort(context, result.error)
+        ref = str(result.output)
+        self._known.add(self._service.actions.session(token).id, ref)
+        return pb.ContentHash(hash=bytes.fromhex(ref.removeprefix("b3:"))).SerializeToString()
+
+    async def get_content(self, _: Any, context: Any) -> None:
+        """Write the chunks of a content that the session of the metadata has stored, or that a result has named."""
+        token = await self._token(context)
+        async with self._room.reserve(MAX_MESSAGE) as reserved:
+            message = await _parsed(pb.ContentHash, await receive(context), context)
+            reserved.shrink(_SLICE)
+            if found := violations(message):
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _listed(found))
+            ref = ref_of(message.hash)
+            try:
+                if not self._known.has(self._service.actions.session(token).id, ref):
+                    raise Failure("not_found", "the session has not stored this content, and no result has named it")
+                size = await asyncio.to_thread(self._contents.size, ref)
+                for offset in range(0, size, _SLICE):
+                    part = await asyncio.to_thread(self._contents.slice, ref, offset, _SLICE)
+                    for start in range(0, len(part), CHUNK):
+                        chunk = pb.Chunk(data=part[start : start + CHUNK])
+                        async with asyncio.timeout(_WRITE_SECONDS):
+                            await context.write(chunk.SerializeToString())
+            except TimeoutError:
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "the client reads too slowly")
+            except Failure as failure:
+                await _abort(context, failure)
+
+    async def _token(self, context: Any) -> str:
+        """The session token of the metadata, of an active session."""
+        token = _metadata(context, "session-token") or ""
+        try:
+            self._service.actions.session(token)
+        except Failure as failure:
+            await _abort(context, failure)
+        return token
+
+
+def _metadata(context: Any, name: str) -> str | None:
+    for key, value in context.invocation_metadata() or ():
+        if key == name and isinstance(value, str):
+            return value
+    return None
+
+
+async def _parsed(kind: Any, raw: bytes, context: Any) -> Any:
+    try:
+        return kind.FromString(raw)
+    except DecodeError:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the bytes are not a {kind.DESCRIPTOR.name}")
+
+
+async def _abort(context: Any, failure: Failure) -> None:
+    """End a stream with the status of a failure. The streams have no message for it."""
+    status = grpc.StatusCode.FAILED_PRECONDITION
+    if failure.code == "not_found":
+        status = grpc.StatusCode.NOT_FOUND
+    elif failure.code in ("rate_limited", "budget_exceeded"):
+        status = grpc.StatusCode.RESOURCE_EXHAUSTED
+    elif OUTCOMES[failure.code] == "denied":
+        status = grpc.StatusCode.PERMISSION_DENIED
+    await context.abort(status, f"{failure.code}: {failure.message}")
+
+
+def _listed(found: list[pb.ValidationError]) -> str:
+    shown = "; ".join(f"{v.field} {v.message}" for v in found[:3])
+    return f"{shown}; …" if len(found) > 3 else shown

@@ -1,0 +1,46 @@
+"""Ledger entries for requests that are not calls: bytes that don't parse, and requests that break a rule.
+
+The ledger gets their hash and length. Everyone who reaches the server can send such a request, so the number of entries is limited.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any
+
+from blake3 import blake3
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Ledger
+
+#: The most entries in a minute. The next entry after that counts the requests without an entry.
+MAX_A_MINUTE = 60
+#: The most violations that an entry lists.
+MAX_LISTED = 10
+
+
+class MalformedRequests:
+    """Records malformed requests."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._minute, self._count, self._skipped = 0, 0, 0
+
+    def record(self, raw: bytes, rules: list[str]) -> None:
+        """Append an entry. `rules` are the broken rules, with their fields; empty if the bytes don't parse."""
+        minute = int(time.monotonic() // 60)
+        if minute != self._minute:
+            self._minute, self._count = minute, 0
+        self._count += 1
+        if self._count > MAX_A_MINUTE:
+            self._skipped += 1
+            return
+        data: dict[str, Any] = {"hash": f"b3:{blake3(raw).hexdigest()}", "size_bytes": len(raw)}
+        if rules:
+            data["violations"] = rules[:MAX_LISTED]
+        if self._skipped:
+            data["skipped"], self._skipped = self._skipped, 0
+        # The request is denied also if the ledger can't be written.
+        with suppress(Failure):
+            self._ledger.append("malformed", data)

@@ -1,0 +1,41 @@
+"""Stores a content for a session. It is judged and recorded like an action, and charged to the budget of bytes written."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from blake3 import blake3
+from msgspec.structs import replace
+
+from albert_tools.builtins.files.artifacts import demand_room
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.parameter_types import Hash
+from albert_tools.engine.model.primitive import primitive
+from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.model.schema import Bound
+from albert_tools.service import ToolService
+
+
+@primitive(effects=["write"], category="artifact", family="actions")
+async def put_content(context: CallContext, content_hash: Hash, size_bytes: Annotated[int, Bound(minimum=0)]) -> str:
+    """Store a content, so that requests of the wire protocol can name it by its hash."""
+    raise NotImplementedError
+
+
+async def store(service: ToolService, token: str, content: bytes) -> ToolResult:
+    """Store a content for the session of a token. The output of the result is its reference."""
+
+    async def function(context: CallContext, content_hash: str, size_bytes: int) -> str:
+        if context.contents is None:
+            raise Failure("not_found", "this service has no content store")
+        demand_room(context, size_bytes)
+        ref = await asyncio.to_thread(context.contents.put, content)
+        context.effect("write", handle=ref, size_bytes=size_bytes)
+        return ref
+
+    digest = await asyncio.to_thread(lambda: blake3(content).hexdigest())
+    arguments = {"content_hash": f"b3:{digest}", "size_bytes": len(content)}
+    invocation = ToolInvocation(put_content.name, arguments, session=token)
+    return await service.actions.invoke(replace(put_content, function=function), invocation)

@@ -1,0 +1,116 @@
+"""The gRPC server: its sockets, its limits, and the services of others that it includes, health and reflection."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from msgspec.structs import replace
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.service import ToolService
+from albert_tools.store.private_folder import make_private
+from albert_tools.surfaces.wire.bytes_in_flight import Room
+from albert_tools.surfaces.wire.kernel import SERVICE, Kernel
+from albert_tools.surfaces.wire.receive import MAX_MESSAGE, BoundedReads
+from albert_tools.surfaces.wire.request_contents import RequestContents
+
+#: Bytes of the requests in memory: those of the kernel, and those of health and reflection.
+MAX_IN_FLIGHT, MAX_IN_FLIGHT_ELSEWHERE = 4 * MAX_MESSAGE, 2 * MAX_MESSAGE
+#: Requests that are served at the same time; a further one gets RESOURCE_EXHAUSTED.
+MAX_RPCS = 256
+#: Seconds that requests may take after the server was told to stop.
+GRACE = 5.0
+#: Bytes of the path of a Unix socket.
+MAX_SOCKET_PATH = 100
+
+_OPTIONS = (
+    ("grpc.max_receive_message_length", MAX_MESSAGE),
+    ("grpc.max_send_message_length", MAX_MESSAGE),
+    ("grpc.max_concurrent_streams", 100),
+    # Without these two, gRPC would receive more of a message than a method has asked for, and share a port with another server.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.so_reuseport", 0),
+)
+
+
+@asynccontextmanager
+async def serving(service: ToolService, socket: Path | None = None, port: int | None = None) -> AsyncIterator[list[str]]:
+    """Serve a service on a Unix socket and, with `port`, on 127.0.0.1. Yields the addresses, as gRPC's clients write them.
+
+    Args:
+        service: The service. From now on, its content store also has the contents of the present requests.
+        socket: The path of the socket; by default ``wire/albert.sock`` in the folder of the state. Its folder is private.
+        port: The port; 0 for a free one.
+
+    Raises:
+        Failure: `exists`: another server uses the socket or the port; `io_error`: the folder is open to others;
+            `invalid_arguments`: the path is too long; `not_found`: the service has no content store.
+    """
+    stored = service.context.contents
+    if stored is None:
+        raise Failure("not_found", "this service has no content store, so the wire protocol can't be served")
+    path = Path(os.path.abspath(socket if socket is not None else service.homes.state / "wire" / "albert.sock"))
+    with _own(path):
+        service.context = replace(service.context, contents=RequestContents(stored))
+        server = grpc.aio.server(
+            interceptors=[BoundedReads(Room(MAX_IN_FLIGHT_ELSEWHERE), SERVICE)],
+            options=_OPTIONS,
+            maximum_concurrent_rpcs=MAX_RPCS,
+        )
+        server.add_generic_rpc_handlers((Kernel(service, stored, Room(MAX_IN_FLIGHT)).handler(),))
+        checks = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+        names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, server)
+        for name in ("", SERVICE):
+            await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
+        addresses = [f"unix:{path}"]
+        _listen(server, addresses[0])
+        if port is not None:
+            addresses.append(f"127.0.0.1:{_listen(server, f'127.0.0.1:{port}')}")
+        await server.start()
+        try:
+            yield addresses
+        finally:
+            await checks.enter_graceful_shutdown()
+            await server.stop(GRACE)
+            with suppress(FileNotFoundError):
+                path.unlink()
+
+
+@contextmanager
+def _own(path: Path) -> Iterator[None]:
+    """Keep other servers from the socket. gRPC would take it away from them."""
+    if len(os.fsencode(path)) > MAX_SOCKET_PATH:
+        message = f"the path of the socket is too long: {path}"
+        raise Failure("invalid_arguments", message, hint="name a shorter one with --socket")
+    make_private(path.parent, "the socket")
+    handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Failure(
+                "exists", f"another server uses the socket {path}", hint="use that one, or name another with --socket"
+            ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def _listen(server: grpc.aio.Server, address: str) -> int:
+    """Listen on an address. Returns its port."""
+    try:
+        found = server.add_insecure_port(address)
+    except RuntimeError:
+        found = 0
+    if not found:
+        raise Failure("exists", f"can't listen on {address}", hint="another program may use it; name another port")
+    return int(found)
