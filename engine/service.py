@@ -909,7 +909,7 @@ class ToolService:
             rules = self.context.ruling(audit=False)
             bounds = {
                 "timeout_seconds": rules.timeout(definition),
-                "calls_per_hour": dict(rules.authority.policy.rate_limits(definition)),
+                "calls_per_hour": dict(rules.authority.policy.numbers(definition).rate_limits),
             }
         return replace(description, policy=self.standing(definition, description.gated), bounds=bounds)
 

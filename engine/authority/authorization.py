@@ -101,7 +101,7 @@ class Authority:
         judge = CallJudge(
             partial(self.policy.paths.judge, definition),
             definition.name,
-            self.policy.max_file_bytes(definition),
+            self.policy.numbers(definition).max_file_bytes,
             selective=self.policy.paths.selective(definition),
             globs=partial(self.policy.paths.forbidden_globs, definition),
             bytes_left=most,

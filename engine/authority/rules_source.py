@@ -57,7 +57,7 @@ class RulesInForce(NamedTuple):
         """The most seconds that a call of a tool may take: by its definition, the rules on it, and the limits of every run."""
         limits = self.governance.limits
         most = limits.run_seconds if definition.kind == "composite" else limits.call_seconds
-        return min(most, self.authority.policy.timeout(definition))
+        return min(most, definition.timeout, self.authority.policy.numbers(definition).timeout)
 
 
 class Change(NamedTuple):

@@ -230,7 +230,8 @@ class Run(Struct, eq=False):
     programs: list[RunReport] = field(default_factory=list)
     open_questions: int = 0
     open_since: float = 0.0
-    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: Held while a person is asked, because the application is asked one question of a run at a time.
+    asking: asyncio.Lock | None = None
 
     @property
     def principal(self) -> str:

@@ -8,7 +8,6 @@ written, the caller gets a denial.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -28,11 +27,6 @@ if TYPE_CHECKING:
 MAX_EFFECTS = 100
 #: The most characters of an agent's reason that are recorded.
 MAX_REASON = 1000
-
-
-def new_id() -> str:
-    """A new id for a run. The ids of its calls are ``RUN:STEP``."""
-    return os.urandom(8).hex()
 
 
 def reason_of(invocation: ToolInvocation) -> str:

@@ -23,7 +23,7 @@ class Target(Struct, frozen=True):
     @property
     def changes(self) -> bool:
         """Whether a call may itself change something. A composite only calls other tools."""
-        return self.primitive is not None and not set(self.definition.effects) <= {"read"}
+        return self.primitive is not None and not self.definition.only_reads
 
     @property
     def author(self) -> str:

@@ -232,7 +232,7 @@ class _Lowering(ast.NodeTransformer):
             return False  # several bodies could share a stream or a `defaultdict`
         called += [name for function in entered for name in self.tools_of[function]]
         definitions = [self.facts.catalog.get(name) for name in called]
-        return all(isinstance(d, ToolDefinition) and set(d.effects) <= {"read"} for d in definitions)
+        return all(isinstance(d, ToolDefinition) and d.only_reads for d in definitions)
 
     @cached_property
     def _makers(self) -> set[str | None]:

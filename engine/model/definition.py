@@ -139,6 +139,16 @@ class ToolDefinition(Struct, frozen=True, dict=True):
         return {p.name: p.default for p in self.parameters if not p.required} | dict(arguments)
 
     @cached_property
+    def only_reads(self) -> bool:
+        """Whether a call has no effect except reading."""
+        return set(self.effects) <= {"read"}
+
+    @cached_property
+    def none_by_default(self) -> frozenset[str]:
+        """The optional parameters whose default is None."""
+        return frozenset(p.name for p in self.parameters if not p.required and p.default is None)
+
+    @cached_property
     def by_hash(self) -> tuple[str, ...]:
         """The parameters of which the record stores only a hash. Their schema contains ``"x-recorded": "hash"``."""
         return tuple(p.name for p in self.parameters if p.schema.get("x-recorded") == "hash")

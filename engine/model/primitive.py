@@ -96,7 +96,7 @@ class Primitive(Struct, frozen=True):
 
     def given(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments for the function. Its own defaults apply to those that are None by default."""
-        absent = {p.name for p in self.definition.parameters if not p.required and p.default is None}
+        absent = self.definition.none_by_default
         return {name: value for name, value in arguments.items() if value is not None or name not in absent}
 
     def wrong_settings(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -132,7 +132,7 @@ class Primitive(Struct, frozen=True):
 
     def repeatable(self, arguments: Mapping[str, Any]) -> bool:
         """Whether making a call twice has the same effect as making it once."""
-        if set(self.definition.effects) <= {"read"}:
+        if self.definition.only_reads:
             return True
         return self.definition.idempotent and not any(arguments.get(name) for name in self.once)
 

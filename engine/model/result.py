@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from blake3 import blake3
 from msgspec import Struct, field
+from msgspec.json import Encoder
 from msgspec.structs import force_setattr
 
 from albert_tools.engine.model.bounds import MAX_DEDUPE_KEY, MAX_IDENTIFIER, MAX_REASON_GIVEN, MAX_TRACE
@@ -27,6 +29,8 @@ INVOCATION_FIELDS: dict[str, Schema] = {
     "reason": {"type": ["string", "null"], "maxLength": MAX_REASON_GIVEN},
     "timestamp": {"type": "string", "format": "albert-time"},
 }
+
+_sorted_json = Encoder(order="sorted").encode
 
 _OPTIONAL = frozenset(name for name, schema in INVOCATION_FIELDS.items() if "null" in schema["type"])
 _MAY_BE_EMPTY = frozenset({"dedupe_key", "timestamp", "reason"})
@@ -236,7 +240,4 @@ def is_incomplete(definition: ToolDefinition, output: Json, error: Failure | Non
 
 def hash_of_output(output: Json) -> str:
     """The hash of an output in the record: ``b3:`` and the BLAKE3 (hex) of its canonical JSON."""
-    import msgspec
-    from blake3 import blake3
-
-    return f"b3:{blake3(msgspec.json.encode(output, order='sorted')).hexdigest()}"
+    return f"b3:{blake3(_sorted_json(output)).hexdigest()}"

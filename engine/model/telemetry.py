@@ -97,14 +97,14 @@ def new_span(parent: Span | None = None, trace: str | None = None) -> Span:
     `trace` is a W3C traceparent or a trace id of 32 hex digits. Any other text is ignored.
     """
     if parent is not None:
-        return Span(parent.trace_id, _id(), parent.span_id, parent.sampled)
+        return Span(parent.trace_id, new_id(), parent.span_id, parent.sampled)
     if isinstance(trace, str) and len(trace) <= _MAX_TRACE:
         if _TRACE.fullmatch(trace) and trace != _NO_TRACE:
-            return Span(trace.lower(), _id())
+            return Span(trace.lower(), new_id())
         found = _TRACEPARENT.fullmatch(trace)
         if found and found[2] != _NO_TRACE and found[3] != _NO_SPAN and _valid_version(found[1], found[5]):
-            return Span(found[2], _id(), found[3], bool(int(found[4], 16) & 1))
-    return Span(_id() + _id(), _id())
+            return Span(found[2], new_id(), found[3], bool(int(found[4], 16) & 1))
+    return Span(new_id() + new_id(), new_id())
 
 
 def traceparent(span: Span) -> str:
@@ -124,7 +124,8 @@ _BATCH = 256
 os.register_at_fork(after_in_child=_drawn.clear)
 
 
-def _id() -> str:
+def new_id() -> str:
+    """A random id of 16 hex digits: of a span, or of a run. The ids of a run's calls are ``RUN:STEP``."""
     try:
         # `pop` is atomic, so threads need no lock.
         return _drawn.pop()

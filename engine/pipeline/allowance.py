@@ -17,7 +17,7 @@ async def allowance(call: Call, run: Run) -> Call:
         Failure: `rate_limited`, `budget_exceeded`; `governance_unavailable` if this service doesn't count calls.
     """
     before = run.journal.entered(call.step, call.target.definition, call.arguments)
-    windows = call.rules.authority.policy.rate_limits(call.target.definition) if before is None else ()
+    windows = call.rules.authority.policy.numbers(call.target.definition).rate_limits if before is None else ()
     if not call.depth and before is None:
         windows += _demand_progress(call, run)
     call = replace(call, begun_before=before, windows=windows)

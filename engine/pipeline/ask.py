@@ -188,6 +188,7 @@ async def _ask_application(question: Question, run: Run, approvals: Approvals) -
     ask = run.service.ask
     assert ask is not None
     with _stopped_clocks(run):
+        run.asking = run.asking or asyncio.Lock()
         async with run.asking:
             if approvals.get(question.id).state != "open":
                 return None

@@ -76,23 +76,19 @@ async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
     workspace = authority.reaching(run.workspace)
     # The function may change its arguments, and those of the call are recorded at its end.
     arguments = export(primitive.given(call.arguments), MAX_ANSWER)
-
-    async def invoke() -> Any:
-        if call.approved:
-            demand_as_approved(workspace, call.approved, name)
-        if primitive.context is not None:
-            return await _with_context(primitive, arguments, call, run, seconds, settings)
-        if definition.sandbox:
-            from albert_tools.engine.sandbox.worker.confined_function import run_confined
-
-            return await run_confined(primitive.function, arguments, seconds=seconds)
-        return await call_primitive(primitive, arguments, None)
-
     timer = asyncio.timeout(seconds)
-    locks = [*_changed_paths(primitive, call, workspace), *_budget_locks(primitive, run)]
+    locks = _locks(primitive, call, run, workspace)
     try:
         async with timer, run.service.resource_locks.hold(locks) if locks else nullcontext():
-            return await invoke()
+            if call.approved:
+                demand_as_approved(workspace, call.approved, name)
+            if primitive.context is not None:
+                return await _with_context(primitive, arguments, call, run, seconds, settings)
+            if definition.sandbox:
+                from albert_tools.engine.sandbox.worker.confined_function import run_confined
+
+                return await run_confined(primitive.function, arguments, seconds=seconds)
+            return await call_primitive(primitive, arguments, None)
     except TimeoutError:
         # The primitive itself can raise a TimeoutError, for example from a socket.
         if not timer.expired():
@@ -174,18 +170,20 @@ async def _with_context(
         run.session.spend(**used)
 
 
-def _budget_locks(primitive: Primitive, run: Run) -> list[str]:
-    """Locks on the limited budgets that the call may use. Without them, two calls could both use the same remainder.
+def _locks(primitive: Primitive, call: Call, run: Run, workspace: Any) -> list[str]:
+    """Names of locks on what the call changes: its paths, and the limited budgets that it may use.
 
-    The bytes that a command writes are not counted, so commands need no lock.
+    Without a lock on a budget, two calls could both use the same remainder. The bytes that a command writes are not counted, so
+    commands need no lock.
     """
     definition = primitive.definition
+    paths = [str(workspace.absolute(path)) for path, use in primitive.paths_in(call.arguments) if use != "read"]
     units = []
     if "write" in definition.effects and "execute" not in definition.effects:
         units.append("bytes_written")
     if definition.category == "inference":
         units += ["model_tokens", "model_cost"]
-    return [f"{unit} of {session}" for unit in units for session in run.session.bounded(unit)]
+    return [*paths, *(f"{unit} of {session}" for unit in units for session in run.session.bounded(unit))]
 
 
 def _room(primitive: Primitive, run: Run) -> int | None:
@@ -194,8 +192,3 @@ def _room(primitive: Primitive, run: Run) -> int | None:
     if "write" not in declared or "execute" in declared or not run.session.bounded("bytes_written"):
         return None
     return int(run.session.left("bytes_written"))
-
-
-def _changed_paths(primitive: Primitive, call: Call, workspace: Any) -> list[str]:
-    """The canonical absolute paths that the call changes."""
-    return [str(workspace.absolute(path)) for path, use in primitive.paths_in(call.arguments) if use != "read"]

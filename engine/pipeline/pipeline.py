@@ -36,7 +36,6 @@ from albert_tools.engine.call.context import (
     Stages,
 )
 from albert_tools.engine.call.errors import describe_fault
-from albert_tools.engine.call.ledger import new_id
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import Json, ToolVersion
@@ -46,7 +45,7 @@ from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult, is_incomplete
 from albert_tools.engine.model.schema import Violation
-from albert_tools.engine.model.telemetry import new_span
+from albert_tools.engine.model.telemetry import new_id, new_span
 from albert_tools.engine.pipeline import observers
 from albert_tools.engine.pipeline.allowance import allowance
 from albert_tools.engine.pipeline.approval import approval
@@ -84,6 +83,8 @@ def action_stages(review: Stage | None) -> Stages:
 MAX_RUNS = 32
 #: The sources whose examples run at the same time. They have a queue of their own.
 MAX_EXAMPLES_AT_ONCE = 4
+#: The seconds of a request until the rules have judged it.
+_DEFAULT_SECONDS = RunLimits().run_seconds
 #: The most questions about one call. A new question is needed if the call's objects change while a person decides.
 MAX_QUESTIONS = 3
 
@@ -170,7 +171,7 @@ class Pipeline:
             version=invocation.version,
             given=invocation.arguments,
             id=run.id,
-            deadline=began + RunLimits().run_seconds,
+            deadline=began + _DEFAULT_SECONDS,
             report=CallReport(),
             span=new_span(None, invocation.trace),
         )

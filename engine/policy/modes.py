@@ -92,6 +92,7 @@ class Modes:
         wall_clock: Returns seconds since 1970, which are equal in all processes.
         """
         self._file = file
+        self._path = "" if file is None else str(file)
         self._thresholds = thresholds or Thresholds()
         self._clock = clock
         self._ledger = ledger
@@ -112,7 +113,7 @@ class Modes:
         if self._file is None:
             return self._state
         try:
-            facts = os.stat(self._file)
+            facts = os.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
             # Albert never deletes the file. So if the file disappears, the mode doesn't return to `NORMAL`.
             gone = self._seen is not None and self._state.mode != "NORMAL"

@@ -7,8 +7,9 @@ category counts as much as a section on a tool.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, strictest
@@ -24,7 +25,7 @@ from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 if TYPE_CHECKING:
     from albert_tools.engine.policy.addresses import Network
 
-#: The most cached decisions, by tool, version and mode. If there are more, the cache is cleared.
+#: The most tools whose decisions or numbers are cached. If there are more, the cache is cleared.
 _MAX_CACHED = 10_000
 
 
@@ -36,6 +37,15 @@ _EXAMPLES: dict[str, tuple[str, list[str]]] = {
 }
 
 
+class Numbers(NamedTuple):
+    """The numbers that the rules set for one tool: the most seconds of a call (infinite without a rule), the most bytes of a file,
+    and the rate limit windows that count a call, each with its calls per hour: ``(("tool:write_file", 100), …)``."""
+
+    timeout: float
+    max_file_bytes: int
+    rate_limits: tuple[tuple[str, int], ...]
+
+
 class Policy:
     """All rules in force for one workspace. Immutable, and safe to use from any thread."""
 
@@ -43,7 +53,7 @@ class Policy:
         self.layers = layers
         self.paths = PathJudge(layers, workspace, home)
         self._permits: dict[tuple[str, str, bool, Mode], Decision] = {}
-        self._rates: dict[tuple[str, str], tuple[tuple[str, int], ...]] = {}
+        self._numbers: dict[tuple[str, str], Numbers] = {}
         self._addresses: dict[str, tuple[Network, ...]] = {}
 
     def permits(self, definition: ToolDefinition, gated: bool, mode: Mode) -> Decision:
@@ -90,20 +100,16 @@ class Policy:
             found = self._addresses[definition.name] = named_addresses(self.layers, definition)
         return found
 
-    def max_file_bytes(self, definition: ToolDefinition) -> int:
-        """The most bytes of a file that a tool may read or write."""
-        return int(SIZE.lowest(self.layers, definition, MAX_FILE_SIZE_MB) * 1024 * 1024)
-
-    def timeout(self, definition: ToolDefinition) -> float:
-        """The most seconds that a call may take."""
-        return min(TIMEOUT.lowest(self.layers, definition, definition.timeout), definition.timeout)
-
-    def rate_limits(self, definition: ToolDefinition) -> tuple[tuple[str, int], ...]:
-        """The rate limit windows that count a call, each with its calls per hour: ``(("tool:write_file", 100), …)``."""
+    def numbers(self, definition: ToolDefinition) -> Numbers:
+        """The numbers that apply to a tool. Every call needs them, so they are cached."""
         key = definition.name, definition.version
-        found = self._rates.get(key)
+        found = self._numbers.get(key)
         if found is None:
-            if len(self._rates) > _MAX_CACHED:
-                self._rates.clear()
-            found = self._rates[key] = tuple(rate_limits(self.layers, definition).items())
+            if len(self._numbers) > _MAX_CACHED:
+                self._numbers.clear()
+            found = self._numbers[key] = Numbers(
+                TIMEOUT.lowest(self.layers, definition, math.inf),
+                int(SIZE.lowest(self.layers, definition, MAX_FILE_SIZE_MB) * 1024 * 1024),
+                tuple(rate_limits(self.layers, definition).items()),
+            )
         return found

@@ -61,6 +61,7 @@ class Database:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(os.path.abspath(folder))
         self.path = self.folder / FILE
+        self._name = str(self.path)
         self._threads = threading.RLock()
         #: How many `transaction` blocks the thread with the lock is inside of.
         self._depth = 0
@@ -213,8 +214,7 @@ class Database:
             raise self._failure(error) from error
         if self._tail is not None and self._tail.n != self._committed:
             self._committed = self._tail.n
-            with suppress(OSError):
-                opened.gate.write_last(self._tail)
+            opened.gate.write_last(self._tail)
 
     def _leave(self) -> None:
         """Roll back what was not committed, and let others enter."""
@@ -231,7 +231,7 @@ class Database:
     def _check_file(self, opened: _Opened) -> int:
         """Refuse a file that other processes would not open. Returns its size."""
         try:
-            found = os.stat(self.path)
+            found = os.stat(self._name)
         except OSError as error:
             raise self._replaced() from error
         if (found.st_dev, found.st_ino) != opened.inode:

@@ -72,13 +72,14 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     governance, authority = rules
     decision = strictest(decisions)
     policy = authority.policy
+    numbers = policy.numbers(described.definition)
     bounds: dict[str, Any] = {
         "mode": authority.modes.mode,
         "category": described.definition.category,
         "risk": described.definition.risk,
         "timeout_seconds": rules.timeout(described.definition),
-        "max_file_bytes": policy.max_file_bytes(described.definition),
-        "calls_per_hour": dict(policy.rate_limits(described.definition)),
+        "max_file_bytes": numbers.max_file_bytes,
+        "calls_per_hour": dict(numbers.rate_limits),
         "beyond_the_workspace": policy.paths.opened(described.definition),
         "revision": governance.revision,
     }

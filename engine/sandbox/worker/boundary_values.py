@@ -70,33 +70,28 @@ class _Exporter:
     def __init__(self, max_bytes: int, beside: Callable[[str], Any] | None) -> None:
         self.beside = beside
         self.max_bytes = max_bytes
-        self.nodes = 0
-        self.size = 0
+        self.nodes = 1
+        self.size = 8
 
     def copy(self, v: Any, depth: int) -> Any:
         kind = type(v)
         if kind is str:
-            self.charge(1, (len(v) if v.isascii() else _utf8(v)) + 8)
+            self.charge(0, len(v) if v.isascii() else _utf8(v))
             return v if len(v) <= LARGE_STRING or self.beside is None else self.beside(v)
         if v is None or kind is bool:
-            self.charge(1, 8)
             return v
         if kind is int:
-            self.charge(1, 8)
             if _MIN_INT <= v <= _MAX_INT:
                 return v
             raise Unexportable("not_json", "an int beyond 64 bits", "convert it with str(…)")
         if kind is float:
-            self.charge(1, 8)
             if -_INFINITY < v < _INFINITY:
                 return v
             raise Unexportable("not_json", f"the float {v!r}", "JSON has no such number")
         if depth >= MAX_VALUE_DEPTH:
             raise Unexportable("result_limit", f"nests deeper than {MAX_VALUE_DEPTH} levels, or holds itself")
         if isinstance(v, list | tuple):
-            # Count the items before the loop, so that a long list fails early.
-            self.charge(1 + len(v), 8)
-            self.nodes -= len(v)
+            self.charge(len(v), 8 * len(v))
             items: list[Any] = []
             try:
                 for e in v:
@@ -106,14 +101,15 @@ class _Exporter:
                 raise
             return items
         if isinstance(v, dict):
-            self.charge(1 + len(v), 8)
+            # A key has eight bytes and its text, too.
+            self.charge(len(v), 16 * len(v))
             found: dict[str, Any] = {}
             k: Any = None
             try:
                 for k, e in v.items():
                     if type(k) is not str:
                         raise _BadKey(k)
-                    self.size += (len(k) if k.isascii() else _utf8(k)) + 8
+                    self.charge(0, len(k) if k.isascii() else _utf8(k))
                     found[k] = self.copy(e, depth + 1)
             except _BadKey:
                 hint = "keys are strings: convert them with str(…)"
@@ -128,12 +124,13 @@ class _Exporter:
         raise Unexportable("not_json", _article(kind.__name__), _INSTEAD.get(kind.__name__, "convert it with str(…)"))
 
     def charge(self, nodes: int, size: int) -> None:
+        """Count the items of a container before they are copied, so that a long one fails early; or the bytes of a text."""
         self.nodes += nodes
         self.size += size
-        if self.size > self.max_bytes:
-            raise Unexportable("result_limit", f"is larger than {self.max_bytes:,} bytes")
         if self.nodes > MAX_NODES:
             raise Unexportable("result_limit", f"has more than {MAX_NODES:,} values")
+        if self.size > self.max_bytes:
+            raise Unexportable("result_limit", f"is larger than {self.max_bytes:,} bytes")
 
 
 class _BadKey(Exception):

@@ -232,9 +232,9 @@ def test_the_lowest_number_applies() -> None:
         },
         {"tools": {"write_file": {"timeout_seconds": 10, "max_file_size_mb": 100}}},
     )
-    assert rules.max_file_bytes(WRITE) == 1024 * 1024
-    assert rules.timeout(WRITE) == 10
-    assert policy().max_file_bytes(WRITE) == 10 * 1024 * 1024
+    assert rules.numbers(WRITE).max_file_bytes == 1024 * 1024
+    assert rules.numbers(WRITE).timeout == 10
+    assert policy().numbers(WRITE).max_file_bytes == 10 * 1024 * 1024
 
 
 def test_the_rate_limits_of_a_call() -> None:
@@ -248,17 +248,17 @@ def test_the_rate_limits_of_a_call() -> None:
             "categories": {"system_write": {"rate_limit_per_hour": 60}},
         },
     )
-    assert rules.rate_limits(WRITE) == (("tool:write_file", 20), ("category:system_write", 50))
-    assert rules.rate_limits(READ) == ()
+    assert rules.numbers(WRITE).rate_limits == (("tool:write_file", 20), ("category:system_write", 50))
+    assert rules.numbers(READ).rate_limits == ()
     # A saved tool has no category. Only its calls have one.
-    assert rules.rate_limits(SAVED) == (("tool:mine", 7),)
+    assert rules.numbers(SAVED).rate_limits == (("tool:mine", 7),)
 
 
 @pytest.mark.parametrize(("own", "said", "counts"), [(5, 20, 5), (20, 5, 5), (5, None, 5)])
 def test_a_definitions_own_rate_counts_in_the_same_window(own: int, said: int | None, counts: int) -> None:
     tool = ToolDefinition("pace", "", (), {}, ("read",), rate_limit=own)
     rules = policy({"tools": {"pace": {"rate_limit_per_hour": said}}} if said else {})
-    assert rules.rate_limits(tool) == (("tool:pace", counts),)
+    assert rules.numbers(tool).rate_limits == (("tool:pace", counts),)
 
 
 MODE_LISTS = st.fixed_dictionaries(
@@ -404,8 +404,8 @@ def test_the_category_in_a_tools_section_adds_the_rules_on_that_category() -> No
     found = policy({"tools": {"read_file": {"category": "network"}}, "categories": categories})
     # The shipped rules on reading allow it, those on the network ask.
     assert found.permits(READ, False, "ALERT").rule == "shipped.categories.network.requires_approval_in_modes"
-    assert dict(found.rate_limits(READ)) == {"category:read_only": 9, "category:network": 5}
-    assert (found.max_file_bytes(READ), found.timeout(READ)) == (1024 * 1024, 3)
+    assert dict(found.numbers(READ).rate_limits) == {"category:read_only": 9, "category:network": 5}
+    assert (found.numbers(READ).max_file_bytes, found.numbers(READ).timeout) == (1024 * 1024, 3)
     for path in ("a", "b"):
         (denied,) = found.touches(READ, [Resource("path", f"/w/{path}", "read")])
         assert denied.verdict == "deny"
