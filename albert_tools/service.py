@@ -102,6 +102,7 @@ class ToolService(engine.ToolService):
         homes = Homes.resolve(environ)
         store = TinyToolStore(homes.tools, lambda: homes.cache)
         registry = ToolRegistry(primitives, store, builtin_loaders(builtins))
+        _add_mounts(homes.config / "mounts.json", registry)
         found = _workspace(workspace, homes)
         ledger = Record(homes.state / "record")
         rules = _rules(governance, homes, found, ledger, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
@@ -235,6 +236,14 @@ def _import_primitives(rules: RulesSource | Failure, registry: ToolRegistry, wor
 
         root = None if isinstance(workspace, Failure) else os.fspath(workspace.root)
         add_primitives(registry, current.primitives_from, root)
+
+
+def _add_mounts(file: Path, registry: ToolRegistry) -> None:
+    """Add the tools of the servers that the owner has mounted. Their library is not loaded before a call."""
+    if file.exists():
+        from albert_tools.builtins.mounts.mounted_tools import add_mounts
+
+        add_mounts(registry, file)
 
 
 def _limits(rules: RulesSource | Failure) -> RunLimits:

@@ -34,9 +34,6 @@ _MARGIN = 0.5
 #: Network requests of one command that are recorded.
 MAX_SEEN = 200
 
-#: Locale of every command.
-_LANG = "C.UTF-8"
-
 
 class CommandResult(TypedDict):
     """Result of `bash`, `run_program` and `git`."""
@@ -132,7 +129,7 @@ async def run(
                     words,
                     view,
                     workspace,
-                    {"PATH": _path(), "LANG": _LANG, **(environment or {})},
+                    {**base_environment(), **(environment or {})},
                     # The time spent waiting for the git lock counts.
                     max(0.0, seconds - (time.monotonic() - started)),
                     bounds=_bounds(context.settings),
@@ -232,11 +229,12 @@ def invalid(field: str, message: str) -> Failure:
     return refused_argument(field, message, said=f"{field}: {message}")
 
 
-def _path() -> str:
-    """The search path of commands. The folder of this Python is last, for systems without another Python."""
+def base_environment() -> dict[str, str]:
+    """The environment variables of every command. The folder of this Python is the last one of the search path, for systems
+    without another Python."""
     from albert_tools.engine.sandbox.command.confinement import PATH
 
-    return f"{PATH}:{os.path.dirname(os.path.abspath(sys.executable))}"
+    return {"PATH": f"{PATH}:{os.path.dirname(os.path.abspath(sys.executable))}", "LANG": "C.UTF-8"}
 
 
 def _bounds(settings: Mapping[str, Any]) -> Any:

@@ -57,6 +57,16 @@ class ToolRegistry:
             raise ValueError(f"{primitive.name!r} looks like {like!r}, which is taken")
         self._primitives[primitive.name] = primitive
 
+    def add_loader(self, name: str, load: Callable[[], Primitive]) -> None:
+        """Add a primitive that is loaded at its first use.
+
+        Raises:
+            ValueError: Another primitive or an action has the same name.
+        """
+        if name in self._primitives or name in RESERVED:
+            raise ValueError(f"there is a primitive named {name!r} already")
+        self._primitives[name] = load
+
     def primitive(self, name: str) -> Primitive | None:
         """The primitive of that name, or None."""
         found = self._primitives.get(name)

@@ -48,6 +48,8 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "approvals": ("approvals", "approvals"),
     "runs": ("runs", "runs"),
     "serve": ("serve", "serve"),
+    "mount": ("mounts", "mount"),
+    "unmount": ("mounts", "unmount"),
     "help": ("help", "help_"),
 }
 
@@ -152,7 +154,13 @@ def _read(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespa
     Raises:
         Usage: the options are wrong.
     """
+    server: list[str] = []
+    if "--" in words and "mount" in words[: words.index("--")]:
+        # The rest is the command of a server, with options of its own.
+        at = words.index("--")
+        words, server = words[:at], words[at + 1 :]
     options, left = parser.parse_known_args(words)
+    options.server = server
     wrong = [word for word in left if word.startswith("-")]
     command = getattr(options, "parser", parser)
     if wrong:
@@ -310,6 +318,24 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     serve = command("serve", "serve agents in other languages by gRPC, until it is stopped")
     serve.add_argument("--socket", metavar="FILE", help="the Unix socket; its folder must be private")
     serve.add_argument("--port", type=_port, metavar="N", help="also listen on this port of 127.0.0.1; 0 for a free one")
+    mount = command("mount", "offer the tools of an MCP server; list the servers, or look at what one has changed")
+    mount.add_argument(
+        "words",
+        nargs="*",
+        metavar="NAME",
+        help="a name for the server, then its URL, or -- and its command; list; or look NAME",
+    )
+    for option, metavar, text in (
+        ("--host", "HOST", "a host that the server's process may reach; default: none"),
+        ("--secret", "NAME", "a secret for its environment; for a URL, its bearer token"),
+    ):
+        mount.add_argument(option, action="append", default=[], metavar=metavar, help=text)
+    mount.add_argument(
+        "--trust", action="store_true", help="believe what the server says about the effects of its tools"
+    )
+    mount.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    unmount = command("unmount", "remove a mounted server with its tools")
+    unmount.add_argument("name", metavar="NAME", help="a mounted server")
     explain = command("help", "explain the code of an error or a diagnostic")
     completed(explain, "codes", "code", nargs="?", metavar="CODE", help="such as not_found or unknown-tool")
     completion = command("completion", "print the completion script for a shell")

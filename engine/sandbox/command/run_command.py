@@ -7,10 +7,11 @@ import os
 from contextlib import AsyncExitStack, suppress
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.sandbox.command.confinement import found
+from albert_tools.engine.sandbox.command.confinement import Kind, found
 from albert_tools.engine.sandbox.command.memory_usage import taken
 from albert_tools.engine.sandbox.command.output import Output
 from albert_tools.engine.sandbox.command.process import Process
+from albert_tools.engine.sandbox.command.spawn_command import NO_INPUT
 from albert_tools.engine.sandbox.command.start_command import start
 from albert_tools.engine.sandbox.command.task import Command, Ended, Over
 
@@ -32,22 +33,16 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
     Raises:
         Failure: `sandbox_unavailable`, `io_error`, `too_large`.
     """
-    kind = (await asyncio.to_thread(found)).best(command.wanted)
-    if command.connect is not None and kind != "bwrap":
-        raise Failure(
-            "sandbox_unavailable",
-            f"a command can have a network only behind bubblewrap, and this machine has {kind}",
-            hint="run it without network, or install bubblewrap",
-        )
+    kind = await confinement_of(command)
     async with AsyncExitStack() as resources:
-        printing, printed = _pipe(output, resources)
-        complaining, complained = _pipe(errors, resources) if errors is not None else (printing, printed)
+        printing, printed = collecting(output, resources)
+        complaining, complained = collecting(errors, resources) if errors is not None else (printing, printed)
         try:
-            process = await start(kind, command, (printing, complaining), resources)
+            process = await start(kind, command, (NO_INPUT, printing, complaining), resources)
         finally:
             for handle in {printing, complaining}:
                 os.close(handle)
-        over = await _watch(process, command)
+        over = await watch(process, command)
         await process.end()
         if over is None and process.lost_to_memory():
             over = "memory"
@@ -57,7 +52,23 @@ async def run(command: Command, output: Output, errors: Output | None = None) ->
         return Ended(process.code if over is None else None, kind, over)
 
 
-def _pipe(output: Output, resources: AsyncExitStack) -> tuple[int, asyncio.Future[None]]:
+async def confinement_of(command: Command) -> Kind:
+    """The confinement for a command.
+
+    Raises:
+        Failure: `sandbox_unavailable`.
+    """
+    kind = (await asyncio.to_thread(found)).best(command.wanted)
+    if command.connect is not None and kind != "bwrap":
+        raise Failure(
+            "sandbox_unavailable",
+            f"a command can have a network only behind bubblewrap, and this machine has {kind}",
+            hint="run it without network, or install bubblewrap",
+        )
+    return kind
+
+
+def collecting(output: Output, resources: AsyncExitStack) -> tuple[int, asyncio.Future[None]]:
     """A descriptor to print to, and a future for the end of the output. `output` reads from the pipe until `resources` close."""
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
@@ -69,8 +80,8 @@ def _pipe(output: Output, resources: AsyncExitStack) -> tuple[int, asyncio.Futur
     return writing, closed
 
 
-async def _watch(process: Process, command: Command) -> Over | None:
-    """Wait until the command ends or exceeds a limit. Returns the exceeded limit, or None."""
+async def watch(process: Process, command: Command) -> Over | None:
+    """Wait until a command ends or exceeds a limit. Returns the exceeded limit, or None."""
     loop = asyncio.get_running_loop()
     until = loop.time() + command.seconds
     ended = asyncio.ensure_future(process.ended())

@@ -13,13 +13,14 @@ from albert_tools.engine.sandbox.command.process import Process
 from albert_tools.engine.sandbox.command.task import Command
 from albert_tools.engine.sandbox.kernel.cgroups import ControlGroup
 
-#: The descriptors of standard output and standard error. They may be equal.
-Streams = tuple[int, int]
+#: The descriptors of standard input, output and error. The last two may be equal. `NO_INPUT` is an empty input.
+Streams = tuple[int, int, int]
+NO_INPUT = subprocess.DEVNULL
 
 
 def spawn(
     words: Sequence[str],
-    output: Streams,
+    streams: Streams,
     descriptors: Sequence[int] = (),
     environment: Mapping[str, str] | None = None,
     cwd: str = "/",
@@ -34,9 +35,9 @@ def spawn(
             words,
             cwd=cwd,
             env=environment or {},
-            stdin=subprocess.DEVNULL,
-            stdout=output[0],
-            stderr=output[1],
+            stdin=streams[0],
+            stdout=streams[1],
+            stderr=streams[2],
             pass_fds=descriptors,
             start_new_session=True,
         )

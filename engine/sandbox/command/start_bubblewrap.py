@@ -29,7 +29,7 @@ _SETTING_UP = 30.0
 _ALLOWLIST = script("exec_allowlist", exec_allowlist.KERNEL) + "main()"
 
 
-async def start_bubblewrap(command: Command, output: Streams, resources: AsyncExitStack) -> Process:
+async def start_bubblewrap(command: Command, streams: Streams, resources: AsyncExitStack) -> Process:
     """Start a command in its own namespaces.
 
     Bubblewrap waits before it starts the command, until the command's limits and connections are set.
@@ -62,7 +62,7 @@ async def start_bubblewrap(command: Command, output: Streams, resources: AsyncEx
             gate=waiting,
         )
         try:
-            popen = spawn(plan.arguments, output, [*plan.descriptors, saying, waiting])
+            popen = spawn(plan.arguments, streams, [*plan.descriptors, saying, waiting])
         finally:
             plan.close()
     except OSError as error:

@@ -31,7 +31,7 @@ _SCOPED = 6
 _NOT_FOUND = ("/bin/bash", "-c", 'echo "$1: command not found"; exit 127', "sandbox")
 
 
-def start_landlock(command: Command, output: Streams, resources: AsyncExitStack, temporary: str) -> Process:
+def start_landlock(command: Command, streams: Streams, resources: AsyncExitStack, temporary: str) -> Process:
     """Start a command behind Landlock. `temporary` is its private folder.
 
     Raises:
@@ -50,7 +50,7 @@ def start_landlock(command: Command, output: Streams, resources: AsyncExitStack,
         task = Task(command.view, command.workspace, temporary, only)
         try:
             program = task.program(words, environment, limits, filter_program, reporting)
-            popen = spawn([python(), "-I", "-S", f"/proc/self/fd/{program}"], output, [*task.descriptors, reporting])
+            popen = spawn([python(), "-I", "-S", f"/proc/self/fd/{program}"], streams, [*task.descriptors, reporting])
         finally:
             task.close()
     except OSError as error:

@@ -13,7 +13,7 @@ from albert_tools.engine.sandbox.command.spawn_command import Streams, spawn
 from albert_tools.engine.sandbox.command.task import Command
 
 
-def start_seatbelt(command: Command, output: Streams, temporary: str) -> Process:
+def start_seatbelt(command: Command, streams: Streams, temporary: str) -> Process:
     """Start a command. `temporary` is its private folder.
 
     Raises:
@@ -22,7 +22,7 @@ def start_seatbelt(command: Command, output: Streams, temporary: str) -> Process
     mark = os.urandom(16).hex()
     environment = {"HOME": f"{temporary}/home", "TMPDIR": temporary, **command.environment, MARK: mark}
     arguments = [seatbelt.PROGRAM, "-p", seatbelt.profile(command.view, temporary), *command.words]
-    return _Marked(spawn(arguments, output, [], environment, command.view.cwd), mark)
+    return _Marked(spawn(arguments, streams, [], environment, command.view.cwd), mark)
 
 
 class _Marked(Process):

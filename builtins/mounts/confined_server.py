@@ -1,0 +1,196 @@
+"""The process of a mounted server, confined like a command, and its streams for the MCP client.
+
+The process sees the workspace under the rules, without git folders. It reaches the named hosts through the filtering proxy. Its
+secrets are the first bytes that it reads, so they are on no command line. All that it writes is bounded: a message by its length,
+and all messages since the last call by their sum.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from albert_tools.builtins.mounts.server_limits import MAX_MESSAGE, MAX_UNASKED, too_long
+from albert_tools.builtins.shell.confined_command import base_environment
+from albert_tools.engine.model.bounds import KiB, MiB
+from albert_tools.engine.sandbox.command.output import Output
+from albert_tools.engine.sandbox.command.process import Process
+from albert_tools.engine.sandbox.command.run_command import collecting, confinement_of, watch
+from albert_tools.engine.sandbox.command.start_command import start
+from albert_tools.engine.sandbox.command.task import Command, Connect
+from albert_tools.engine.sandbox.command.view import View
+from albert_tools.engine.workspace.sandbox_view import command_view, folders_of_git, repositories
+from albert_tools.engine.workspace.workspace import Workspace
+
+#: Bytes of the server's standard error that are kept, for the message about its end.
+_MAX_ERRORS = 4 * KiB
+#: Seconds for the server to end by itself when its input ends.
+_STOP_SECONDS = 1.0
+
+#: Reads the value of each named variable, up to a NUL, from the input that the server then gets.
+_WITH_SECRETS = 'while [[ $1 != -- ]]; do IFS= read -r -d "" "$1"; export "$1"; shift; done; shift; exec "$@"'
+
+
+class ConfinedServer:
+    """One process. `view` is what it sees, `why` says why it ended."""
+
+    def __init__(self, words: Sequence[str], secrets: Mapping[str, str], connect: Connect | None) -> None:
+        self._words = words
+        self._secrets = secrets
+        self._connect = connect
+        self._errors = Output(_MAX_ERRORS)
+        self._unasked = 0
+        self.view: View | None = None
+        self.why = ""
+        self.confinement = ""
+
+    @property
+    def errors(self) -> str:
+        """The end of what the server wrote to standard error."""
+        return self._errors.shown(_MAX_ERRORS).text.strip()
+
+    def asked(self) -> None:
+        """A call begins, so the server may send messages again."""
+        self._unasked = 0
+
+    @asynccontextmanager
+    async def streams(self, workspace: Workspace) -> AsyncIterator[tuple[Any, Any]]:
+        """Start the process, and give the streams of its messages. It is killed at the end.
+
+        Raises:
+            Failure: `sandbox_unavailable`, `io_error`, `too_large`.
+        """
+        async with AsyncExitStack() as resources:
+            self.view, root = resources.enter_context(seen_by_server(workspace))
+            words = ["/bin/bash", "--noprofile", "--norc", "-c", _WITH_SECRETS, "sandbox", *self._secrets, "--"]
+            command = Command(
+                [*words, *self._words] if self._secrets else self._words,
+                self.view,
+                root,
+                base_environment(),
+                math.inf,
+                connect=self._connect,
+            )
+            self.confinement = await confinement_of(command)
+            reader, writer, process = await self._started(command, resources)
+            for value in self._secrets.values():
+                writer.write(value.encode() + b"\0")
+            delivered, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            sent, sending = anyio.create_memory_object_stream[SessionMessage](0)
+            tasks = [
+                asyncio.create_task(self._receive(reader, delivered)),
+                asyncio.create_task(self._send(writer, sending)),
+                asyncio.create_task(self._watch(process, command)),
+            ]
+            try:
+                yield received, sent
+            finally:
+                writer.close()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_STOP_SECONDS):
+                        await process.ended()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for stream in (delivered, received, sent, sending):
+                    stream.close()
+
+    async def _started(
+        self, command: Command, resources: AsyncExitStack
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Process]:
+        loop = asyncio.get_running_loop()
+        their_input, our_output = os.pipe()
+        our_input, their_output = os.pipe()
+        reader = asyncio.StreamReader(MAX_MESSAGE)
+        reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(our_input))
+        resources.callback(reading.close)
+        writing, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(our_output, "wb")
+        )
+        resources.callback(writing.close)
+        errors, _ = collecting(self._errors, resources)
+        try:
+            streams = their_input, their_output, errors
+            process = await start(self.confinement, command, streams, resources)  # type: ignore[arg-type]
+        finally:
+            for handle in (their_input, their_output, errors):
+                os.close(handle)
+        return reader, asyncio.StreamWriter(writing, protocol, None, loop), process
+
+    async def _receive(self, reader: asyncio.StreamReader, delivered: Any) -> None:
+        """Deliver each line that is a message, until the output ends or a line is too long."""
+        async with delivered:
+            while True:
+                try:
+                    line = await reader.readuntil(b"\n")
+                except asyncio.LimitOverrunError:
+                    self.why = self.why or too_long()
+                    return
+                except (asyncio.IncompleteReadError, OSError):
+                    return
+                self._unasked += len(line)
+                if self._unasked > MAX_UNASKED:
+                    self.why = self.why or f"it sent more than {MAX_UNASKED // MiB} MiB in one call"
+                    return
+                with suppress(ValueError):
+                    # Servers print other lines by mistake.
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    try:
+                        await delivered.send(SessionMessage(message))
+                    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                        return
+                # A flood of lines must not stop the other tasks.
+                await asyncio.sleep(0)
+
+    async def _send(self, writer: asyncio.StreamWriter, sending: Any) -> None:
+        with suppress(OSError):
+            async for message in sending:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                writer.write(text.encode() + b"\n")
+                await writer.drain()
+
+    async def _watch(self, process: Process, command: Command) -> None:
+        over = await watch(process, command)
+        if over is not None:
+            self.why = self.why or f"it used too much of: {over}"
+        await process.end()
+        self.why = self.why or f"it ended with exit code {process.code}"
+
+
+def seen_by_server(workspace: Workspace) -> Any:
+    """The view of a server: that of a command, without git folders. A command that runs for long could change them unseen.
+
+    Raises:
+        Failure: See `command_view`.
+    """
+    root = str(workspace.root)
+    return command_view(workspace, "", hide=[f for top in repositories(root) for f in folders_of_git(root, top)])
+
+
+def still_right(old: View, new: View) -> bool:
+    """Whether a process that sees `old` sees nothing that `new` hides, and can change nothing that `new` protects."""
+    if old.shown is None and new.shown is not None:
+        return False
+    tops = (new.root,) if new.shown is None else new.shown
+    return (
+        all(_below(path, tops) for path in old.shown or ())
+        and all(_below(path, old.hidden) or _unseen(path, old) for path in new.hidden)
+        and all(_below(path, (*old.sealed, *old.hidden)) or _unseen(path, old) for path in new.sealed)
+        and set(old.readable) <= set(new.readable)
+    )
+
+
+def _unseen(path: str, view: View) -> bool:
+    return view.shown is not None and not _below(path, view.shown)
+
+
+def _below(path: str, folders: Sequence[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

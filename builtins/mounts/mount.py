@@ -1,0 +1,97 @@
+"""What the owner has mounted: servers of the Model Context Protocol (MCP), each with the definitions that the owner has accepted.
+
+The file ``mounts.json`` in the configuration folder has all of it, so a service knows the tools without starting a server. Only
+`albert mount` writes it. A tool is pinned by a hash of everything that its server says about it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from albert_tools.engine.model.bounds import MiB
+from albert_tools.engine.model.definition import Schema
+from albert_tools.engine.model.failure import Failure
+
+FILE = "mounts.json"
+#: Bytes of the file.
+MAX_FILE = 64 * MiB
+
+
+class PinnedTool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool as the owner has accepted it.
+
+    Attributes:
+        name: Its name in programs, without the name of the mount.
+        remote: Its name at the server.
+        description: The server's words, cut to a bounded text without invisible characters.
+        parameters: The schema of its arguments, with only the keywords that a call is checked by.
+        remote_names: The server's name of each parameter that has another one here.
+        result: The schema of its structured result; None if it returns text.
+        hints: The server's annotations: ``readOnlyHint``, …
+        hash: The hash of everything that the server says about it.
+    """
+
+    name: str
+    remote: str
+    description: str
+    parameters: Schema
+    remote_names: dict[str, str]
+    result: Schema | None
+    hints: dict[str, bool]
+    hash: str
+
+
+class Mount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A server: a `command` that is run confined, or a `url`.
+
+    Attributes:
+        name: The first part of the names of its tools.
+        hosts: The hosts that the process of the server may reach.
+        secrets: The secrets that its process has in its environment; for a `url`, the bearer token.
+        trust: Whether its annotations count.
+        tools: Its tools.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    hosts: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    trust: bool = False
+    tools: tuple[PinnedTool, ...] = ()
+
+
+def read_mounts(file: Path) -> dict[str, Mount]:
+    """The mounts by name; empty without a file.
+
+    Raises:
+        Failure: `damaged`, `io_error`.
+    """
+    try:
+        with open(file, "rb") as opened:
+            if os.fstat(opened.fileno()).st_size > MAX_FILE:
+                raise _damaged(file, f"it is larger than {MAX_FILE // MiB} MiB")
+            data = opened.read(MAX_FILE)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise Failure("io_error", f"{file} can't be read: {error.strerror}") from error
+    try:
+        return {mount.name: mount for mount in msgspec.json.decode(data, type=list[Mount])}
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _damaged(file, str(error)) from None
+
+
+def written(mounts: Iterable[Mount]) -> bytes:
+    """The content of the file."""
+    return msgspec.json.format(msgspec.json.encode(sorted(mounts, key=lambda m: m.name)), indent=1)
+
+
+def _damaged(file: Path, why: str) -> Failure:
+    return Failure(
+        "damaged", f"{file} can't be used: {why}", hint="correct it, or delete it and mount the servers again"
+    )

@@ -1,0 +1,160 @@
+"""The tools of mounted servers as primitives: ``tracker.create_issue`` is called as ``tools.tracker.create_issue(…)``.
+
+The definitions are those that the owner has accepted, so nothing is started and no library of the protocol is loaded before the
+first call. What a server says about the effects of a tool counts only if the owner trusts the server. Otherwise a tool counts as
+one that may do anything a command may do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from albert_tools.builtins.mounts.mount import Mount, PinnedTool, read_mounts
+from albert_tools.builtins.mounts.server_limits import CALL_SECONDS
+from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
+from albert_tools.engine.call.tool_registry import ToolRegistry
+from albert_tools.engine.model.definition import EFFECTS, Effect
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import Primitive, primitive_from_schema
+from albert_tools.engine.model.protocols import CallContext
+
+#: The effects of a tool whose server is not trusted.
+_UNKNOWN = frozenset({"read", "write", "delete", "execute", "network"})
+#: Characters of an error of a server.
+_MAX_ERROR = 4000
+
+
+def add_mounts(registry: ToolRegistry, file: Path) -> None:
+    """Add the tools of the mounted servers. Problems go to `registry.problems`; the other tools are added."""
+    try:
+        mounts = read_mounts(file)
+    except Failure as failure:
+        registry.problems = (*registry.problems, failure.message)
+        return
+    for mount in mounts.values():
+        for tool in mount.tools:
+            name = f"{mount.name}.{tool.name}"
+            try:
+                registry.add_loader(name, partial(mounted_primitive, mount, tool))
+            except ValueError as taken:
+                registry.problems = (*registry.problems, f"the mounted tool {name} is left out: {taken}")
+
+
+def mounted_primitive(mount: Mount, tool: PinnedTool) -> Primitive:
+    """A tool as a primitive.
+
+    Raises:
+        Failure: `damaged` if somebody has made the pinned definition invalid.
+    """
+
+    async def call(_context: CallContext, **arguments: Any) -> Any:
+        connections = _context.keep(_connections())
+        given = {tool.remote_names.get(name, name): value for name, value in arguments.items()}
+        return output_of(f"{mount.name}.{tool.name}", tool, await connections.to(mount).call(_context, tool, given))
+
+    name = f"{mount.name}.{tool.name}"
+    effects = effects_of(mount, tool.hints)
+    said = quoted(tool.description) if tool.description else "(it says nothing)"
+    try:
+        return primitive_from_schema(
+            name,
+            tool.parameters,
+            call,
+            description=f"A tool of the mounted server {mount.name}. {said[0].upper()}{said[1:]}",
+            result=tool.result if tool.result is not None else {"type": "string"},
+            effects=effects,
+            timeout=CALL_SECONDS,
+            family=mount.name,
+            idempotent=mount.trust and tool.hints.get("idempotentHint", False),
+        )
+    except TypeError as error:
+        raise Failure("damaged", f"mounts.json: {error}", hint=f"mount {mount.name} again") from None
+
+
+def effects_of(mount: Mount, hints: Mapping[str, bool]) -> list[Effect]:
+    """The effects of a tool. Hints of a trusted server have the protocol's defaults: destructive, and open to the world."""
+    found = set(_UNKNOWN)
+    if mount.trust:
+        found = {"read"}
+        if not hints.get("readOnlyHint", False):
+            found |= {"write", "delete"} if hints.get("destructiveHint", True) else {"write"}
+        if mount.url or mount.hosts or hints.get("openWorldHint", True):
+            found.add("network")
+    if mount.secrets:
+        found.add("secret")
+    return [effect for effect in EFFECTS if effect in found]  # type: ignore[misc]
+
+
+def output_of(name: str, tool: PinnedTool, result: Any) -> Any:
+    """The output of a call: the structured result if the tool declares one, otherwise its text.
+
+    Raises:
+        Failure: `tool_error` with the server's message; `invalid_result`.
+    """
+    text = "\n".join(_text_of(block) for block in result.content)
+    if result.is_error:
+        raise Failure("tool_error", f"{name} failed; {quoted(plain_text(text, _MAX_ERROR))}", tool=name)
+    if tool.result is None:
+        if not text and result.structured_content is not None:
+            return json.dumps(result.structured_content, ensure_ascii=False)
+        return text
+    if result.structured_content is None:
+        raise Failure("invalid_result", f"{name} declares a structured result, and its server returned none", tool=name)
+    return result.structured_content
+
+
+def _text_of(block: Any) -> str:
+    """The text of a part of a result. Of a part that is no text, what it is."""
+    if block.type == "text":
+        return str(block.text)
+    if block.type == "resource" and hasattr(block.resource, "text"):
+        return str(block.resource.text)
+    if block.type in ("resource", "resource_link"):
+        uri = block.uri if block.type == "resource_link" else block.resource.uri
+        return f"[resource {plain_text(uri, 500)}]"
+    return f"[{plain_text(block.type, 40)}, left out]"
+
+
+def listing_primitive(mount: Mount) -> Primitive:
+    """A primitive that connects to a server and returns what it says about its tools. Only `albert mount` registers it."""
+
+    async def list_tools(
+        _context: CallContext, server: str, hosts: list[str], secrets: list[str]
+    ) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = await _context.keep(_connections()).to(mount).listing(_context)
+        return found
+
+    texts = {"type": "array", "items": {"type": "string"}}
+    return primitive_from_schema(
+        f"{mount.name}.list_tools",
+        {
+            "type": "object",
+            "properties": {"server": {"type": "string"}, "hosts": texts, "secrets": texts},
+            "required": ["server", "hosts", "secrets"],
+        },
+        list_tools,
+        description="Connect to a server and list its tools.",
+        result={"type": "array"},
+        effects=effects_of(mount, {}),
+        timeout=CALL_SECONDS,
+    )
+
+
+def _connections() -> Any:
+    """The class of the service's connections. The library of the protocol is loaded here.
+
+    Raises:
+        Failure: `service_error` if the library is not installed.
+    """
+    try:
+        from albert_tools.builtins.mounts.connection import Connections
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("albert_tools"):
+            raise
+        why = "mounted tools need the package `mcp`"
+        raise Failure("service_error", why, hint='pip install "albert-tools[mcp]"') from None
+    return Connections

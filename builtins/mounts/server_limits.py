@@ -1,0 +1,29 @@
+"""The limits of what a mounted server may send, and of the time that it may take."""
+
+from __future__ import annotations
+
+from albert_tools.engine.model.bounds import MiB
+
+#: Bytes of one message. Reading one takes some times as much memory.
+MAX_MESSAGE = 8 * MiB
+#: Bytes of all messages from the beginning of a call until the next one begins.
+MAX_UNASKED = 64 * MiB
+#: Seconds of one call, if the rules don't set fewer.
+CALL_SECONDS = 300.0
+#: Seconds to start a server and list its tools. The first start of a server may install it.
+START_SECONDS = 60.0
+#: Seconds after which the tools of a running server are compared with the accepted ones again.
+CHECK_SECONDS = 60.0
+#: Seconds before a server is started again that has failed: the first pause, doubled after each failure, and the longest one.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+#: Seconds that a call waits for such a pause. A call that would wait longer fails.
+PATIENCE = 2.0
+#: Seconds to close a connection.
+CLOSE_SECONDS = 5.0
+#: Requests of a server's process that are recorded for one call.
+MAX_SEEN = 200
+
+
+def too_long() -> str:
+    """Why a server was stopped that sent too long a message."""
+    return f"it sent a message of more than {MAX_MESSAGE // MiB} MiB"

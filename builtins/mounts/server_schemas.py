@@ -1,0 +1,185 @@
+"""Turns the schema of a server into one that is safe to check values with, and that our language can call.
+
+A server is not trusted. Its schema may have patterns that take for ever, references that contain themselves, and keywords that
+mean nothing here. So only the keywords in `_KEPT` are copied, references are replaced by what they refer to, and depth and size
+are bounded. What is left out allows more, never less: the server checks its own arguments anyway.
+
+A parameter's name becomes an identifier: ``user-id`` is ``user_id`` here.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from albert_tools.engine.model.definition import Schema
+from albert_tools.engine.model.schema_validity import fault_in
+
+#: The depth of a schema, and the number of schemas in it. What is deeper or further is any value.
+MAX_DEPTH, MAX_PARTS = 8, 1000
+#: Characters of the description of a tool, and of a parameter.
+MAX_DESCRIPTION, MAX_PARAMETER_DESCRIPTION = 4000, 500
+#: Characters of an enumeration as JSON.
+MAX_ENUM = 10_000
+
+_KINDS = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
+_FIGURES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+#: Characters that look empty although they are not of an invisible category. Texts can be hidden in them.
+_EMPTY = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+
+
+class Unusable(Exception):
+    """Why a tool of a server can't be mounted."""
+
+
+def plain_text(text: Any, most: int) -> str:
+    """A text of a server on one line, without invisible characters, and cut to `most` characters."""
+    words = " ".join(str(text or "")[: 4 * most].split())
+    visible = "".join(c for c in words if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+    plain = _EMPTY.sub("", visible)
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def quoted(text: str) -> str:
+    """A text of a server, marked as its words."""
+    return f"the server's words: {json.dumps(text, ensure_ascii=False)}"
+
+
+def identifier(name: str) -> str:
+    """The name that stands for a server's name in our language."""
+    found = re.sub(r"[^A-Za-z0-9_]", "_", name).lstrip("_") or "_"
+    if not found[0].isalpha():
+        found = f"n{found}"
+    return f"{found}_" if keyword.iskeyword(found) else found
+
+
+def unique(names: Iterable[str], what: str) -> dict[str, str]:
+    """Map each identifier to the server's name.
+
+    Raises:
+        Unusable: two names have the same identifier.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        other = found.setdefault(identifier(name), name)
+        if other != name:
+            raise Unusable(f"the {what} {other!r} and {name!r} would both be {identifier(name)!r}")
+    return found
+
+
+def parameters_schema(schema: Any) -> tuple[Schema, dict[str, str]]:
+    """The schema of a tool's arguments, and the server's name of each parameter that has another one here.
+
+    Raises:
+        Unusable: the tool can't be called from our language.
+    """
+    whole = schema if isinstance(schema, dict) else {}
+    properties = whole.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    names = unique(properties, "parameters")
+    if len(names) > 100:
+        raise Unusable(f"it has {len(names)} parameters, and at most 100 can be mounted")
+    required = whole.get("required")
+    required = set(filter(_is_text, required)) if isinstance(required, list) else set()
+    missing = sorted(required - properties.keys())
+    if missing:
+        raise Unusable(f"it requires {missing[0]!r:.80}, which its schema does not describe")
+    reader = _Reader(whole)
+    shown: Schema = {
+        "type": "object",
+        "properties": {name: reader.sound(properties[remote]) for name, remote in names.items()},
+        "required": [name for name, remote in names.items() if remote in required],
+        "additionalProperties": False,
+    }
+    return shown, {name: remote for name, remote in names.items() if name != remote}
+
+
+def result_schema(schema: Any) -> Schema | None:
+    """The schema of a structured result; None if there is none."""
+    return _Reader(schema).sound(schema) if isinstance(schema, dict) else None
+
+
+class _Reader:
+    """Copies parts of one schema, until `MAX_PARTS` are copied."""
+
+    def __init__(self, whole: Any) -> None:
+        self._whole = whole
+        self._left = MAX_PARTS
+
+    def sound(self, schema: Any) -> Schema:
+        """A usable copy; any value if the schema is not valid."""
+        found = self._copy(schema, 0)
+        return found if fault_in(found) is None else {}
+
+    def _copy(self, schema: Any, depth: int) -> Schema:
+        self._left -= 1
+        if not isinstance(schema, dict) or self._left < 0 or depth > MAX_DEPTH:
+            return {}
+        if "$ref" in schema:
+            return self._described(schema, self._copy(self._target(schema["$ref"]), depth + 1))
+        if isinstance(schema.get("allOf"), list) and len(schema["allOf"]) == 1:
+            return self._described(schema, self._copy(schema["allOf"][0], depth + 1))
+        found: Schema = {}
+        self._simple(schema, found)
+        for key in ("anyOf", "oneOf"):
+            parts = schema.get(key)
+            if isinstance(parts, list) and 0 < len(parts) <= 50:
+                # `oneOf` would be wrong for alternatives that were made equal.
+                found["anyOf"] = [self._copy(part, depth + 1) for part in parts]
+        if isinstance(schema.get("items"), dict):
+            found["items"] = self._copy(schema["items"], depth + 1)
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            copied = {k: self._copy(v, depth + 1) for k, v in properties.items() if _is_name(k)}
+            required = schema.get("required")
+            found["properties"] = copied
+            found["required"] = [n for n in required if n in copied] if isinstance(required, list) else []
+        more = schema.get("additionalProperties")
+        if isinstance(more, dict):
+            found["additionalProperties"] = self._copy(more, depth + 1)
+        elif more is False and isinstance(properties, dict) and len(found["properties"]) == len(properties):
+            found["additionalProperties"] = False
+        return self._described(schema, found)
+
+    def _simple(self, schema: Schema, found: Schema) -> None:
+        kinds = schema.get("type")
+        if isinstance(kinds, list) and kinds and all(_is_text(k) and k in _KINDS for k in kinds):
+            found["type"] = kinds
+        elif _is_text(kinds) and kinds in _KINDS:
+            found["type"] = kinds
+        for key in _COUNTS:
+            if type(schema.get(key)) is int and schema[key] >= 0:
+                found[key] = schema[key]
+        for key in _FIGURES:
+            if type(schema.get(key)) in (int, float):
+                found[key] = schema[key]
+        values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+        if isinstance(values, list) and values and len(json.dumps(values)) <= MAX_ENUM:
+            found["enum"] = values
+
+    def _target(self, reference: Any) -> Any:
+        """What a reference inside the schema refers to; None if nothing."""
+        if not _is_text(reference) or not reference.startswith("#/"):
+            return None
+        here = self._whole
+        for part in reference[2:].split("/"):
+            here = here.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(here, dict) else None
+        return here
+
+    @staticmethod
+    def _described(schema: Schema, found: Schema) -> Schema:
+        said = plain_text(schema.get("description"), MAX_PARAMETER_DESCRIPTION)
+        return {**found, "description": quoted(said)} if said else found
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 200 and plain_text(value, 200) == value

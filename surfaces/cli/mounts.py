@@ -1,0 +1,274 @@
+"""``albert mount`` and ``albert unmount``: the MCP servers whose tools are primitives here.
+
+A server is only mounted, and a changed tool is only accepted, after a person has seen what the server says about its tools. These
+texts are hostile input: they are printed as quoted data, with escapes for everything that a terminal or a reader could mistake.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from albert_tools.builtins.mounts.mount import FILE, Mount, PinnedTool, read_mounts, written
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.cli.deceptive_text import escape_invisible, look_alikes
+from albert_tools.surfaces.cli.service_options import homes_of, open_service
+from albert_tools.surfaces.cli.usage_error import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.builtins.mounts.pinning import Pinned
+    from albert_tools.service import ToolService
+
+_LIST, _LOOK = "list", "look"
+_USAGE = "albert mount NAME -- COMMAND…, albert mount NAME URL, albert mount look NAME, or albert mount list"
+
+
+def mount(options: argparse.Namespace, console: Console) -> int:
+    """Mount a server, compare it with what was accepted, or list the mounts."""
+    from albert_tools.surfaces.cli.person import demand_person
+
+    file = homes_of(options).config / FILE
+    match options.words:
+        case [] | ["list"] if not options.server:
+            return _list(file, console)
+        case ["look", name] if not options.server:
+            demand_person("a server's tools are accepted")
+            return asyncio.run(_look(options, file, _mounted(file, name), console))
+        case [name, *urls] if len(urls) + bool(options.server) == 1:
+            demand_person("a server is mounted")
+            return asyncio.run(_mount(options, file, _new(options, file, name, "".join(urls)), console))
+    raise Usage("mount: name a server, and its command or URL", _USAGE)
+
+
+def unmount(options: argparse.Namespace, console: Console) -> int:
+    """Forget a server and its tools."""
+    from albert_tools.surfaces.cli.person import demand_person
+
+    demand_person("a server is unmounted")
+    file = homes_of(options).config / FILE
+    found = _mounted(file, options.name)
+    _save(file, found.name, None)
+    if console.json:
+        console.document({"ok": True, "name": found.name})
+    else:
+        console.say(f"unmounted {found.name}; saved tools that call its tools can't run any more")
+    return 0
+
+
+def _new(options: argparse.Namespace, file: Path, name: str, url: str) -> Mount:
+    """The mount that the options describe."""
+    from albert_tools.builtins.mounts.server_schemas import identifier
+    from albert_tools.builtins.net.secrets import value_of
+    from albert_tools.engine.policy.host_rules import read_host
+
+    if name in (_LIST, _LOOK) or identifier(name) != name or len(name) > 40:
+        raise Usage(f"mount: {one_line(name)!r} can't be the name of a server", "use at most 40 letters, digits and _")
+    if name in read_mounts(file):
+        raise Failure("exists", f"there is a mounted server {name} already", hint=f"`albert unmount {name}` removes it")
+    hosts = []
+    for host in options.host:
+        try:
+            hosts.append(read_host(host))
+        except ValueError as error:
+            raise Usage(f"--host: {error}", "name each host that the server may reach") from None
+    if url:
+        _check_url(url, options)
+    for secret in options.secret:
+        value_of(secret)
+    return Mount(name, tuple(options.server), url, tuple(hosts), tuple(options.secret), options.trust)
+
+
+def _check_url(url: str, options: argparse.Namespace) -> None:
+    parts = urlsplit(url)
+    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise Usage(
+            f"mount: {one_line(url)!r} is not a URL of a server", "write https://HOST/PATH, or a command after --"
+        )
+    if parts.scheme == "http" and not local:
+        raise Usage("mount: the connection to another machine must be encrypted", "write https://")
+    if options.host:
+        raise Usage("--host is about a server that is a command; a URL names its own host", "leave it out")
+    if len(options.secret) > 1:
+        raise Usage("--secret: a URL takes one secret, which is sent as its bearer token", "give one")
+
+
+async def _mount(options: argparse.Namespace, file: Path, new: Mount, console: Console) -> int:
+    async with _service(options) as service:
+        found = await _pinned(service, new)
+        accepted = _with_tools(new, found)
+        if not console.json:
+            _show_server(accepted, console)
+            for tool in accepted.tools:
+                _show_tool(service, accepted, tool, console)
+            _show_refused(found, console)
+    if not accepted.tools:
+        raise Failure(
+            "not_found", f"{new.name} has no tool that can be mounted", details={"refused": list(found.refused)}
+        )
+    if not _confirmed(options, console, f"Mount {new.name} with {_count(accepted.tools)}?"):
+        return 1
+    _save(file, new.name, accepted)
+    return _done(accepted, found, console, f"mounted {new.name}: {_count(accepted.tools)}")
+
+
+async def _look(options: argparse.Namespace, file: Path, known: Mount, console: Console) -> int:
+    async with _service(options) as service:
+        found = await _pinned(service, known)
+        accepted = _with_tools(known, found)
+        before = {tool.remote: tool for tool in known.tools}
+        changed = [tool for tool in found.tools if before.pop(tool.remote, None) != tool]
+        if not console.json:
+            _show_server(accepted, console)
+            for tool in changed:
+                old = next((t for t in known.tools if t.remote == tool.remote), None)
+                console.say(console.paint("changed from" if old else "new", "yellow") + ":")
+                if old is not None:
+                    _show_tool(service, known, old, console)
+                    console.say(console.paint("to", "yellow") + ":")
+                _show_tool(service, accepted, tool, console)
+            for tool in before.values():
+                console.say(f"{console.paint('gone', 'yellow')}: {known.name}.{tool.name}")
+            _show_refused(found, console)
+    if not changed and not before:
+        return _done(known, found, console, f"{known.name}: nothing has changed")
+    if not _confirmed(options, console, f"Accept {_count(accepted.tools)} of {known.name} as they are now?"):
+        return 1
+    _save(file, known.name, accepted)
+    return _done(accepted, found, console, f"accepted {known.name}; services that already run keep the earlier tools")
+
+
+def _service(options: argparse.Namespace) -> ToolService:
+    """A service in which the connection to a server is approved: the person has just typed it."""
+    from albert_tools.engine.authority.authorization import Answer, Question
+    from albert_tools.surfaces.cli.person import person
+
+    async def ask(_: Question) -> Answer:
+        return Answer("once", f"{person()}, by `albert mount`")
+
+    return open_service(options, ask=ask, output_bytes=64 * 1024 * 1024)
+
+
+async def _pinned(service: ToolService, server: Mount) -> Pinned:
+    """Connect to a server and pin its tools. The connection is a call, so it is judged and recorded."""
+    from albert_tools.builtins.mounts.mounted_tools import listing_primitive
+    from albert_tools.builtins.mounts.pinning import pinned
+
+    primitive = listing_primitive(server)
+    service.register(primitive)
+    where = server.url or json.dumps(server.command)
+    arguments = {"server": where, "hosts": list(server.hosts), "secrets": list(server.secrets)}
+    listing = (await service.invoke(primitive.name, arguments)).value()
+    return pinned(server.name, listing)
+
+
+def _with_tools(server: Mount, found: Pinned) -> Mount:
+    return Mount(server.name, server.command, server.url, server.hosts, server.secrets, server.trust, found.tools)
+
+
+def _mounted(file: Path, name: str) -> Mount:
+    mounts = read_mounts(file)
+    if name not in mounts:
+        near = did_you_mean(name, mounts)
+        raise Failure("not_found", f"there is no mounted server {one_line(name)!r}{near}", hint="`albert mount list`")
+    return mounts[name]
+
+
+def _save(file: Path, name: str, server: Mount | None) -> None:
+    """Write a mount, or delete it. Other processes may write at the same time."""
+    from albert_tools.store.atomic import write_atomic, writing
+    from albert_tools.store.os_errors import io_failure
+
+    with writing(file.parent):
+        mounts = read_mounts(file)
+        mounts.pop(name, None)
+        if server is not None:
+            mounts[name] = server
+        try:
+            write_atomic(file.parent, file, written(mounts.values()))
+        except OSError as error:
+            raise io_failure("write", file, error) from error
+
+
+def _confirmed(options: argparse.Namespace, console: Console, question: str) -> bool:
+    from albert_tools.surfaces.cli.approval_prompt import confirmed
+
+    if options.yes:
+        return True
+    if console.json or not console.interactive or sys.stdin is None or not sys.stdin.isatty():
+        raise Usage("mount: there is nobody to confirm it", "read what the server says, then add --yes")
+    console.flush()
+    if confirmed(question):
+        return True
+    console.note("nothing was changed")
+    return False
+
+
+def _done(server: Mount, found: Pinned, console: Console, said: str) -> int:
+    if console.json:
+        console.document({"ok": True, "mount": _document(server), "refused": list(found.refused)})
+    else:
+        console.say(said)
+    return 0
+
+
+def _document(server: Mount) -> dict[str, Any]:
+    import msgspec
+
+    whole: dict[str, Any] = msgspec.to_builtins(server)
+    return whole
+
+
+def _list(file: Path, console: Console) -> int:
+    mounts = read_mounts(file)
+    if console.json:
+        console.document({"ok": True, "mounts": [_document(m) for m in mounts.values()]})
+        return 0
+    for server in mounts.values():
+        _show_server(server, console)
+        for tool in server.tools:
+            console.say(f"  {server.name}.{tool.name}")
+    if not mounts:
+        console.note("no server is mounted; `albert mount NAME -- COMMAND…` mounts one")
+    return 0
+
+
+def _show_server(server: Mount, console: Console) -> None:
+    import shlex
+
+    console.say(f"{console.paint(server.name, 'cyan')}  {one_line(server.url or shlex.join(server.command))}", 4)
+    sees = "" if server.url else "runs confined to the workspace; "
+    hosts = "" if server.url else f"reaches {', '.join(server.hosts) or 'no host'}; "
+    secrets = f"gets {', '.join(server.secrets)}" if server.secrets else "gets no secret"
+    trust = "its annotations are trusted" if server.trust else "its annotations are ignored"
+    console.say(console.paint(f"    {sees}{hosts}{secrets}; {trust}", "dim"), 4)
+
+
+def _show_tool(service: ToolService, server: Mount, tool: PinnedTool, console: Console) -> None:
+    from albert_tools.builtins.mounts.mounted_tools import mounted_primitive
+
+    definition = mounted_primitive(server, tool).definition
+    verdict = service.standing(definition).get("verdict") or "deny"
+    console.say(f"  {console.paint(one_line(definition.signature()), 'bold')}", 6)
+    said = one_line(escape_invisible(json.dumps(tool.description, ensure_ascii=False)))
+    console.say(f"      the server's words: {said}", 6)
+    if alike := look_alikes(tool.description):
+        console.say(f"      ! letters that look like others: {alike}", 6)
+    does = {"allow": "allow", "ask": "ask about", "deny": "deny"}[verdict]
+    console.say(f"      may {', '.join(definition.effects)}; the rules {does} each call", 6)
+
+
+def _show_refused(found: Pinned, console: Console) -> None:
+    for sentence in found.refused:
+        console.say(f"  {console.paint('left out', 'yellow')}: {one_line(sentence)}", 6)
+
+
+def _count(tools: tuple[PinnedTool, ...]) -> str:
+    return f"{len(tools)} tool{'' if len(tools) == 1 else 's'}"
