@@ -37,6 +37,7 @@ from albert_tools.store.tools.tool_store import TinyToolStore
 if TYPE_CHECKING:
     from albert_tools.engine.agent.offers import Offer
     from albert_tools.engine.agent.tool_specs import Provider
+    from albert_tools.engine.authority.sessions import Session
     from albert_tools.engine.model.result import ToolResult
     from albert_tools.engine.model.telemetry import Observer
 
@@ -308,17 +309,20 @@ class SyncToolService:
     async def _made(make: Callable[[], ToolService]) -> ToolService:
         return await make().__aenter__()
 
+    def _submit(self, coroutine: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
+        with self._door:
+            if self._shut:
+                coroutine.close()
+                raise RuntimeError("this service is closed; open another one")
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
     def _wait(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError(
                 "a listener can't wait for the service that calls it; call the service from another thread"
             )
-        with self._door:
-            if self._shut:
-                coroutine.close()
-                raise RuntimeError("this service is closed; open another one")
-            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        future = self._submit(coroutine)
         try:
             return future.result()
         except concurrent.futures.CancelledError:
@@ -365,6 +369,14 @@ class SyncToolService:
             return work(self._service)
 
         return self._wait(done())
+
+    async def ainvoke(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> ToolResult:
+        """As `ToolService.invoke`, for a caller in an event loop of its own. If the caller is cancelled, so is the call."""
+        return await asyncio.wrap_future(self._submit(self._service.invoke(name, arguments, **options)))
+
+    def open_session(self, client: str, **options: Any) -> tuple[Session, str]:
+        """As `ToolService.open_session`."""
+        return self.within(lambda service: service.open_session(client, **options))
 
     def register(self, primitive: Primitive) -> None:
         """As `ToolService.register`."""

@@ -382,3 +382,25 @@ def test_two_services_share_a_home(opened: Open) -> None:
     assert error.code == "unknown_tool"
     one.define(SOURCE)
     assert other.invoke("t").value() == 1
+
+
+async def test_a_caller_in_another_event_loop_waits_without_blocking_and_cancels(opened: Open) -> None:
+    begun, cancelled = threading.Event(), threading.Event()
+
+    @primitive(effects=["read"])
+    async def park() -> None:
+        """Wait until the call is cancelled."""
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cancelled.set()
+
+    service = opened(primitives=[wait, park])
+    _, token = service.open_session("a test")
+    results = await asyncio.gather(*(service.ainvoke("wait", {"seconds": 0}, session=token) for _ in range(3)))
+    assert [r.value() for r in results] == ["waited"] * 3
+    caller = asyncio.create_task(service.ainvoke("park", session=token))
+    assert await asyncio.to_thread(begun.wait, 30)
+    caller.cancel()
+    assert await asyncio.to_thread(cancelled.wait, 30)

@@ -1,0 +1,35 @@
+"""Tools for the OpenAI Agents SDK. A failure is the text that the tool returns, which the model reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agents import FunctionTool
+from agents.tool_context import ToolContext
+
+from albert_tools.engine.agent.offers import Offer
+from albert_tools.surfaces.exports.offers import Service, acall, failure_text, offers, output_text
+
+
+def openai_agents_tools(service: Service, *, session: str) -> list[FunctionTool]:
+    """The tools that a session is offered, in the service's order.
+
+    Args:
+        service: An open service.
+        session: The token of the session in which the agent works.
+    """
+    return [_tool(service, session, name, offer) for name, offer in offers(service, session).items()]
+
+
+def _tool(service: Service, session: str, name: str, offer: Offer) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], given: str) -> str:
+        try:
+            arguments = json.loads(given or "{}")
+        except (ValueError, RecursionError) as error:
+            return f"invalid_arguments: the arguments are not JSON: {error}\nwrite one JSON object"
+        result = await acall(service, offer, arguments, session)
+        return output_text(result.output) if result.error is None else failure_text(result.error)
+
+    # The strict mode of schemas knows no optional parameters.
+    return FunctionTool(name, offer.description, offer.parameters, invoke, strict_json_schema=False)
