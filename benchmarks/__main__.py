@@ -6,7 +6,20 @@ import argparse
 import platform
 import sys
 
-from benchmarks import confined, evaluate, files, governed, journaled, keeping, observers, records, runs, web
+from benchmarks import (
+    confined,
+    evaluate,
+    files,
+    governed,
+    journaled,
+    keeping,
+    many,
+    observers,
+    records,
+    runs,
+    spared,
+    web,
+)
 
 
 def main() -> None:
@@ -14,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "--only",
-        choices=["evaluate", "runs", "keeping", "records", "governed", "web", "files", "commands"],
+        choices=["evaluate", "runs", "keeping", "records", "governed", "web", "files", "commands", "many", "spared"],
         help="one part",
     )
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the programs")
@@ -50,6 +63,10 @@ def main() -> None:
         print("## A request to the web\n", *web.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "commands"):
         print("## A confined command\n", *confined.table(options.rounds), "", sep="\n", flush=True)
+    if options.only in (None, "many"):
+        print("## 10,000 saved tools\n", *many.table(options.rounds), "", sep="\n", flush=True)
+    if options.only in (None, "spared"):
+        print("## What a saved tool spares an agent\n", *spared.table(), "", sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -51,16 +51,16 @@ def table(sizes: list[int], rounds: int) -> list[str]:
         saved = 0
         for size in sizes:
             while saved < size:
-                store.save(_version(f"tool_{saved}", catalog))
+                store.save(version_named(f"tool_{saved}", catalog))
                 saved += 1
-            more = [_version(f"extra_{size}_{i}", catalog) for i in range(rounds)]
+            more = [version_named(f"extra_{size}_{i}", catalog) for i in range(rounds)]
             save = [_timed(partial(store.save, version)) for version in more]
             fresh = TinyToolStore(Path(folder) / "tools", Path(folder) / "cache")
             step = max(1, size // rounds)
             load = [_timed(partial(fresh.load, f"tool_{i}")) for i in range(0, size, step)]
             # The first list builds the index. The second one reads what was saved in the last two seconds.
             first = _timed(fresh.list)
-            store.save(_version(f"late_{size}", catalog))
+            store.save(version_named(f"late_{size}", catalog))
             second = _timed(fresh.list)
             search = _median(partial(fresh.search, "count lines"), min(rounds, 5))
             cells = (statistics.median(save), statistics.median(load), first, second, search)
@@ -71,7 +71,7 @@ def table(sizes: list[int], rounds: int) -> list[str]:
 _MADE: dict[str, ToolVersion] = {}
 
 
-def _version(name: str, catalog: ToolRegistry) -> ToolVersion:
+def version_named(name: str, catalog: ToolRegistry) -> ToolVersion:
     """A version of the tool under another name. The tool is compiled only once."""
     from msgspec.structs import replace
 
