@@ -33,7 +33,6 @@ def session(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _new(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.authority.sessions import UNITS, Budget
     from albert_tools.engine.service import DAY
     from albert_tools.surfaces.cli.person import demand_person, person
 
@@ -44,39 +43,23 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
         within = os.environ.get("ALBERT_SESSION")
         if not within:
             raise Usage("--within: ALBERT_SESSION is not set", "set it, or give the token")
-    tools = None if options.tools is None else [t.strip() for t in options.tools.split(",") if t.strip()]
-    if tools == []:
-        raise Usage(
-            "--tools names no tool", "write --tools read_file,write_file, or leave it out for all that the rules allow"
-        )
-    if tools is not None and options.preset is not None:
-        raise Usage("--tools and --preset both name the tools of the session", "give one of them")
-    # By default, a session within another session ends with that session.
-    seconds = options.seconds if options.seconds is not None else None if within else DAY
-    budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
+    check_session_options(options)
     async with open_service(options) as service:
         try:
-            if options.preset is not None:
-                tools = _preset_tools(service, options.preset, within)
-            opened, token = service.open_session(
-                person() if options.client is None else options.client,
-                cwd=options.cwd,
-                tools=tools,
-                seconds=None if seconds == math.inf else seconds,
-                budget=budget,
-                within=within,
-            )
+            # By default, a session within another session ends with that session.
+            opened, token = open_session(service, options, person(), None if within else DAY, within)
         except Failure as failure:
             if within and (failure.rule or "").startswith("session."):
                 given_by = "ALBERT_SESSION" if options.within == "" else "TOKEN"
                 failure.message = f"--within: {failure.message} (given by {given_by})"
             raise
-        known = [t.name for t in await service.list(hidden=True)] + sorted(RESERVED) if tools else []
+        named = _named_tools(options) or []
+        known = [t.name for t in await service.list(hidden=True)] + sorted(RESERVED) if named else []
     if console.json:
         console.document({"ok": True, "token": token, "session": opened.as_dict()})
         return 0
     console.write(token + "\n")
-    for name in tools or []:
+    for name in named:
         if name not in known:
             missing = f"there is no tool {one_line(name)!r} (yet){did_you_mean(name, known)}"
             console.note(f"{console.paint('warning', 'yellow', err=True)}: {missing}")
@@ -85,6 +68,57 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
     console.note(f"session {opened.id} for {one_line(opened.client)}, {until}: {_may(opened)}")
     console.note("The token is not shown again. Pass it on as ALBERT_SESSION: other users can see command lines.", 2)
     return 0
+
+
+def check_session_options(options: argparse.Namespace) -> None:
+    """Refuse options of a new session that contradict each other. Raises Usage."""
+    if options.tools is not None and not _named_tools(options):
+        raise Usage(
+            "--tools names no tool", "write --tools read_file,write_file, or leave it out for all that the rules allow"
+        )
+    if options.tools is not None and options.preset is not None:
+        raise Usage("--tools and --preset both name the tools of the session", "give one of them")
+
+
+def open_session(
+    service: ToolService,
+    options: argparse.Namespace,
+    client: str,
+    seconds: float | None,
+    within: str | None = None,
+) -> tuple[Session, str]:
+    """Open the session that the options describe.
+
+    Args:
+        service: The service.
+        options: The options of ``albert session new``, see `subcommands.session_options`.
+        client: The name of the client, if none is given.
+        seconds: The lifetime, if none is given.
+        within: The token of the session above.
+
+    Raises:
+        Failure: As from `ToolService.open_session`.
+    """
+    from albert_tools.engine.authority.sessions import UNITS, Budget
+
+    budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
+    tools = _named_tools(options)
+    if options.preset is not None:
+        tools = _preset_tools(service, options.preset, within)
+    if options.seconds is not None:
+        seconds = options.seconds
+    return service.open_session(
+        client if options.client is None else options.client,
+        cwd=options.cwd,
+        tools=tools,
+        seconds=None if seconds == math.inf else seconds,
+        budget=budget,
+        within=within,
+    )
+
+
+def _named_tools(options: argparse.Namespace) -> list[str] | None:
+    return None if options.tools is None else [t.strip() for t in options.tools.split(",") if t.strip()]
 
 
 def _preset_tools(service: ToolService, preset: str, within: str | None) -> list[str] | None:

@@ -30,28 +30,7 @@ def policy(make: Make) -> None:
 def session(make: Make) -> None:
     """``albert session``."""
     new = make("new", "open a session; stdout gets its token, which is never shown again")
-    new.add_argument("--client", metavar="NAME", help="who uses it; default: you")
-    new.add_argument("--tools", metavar="A,B", help="the tools it may call; default: all that the rules allow")
-    new.add_argument(
-        "--preset", choices=tuple(PRESETS), help="the tools it may call: those that this preset allows without approval"
-    )
-    new.add_argument(
-        "--for",
-        dest="seconds",
-        type=_lifetime,
-        metavar="TIME",
-        help="its lifetime: 90s, 15m, 2h, 30d or ever; default: 24h",
-    )
-    for unit, text in (
-        ("calls", "tool calls"),
-        ("wall-seconds", "seconds of run time"),
-        ("bytes-written", "bytes written"),
-        ("network-bytes", "bytes to and from the network"),
-    ):
-        new.add_argument(f"--{unit}", type=_amount, metavar="N", help=f"budget: {text}")
-    new.add_argument(
-        "--cwd", metavar="DIR", default="", help="the folder of the workspace that relative paths start from"
-    )
+    session_options(new)
     new.add_argument(
         "--within",
         nargs="?",
@@ -63,6 +42,32 @@ def session(make: Make) -> None:
         "--all", action="store_true", default=argparse.SUPPRESS, help="also list sessions that have ended"
     )
     _id(make("revoke", "end a session, and all sessions within it"), "sessions", "session")
+
+
+def session_options(new: argparse.ArgumentParser, client: str = "you", lifetime: str = "24h") -> None:
+    """The options that describe a new session, see `sessions.open_session`."""
+    new.add_argument("--client", metavar="NAME", help=f"who uses it; default: {client}")
+    new.add_argument("--tools", metavar="A,B", help="the tools it may call; default: all that the rules allow")
+    new.add_argument(
+        "--preset", choices=tuple(PRESETS), help="the tools it may call: those that this preset allows without approval"
+    )
+    new.add_argument(
+        "--for",
+        dest="seconds",
+        type=_lifetime,
+        metavar="TIME",
+        help=f"its lifetime: 90s, 15m, 2h, 30d or ever; default: {lifetime}",
+    )
+    for unit, text in (
+        ("calls", "tool calls"),
+        ("wall-seconds", "seconds of run time"),
+        ("bytes-written", "bytes written"),
+        ("network-bytes", "bytes to and from the network"),
+    ):
+        new.add_argument(f"--{unit}", type=_amount, metavar="N", help=f"budget: {text}")
+    new.add_argument(
+        "--cwd", metavar="DIR", default="", help="the folder of the workspace that relative paths start from"
+    )
 
 
 def approvals(make: Make) -> None:
