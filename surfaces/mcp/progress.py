@@ -1,0 +1,66 @@
+"""Progress of a call: each text that the program prints, and each tool that it calls.
+
+A program can print faster than a client reads. What the client has not read in time is dropped, so a call never waits for its
+client, and its memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp.server.context import ServerRequestContext
+
+from albert_tools.surfaces.mcp.results import plain
+
+#: Messages that wait to be sent, and the most characters of one.
+MAX_WAITING, MAX_MESSAGE = 32, 500
+
+
+class Progress:
+    """The progress of one call."""
+
+    def __init__(self) -> None:
+        self._send, self.messages = anyio.create_memory_object_stream[str](MAX_WAITING)
+
+    def log(self, tool: str, text: str) -> None:
+        """The tool has printed a text."""
+        self._say(f"{tool}: {text.rstrip()}")
+
+    def watch(self, tool: str) -> None:
+        """The program has called a tool."""
+        self._say(f"calls {tool}")
+
+    def _say(self, message: str) -> None:
+        try:
+            self._send.send_nowait(message[:MAX_MESSAGE])
+        except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+
+    def close(self) -> None:
+        """End the stream of messages."""
+        self._send.close()
+
+
+@asynccontextmanager
+async def progress_of(ctx: ServerRequestContext[Any, Any]) -> AsyncIterator[Progress | None]:
+    """Send the progress of a call to the client, if it has asked for it. All that was reported is sent before the result."""
+    if ctx.meta is None or ctx.meta.get("progress_token") is None:
+        yield None
+        return
+    progress = Progress()
+
+    async def send() -> None:
+        count = 0
+        async for message in progress.messages:
+            count += 1
+            await ctx.session.report_progress(count, None, plain(message))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(send)
+        try:
+            yield progress
+        finally:
+            progress.close()

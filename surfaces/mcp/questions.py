@@ -1,0 +1,156 @@
+"""Approvals through the client: the question of a suspended call goes to the client's user by elicitation.
+
+The client only carries the answer. The record decides: an answer is written there like one from the terminal, allows one call once,
+and is used up by it. Nothing proves that a person read the question; a client can answer by itself. So the owner must turn this on
+when the server starts (``--elicit``), and otherwise the answer is given with ``albert approvals answer``.
+
+Protocol revisions differ: up to 2025-11-25 the server asks during the call. Since 2026-07-28 the call ends with the question, and
+the client repeats it with the answer and a sealed state. The SDK seals this state for the session, the call and its arguments, with
+a key that outlives the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.server.elicitation import render_elicitation_schema
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, Field, StrictBool, ValidationError
+
+from albert_tools.engine.authority.approvals import Approval
+from albert_tools.engine.model.failure import Failure
+from albert_tools.service import ToolService
+from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
+from albert_tools.surfaces.cli.approvals import whole_arguments
+from albert_tools.surfaces.cli.console import one_line
+from albert_tools.surfaces.mcp.results import plain
+
+#: The key of the question in a request for input.
+QUESTION = "approval"
+_KEY_BYTES = 32
+
+
+class Allow(BaseModel):
+    """The form that the client shows. A client that submits it untouched allows nothing."""
+
+    allow: StrictBool = Field(default=False, title="Allow this call, once")
+
+
+_FORM = render_elicitation_schema(Allow)
+
+
+class Waiting(BaseModel):
+    """The state that the client returns with an answer: the question, and the run that waits for it."""
+
+    approval: str
+    run: str | None = None
+
+
+def can_ask(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Whether the client declares that it can show a form to its user."""
+    declared = ctx.session.client_capabilities
+    elicitation = declared.elicitation if declared is not None else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def question_of(service: ToolService, approval: str) -> types.ElicitRequestFormParams:
+    """The question, with the exact call. The text of an argument can't begin a line.
+
+    Raises:
+        Failure: `not_found`, `io_error`.
+    """
+    found = service.approvals.get(approval)
+    whole = whole_arguments(service, found)
+    return types.ElicitRequestFormParams(message=plain(_message(found, whole)), requested_schema=_FORM)
+
+
+def _message(found: Approval, whole: Mapping[str, Any] | None) -> str:
+    by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
+    arguments = whole if whole is not None else found.arguments
+    shown = shown_arguments(arguments if isinstance(arguments, Mapping) else {"arguments": arguments})
+    lines = [f"May {one_line(found.tool)} be called{by}?", *(line for line in shown if line is not None)]
+    if whole is None or None in shown:
+        lines.append(f"  `albert approvals show {found.id}` shows all of it")
+    if found.reason:
+        lines.append(f"  {claim(found.reason)}")
+    return "\n".join([*lines, f"{one_line(found.message)} ({one_line(found.rule)})"])
+
+
+async def ask(
+    ctx: ServerRequestContext[Any, Any], question: types.ElicitRequestFormParams
+) -> types.ElicitResult | None:
+    """Ask during the call, as protocol revisions up to 2025-11-25 do. None if the client has failed to answer."""
+    try:
+        return await ctx.session.elicit_form(question.message, question.requested_schema, ctx.request_id)
+    except (MCPError, ValidationError):
+        return None
+
+
+def record_answer(service: ToolService, approval: str, answer: types.ElicitResult | None, client: str) -> bool | None:
+    """Write the answer to the record. Returns whether it was yes; None if the question is still open.
+
+    The first answer counts. If the record has another one, only a no has an effect: it revokes an unused yes.
+
+    Raises:
+        Failure: `not_found`, `io_error`.
+    """
+    if answer is None or answer.action == "cancel":
+        return None
+    yes = answer.action == "accept" and _is_yes(answer.content)
+    try:
+        service.approvals.answer(approval, "once" if yes else "no", f"the user of {client}, by MCP elicitation")
+    except Failure as failure:
+        if failure.code not in ("exists", "timeout"):
+            raise
+        if not yes and service.approvals.get(approval).state == "yes":
+            service.approvals.revoke(approval)
+    return yes
+
+
+def _is_yes(content: Any) -> bool:
+    try:
+        return Allow.model_validate(content or {}).allow
+    except ValidationError:
+        return False
+
+
+def read_state(text: str | None) -> Waiting | None:
+    """The state of a repeated call. The SDK has checked that this server made it for this call of this session."""
+    return None if not text else Waiting.model_validate(json.loads(text))
+
+
+def state_key(folder: Path) -> bytes:
+    """The key that seals the states of all servers of a home. It is made at the first use.
+
+    Raises:
+        Failure: `io_error`.
+    """
+    path = folder / "mcp.key"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = folder / f"mcp.key.{os.getpid()}"
+        if not path.exists():
+            # A link appears whole or not at all, and never replaces the key of another process.
+            draft.unlink(missing_ok=True)
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(os.urandom(_KEY_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+        key = path.read_bytes()
+    except OSError as error:
+        raise Failure("io_error", f"the key {path} can't be read or made: {error.strerror}") from error
+    if len(key) < _KEY_BYTES:
+        raise Failure("io_error", f"the key {path} is damaged", hint="delete it; open questions are then asked again")
+    return key

@@ -1,0 +1,128 @@
+"""A tool's result as MCP has it: texts for the model, and data for the client.
+
+The data of a successful call matches the tool's output schema. MCP wants an object, so any other value is the field ``result`` of
+one. In place of a large output the caller gets its handle, which the output schema allows too. A failed call is a text with its
+hint; the failure as data is in ``_meta``, because some clients check the data of a failed call against the output schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from mcp import types
+
+from albert_tools.engine.agent.tool_specs import output_schema
+from albert_tools.engine.model.definition import Json, Schema
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.result import ToolResult
+
+#: Keys of ``_meta``: the failure as data, and the run, by which a person finds the call in the record.
+ERROR, RUN = "albert/error", "albert/run"
+#: The address of a stored output.
+RESULT_URI = "albert://results/"
+#: The most characters of printed text that a result shows: its end.
+MAX_LOG = 4000
+#: The form of a large output, see `engine.pipeline.large_output`.
+_LARGE: Schema = {
+    "properties": {"truncated": {"const": True}, "handle": {"type": "string"}, "size_bytes": {"type": "integer"}},
+    "required": ["truncated", "handle", "size_bytes", "kind", "head", "tail"],
+}
+
+
+def declared_schema(result: Schema) -> Schema | None:
+    """The output schema of a tool with this result; None if nothing is known about the result."""
+    if not result:
+        return None
+    own = output_schema(result)
+    form = {name: part for name, part in own.items() if name != "$defs"}
+    shared = {"$defs": own["$defs"]} if "$defs" in own else {}
+    return {"type": "object", "anyOf": [form, _LARGE], **shared}
+
+
+def call_result(result: ToolResult, declared: Schema) -> types.CallToolResult:
+    """The answer to a call of a tool whose result has the schema `declared`."""
+    meta: dict[str, Any] = {RUN: result.run_id} if result.run_id else {}
+    content: list[types.ContentBlock] = []
+    if result.error is not None:
+        content.append(_text(failure_text(result.error)))
+        meta[ERROR] = plain(result.error.as_dict())
+    else:
+        content += _output(result.output)
+    if result.log:
+        content.append(_text(f"printed:\n{result.log[-MAX_LOG:]}"))
+    structured = None if result.error is not None else _structured(plain(result.output), declared)
+    return types.CallToolResult(
+        content=content, structured_content=structured, is_error=result.error is not None, _meta=meta or None
+    )
+
+
+def _structured(output: Json, declared: Schema) -> dict[str, Json]:
+    if is_large(output) or (
+        isinstance(output, dict) and declared.get("type", "object") == "object" and "anyOf" not in declared
+    ):
+        return dict(output)
+    return {"result": output}
+
+
+def is_large(output: Json) -> bool:
+    """Whether an output is the form of a large output."""
+    return isinstance(output, Mapping) and output.get("truncated") is True and set(_LARGE["required"]) == set(output)
+
+
+def _output(output: Json) -> list[types.ContentBlock]:
+    handle = output.get("handle") if isinstance(output, Mapping) and output.get("truncated") is True else None
+    if not isinstance(handle, str):
+        return [_text(_spelled(output))]
+    size = output.get("size_bytes")
+    link = types.ResourceLink(
+        uri=RESULT_URI + _clean(handle),
+        name="the whole output",
+        description=f"`read_result` reads parts of it: its handle is {_clean(handle)}",
+        mime_type="application/json" if output.get("kind") == "json" else "text/plain",
+        size=size if type(size) is int else None,
+    )
+    if not is_large(output):
+        return [_text(_spelled(output)), link]
+    left_out = f"… the whole output has {output['size_bytes']:,} bytes; read_result(handle={handle!r}) reads it …"
+    return [_text(f"{output['head']}\n{left_out}\n{output['tail']}"), link]
+
+
+def failure_text(failure: Failure) -> str:
+    """A failure for a model: what is wrong, where, and what to do."""
+    where = ""
+    if failure.line is not None and failure.code not in ("example_failed", "invalid_source"):
+        trail = failure.details.get("trail") or [{"tool": failure.tool, "line": failure.line}]
+        where = f" (line {trail[-1]['line']} of {trail[-1]['tool']})"
+    hint = f"\nhint: {failure.hint}" if failure.hint else ""
+    return f"{failure.code}: {failure.message}{where}{hint}"
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(text=_clean(text))
+
+
+def _spelled(output: Json) -> str:
+    return output if isinstance(output, str) else msgspec.json.encode(plain(output)).decode()
+
+
+def plain(value: Json) -> Json:
+    """The value without half surrogate pairs, which no JSON text can carry. A file's name can contain them."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return _mended(value)
+    return value
+
+
+def _mended(value: Json) -> Json:
+    if isinstance(value, str):
+        return _clean(value)
+    if isinstance(value, Mapping):
+        return {_clean(str(name)): _mended(part) for name, part in value.items()}
+    return [_mended(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

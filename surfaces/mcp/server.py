@@ -1,0 +1,94 @@
+"""The MCP server of one service: the handlers of all requests, for every transport."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+from albert_tools import __version__
+from albert_tools.service import ToolService
+from albert_tools.surfaces.mcp.announcements import Announcements
+from albert_tools.surfaces.mcp.calls import Calls
+from albert_tools.surfaces.mcp.offers import Offers
+from albert_tools.surfaces.mcp.pages import Pages
+from albert_tools.surfaces.mcp.questions import state_key
+from albert_tools.surfaces.mcp.request_limits import RequestLimits
+
+NAME = "albert-tools"
+#: Seconds in which a client may answer a question by repeating the call. The question itself stays open for longer.
+ANSWER_SECONDS = 24 * 3600.0
+_INSTRUCTIONS = """\
+Tools of the user's workspace, and tools that you write yourself. Before you write a tool, look for one with `search_tools`; \
+`run_tool` runs each tool that it finds. The prompt `guide` describes the language of tools, `check_tool` checks a source, and \
+`define_tool` saves it. A call that says "waits for an answer" needs a person: report that, and make the same call again later."""
+
+
+class _Server(Server[Any]):
+    """Tells older clients that lists change. The SDK passes no options for this over HTTP."""
+
+    def create_initialization_options(self, *_: Any, **__: Any) -> InitializationOptions:
+        """As in the SDK."""
+        return super().create_initialization_options(NotificationOptions(tools_changed=True, resources_changed=True))
+
+
+class McpServer:
+    """The server.
+
+    Args:
+        service: Makes the calls.
+        token: Returns the token of the session whose request is handled.
+        elicit: Whether the client's user may answer the questions of the session.
+    """
+
+    def __init__(self, service: ToolService, token: Callable[[], str], *, elicit: bool = False) -> None:
+        offers = Offers(service)
+        pages = Pages(service, offers, token)
+        self._announcements = Announcements(service)
+
+        async def list_tools(
+            ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+        ) -> types.ListToolsResult:
+            return await offers.page(token(), params.cursor if params is not None else None)
+
+        #: The SDK's server, for a transport.
+        self.server: Server[Any] = _Server(
+            NAME,
+            version=__version__,
+            instructions=_INSTRUCTIONS,
+            lifespan=self._announcing,
+            # No parameter is sent as a header, so a call needs no listing of all tools.
+            get_tool_input_schema=lambda name: None,
+            on_list_tools=list_tools,
+            on_call_tool=Calls(service, offers, token, elicit),
+            on_list_resources=pages.resources,
+            on_list_resource_templates=pages.templates,
+            on_read_resource=pages.read,
+            on_list_prompts=pages.prompts,
+            on_get_prompt=pages.prompt,
+            on_subscriptions_listen=self._announcements.listen,
+        )
+        self.server.add_notification_handler(
+            "notifications/initialized", types.NotificationParams, self._announcements.initialized
+        )
+        session_of = service.actions.session
+        security = RequestStateSecurity(
+            keys=[state_key(service.homes.state)],
+            ttl=ANSWER_SECONDS,
+            bind_principal=lambda ctx: session_of(token()).id,
+        )
+        self.server.middleware += [RequestLimits(token), RequestStateBoundary(security, default_audience=NAME)]
+
+    @asynccontextmanager
+    async def _announcing(self, _: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._announcements.run)
+            yield {}
+            group.cancel_scope.cancel()
