@@ -51,6 +51,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "mount": ("mounts", "mount"),
     "unmount": ("mounts", "unmount"),
     "help": ("help", "help_"),
+    "mcp": ("mcp_command", "mcp"),
 }
 
 
@@ -336,6 +337,17 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     mount.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     unmount = command("unmount", "remove a mounted server with its tools")
     unmount.add_argument("name", metavar="NAME", help="a mounted server")
+    mcp = command("mcp", "serve the tools to agents by the Model Context Protocol, over stdin and stdout")
+    mcp.add_argument("--http", metavar="PORT", help="serve over HTTP on this port of this machine; or HOST:PORT")
+    mcp.add_argument(
+        "--elicit",
+        action="store_true",
+        help="let the client's user answer questions; the client could answer by itself",
+    )
+    if words is None or "mcp" in words:
+        from albert_tools.surfaces.cli.subcommands import session_options
+
+        session_options(mcp, "an MCP client", "30d")
     explain = command("help", "explain the code of an error or a diagnostic")
     completed(explain, "codes", "code", nargs="?", metavar="CODE", help="such as not_found or unknown-tool")
     completion = command("completion", "print the completion script for a shell")

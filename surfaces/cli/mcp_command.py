@@ -1,0 +1,92 @@
+"""``albert mcp``: serves the tools to agents by the Model Context Protocol.
+
+Over stdio the client starts this process, so the process has one session: the one of ALBERT_SESSION, or its own, which ends with
+it. Over HTTP each request brings the token of its session.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import signal
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.cli.console import Console
+from albert_tools.surfaces.cli.person import demand_person
+from albert_tools.surfaces.cli.service_options import open_service
+from albert_tools.surfaces.cli.session_tools import session_of_token, token
+from albert_tools.surfaces.cli.sessions import check_session_options, open_session
+from albert_tools.surfaces.cli.usage_error import Usage
+
+if TYPE_CHECKING:
+    pass
+
+#: The lifetime of the process's own session, if none is given: clients run for weeks, and the session ends with its process.
+PROCESS_SECONDS = 30 * 86400.0
+#: Bytes of an output that a result shows whole: a model reads it.
+OUTPUT_BYTES = 128 * 1024
+
+
+def mcp(options: argparse.Namespace, console: Console) -> int:
+    """Serve until the client leaves, or the process is asked to stop."""
+    if find_spec("mcp") is None:
+        raise Usage("`albert mcp` needs the package mcp", 'pip install "albert-tools[mcp]"')
+    if options.elicit:
+        demand_person("the client's user is allowed to answer questions")
+    check_session_options(options)
+    if options.http is not None:
+        _check_http(options)
+        demand_person("a server for several sessions is started")
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_http(options, console) if options.http is not None else _stdio(options))
+    return 0
+
+
+def _check_http(options: argparse.Namespace) -> None:
+    if not options.http.rpartition(":")[2].isdecimal():
+        raise Usage(f"--http {options.http!r} is no port", "write --http 8765, or --http HOST:8765")
+    if any(getattr(options, name) is not None for name in ("tools", "preset", "client", "seconds")):
+        raise Usage(
+            "over HTTP, the session is that of the client's token", "give these options to `albert session new`"
+        )
+
+
+async def _stdio(options: argparse.Namespace) -> None:
+    from albert_tools.surfaces.mcp.server import McpServer
+    from albert_tools.surfaces.mcp.stdio import serve_stdio
+
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
+        given, own = token(), None
+        if given is None:
+            own, given = open_session(service, options, "an MCP client", PROCESS_SECONDS)
+        else:
+            session_of_token(service, given)
+        session_token = given
+        try:
+            await serve_stdio(McpServer(service, lambda: session_token, elicit=options.elicit))
+        finally:
+            if own is not None:
+                service.sessions.end(own.id)
+
+
+async def _http(options: argparse.Namespace, console: Console) -> None:
+    from albert_tools.surfaces.mcp.http import LOOPBACK, serve_http
+
+    host, _, port = options.http.rpartition(":")
+    async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
+        try:
+            await serve_http(
+                service,
+                host.strip("[]") or LOOPBACK,
+                int(port),
+                elicit=options.elicit,
+                ready=lambda url: console.note(f"serving {url}; `albert session new` makes a client's token"),
+            )
+        except OSError as error:
+            raise Failure("io_error", f"can't listen on {options.http}: {error.strerror}") from error

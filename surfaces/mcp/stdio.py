@@ -1,0 +1,172 @@
+"""The server over stdin and stdout, for one client.
+
+The client is hostile input. A line has a maximum length, and a longer one is skipped. While too many requests have no answer yet,
+no more are read: a client that sends without reading fills its own pipe, not our memory. Whatever else this process and its
+children print goes to stderr.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, Self, cast
+
+import anyio
+from mcp import types
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+
+from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, MAX_REQUESTS
+from albert_tools.surfaces.mcp.server import McpServer
+
+#: A line with more bytes than this is read only while fewer than `MAX_HEAVY` requests have no answer.
+HEAVY, MAX_HEAVY = 64 * 1024, 8
+#: Bytes that are read at once, and bytes that a writable pipe takes without blocking.
+_CHUNK, _PIPE_BUF = 64 * 1024, 4096
+
+
+async def serve_stdio(server: McpServer) -> None:
+    """Serve the client until it closes one of its streams."""
+    gate = _Gate()
+    source, target = _claim(0, os.open(os.devnull, os.O_RDONLY)), _claim(1, os.dup(2))
+    lines, output = cast(Any, _Lines(source, gate)), cast(Any, _Output(target))
+    try:
+        async with stdio_server(lines, output) as (read, write):
+            await server.server.run(
+                _Requests(read, gate), _Answers(write, gate), server.server.create_initialization_options()
+            )
+    except* BrokenPipeError:
+        # The client no longer reads.
+        pass
+
+
+def _claim(stream: int, instead: int) -> int:
+    """A private duplicate of a standard stream. What uses the stream from now on gets `instead`."""
+    private = fcntl.fcntl(stream, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.dup2(instead, stream)
+    os.close(instead)
+    return private
+
+
+class _Gate:
+    """Counts the requests that have no answer yet."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._changed = anyio.Event()
+
+    def enter(self) -> None:
+        self._open += 1
+
+    async def leave(self) -> None:
+        self._open -= 1
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def below(self, most: int) -> None:
+        """Wait until fewer than `most` requests have no answer."""
+        while self._open >= most:
+            await self._changed.wait()
+
+
+class _Lines:
+    """The lines of a file descriptor."""
+
+    def __init__(self, source: int, gate: _Gate) -> None:
+        self._source = source
+        self._gate = gate
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        rest, skipping = bytearray(), False
+        while data := await self._read():
+            *lines, last = data.split(b"\n")
+            for line in lines:
+                rest += line
+                if rest and not skipping:
+                    await self._gate.below(MAX_HEAVY if len(rest) > HEAVY else MAX_REQUESTS)
+                    yield rest.decode("utf-8", "replace")
+                rest, skipping = bytearray(), False
+            if not skipping:
+                rest += last
+            if len(rest) > MAX_MESSAGE:
+                os.write(2, f"albert mcp: skipped a message of more than {MAX_MESSAGE:,} bytes\n".encode())
+                rest, skipping = bytearray(), True
+
+    async def _read(self) -> bytes:
+        try:
+            await anyio.wait_readable(self._source)
+        except PermissionError:
+            # A regular file. Reading it never blocks.
+            await anyio.lowlevel.checkpoint()
+        return os.read(self._source, _CHUNK)
+
+
+class _Output:
+    """Writes to a file descriptor. Unlike a thread that writes, this can be cancelled while the client does not read."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+
+    async def write(self, text: str) -> None:
+        left = memoryview(text.encode())
+        while left:
+            try:
+                await anyio.wait_writable(self._target)
+            except PermissionError:
+                await anyio.lowlevel.checkpoint()
+            left = left[os.write(self._target, left[:_PIPE_BUF]) :]
+
+    async def flush(self) -> None:
+        """Nothing is buffered."""
+
+
+class _Stream:
+    """A stream of messages that passes the gate."""
+
+    def __init__(self, inner: Any, gate: _Gate) -> None:
+        self._inner = inner
+        self._gate = gate
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Requests(_Stream):
+    """The client's messages."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return self._entered(await self._inner.__anext__())
+
+    async def receive(self) -> SessionMessage | Exception:
+        return self._entered(await self._inner.receive())
+
+    def _entered(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        if not isinstance(item, SessionMessage) or not isinstance(item.message, types.JSONRPCRequest):
+            return item
+        self._gate.enter()
+        # A cancelled request gets no answer.
+        return SessionMessage(item.message, ServerMessageMetadata(on_request_unanswered=self._gate.leave))
+
+
+class _Answers(_Stream):
+    """The server's messages."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        try:
+            await self._inner.send(item)
+        finally:
+            if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+                await self._gate.leave()
