@@ -40,8 +40,13 @@ def mcp(options: argparse.Namespace, console: Console) -> int:
     if options.http is not None:
         _check_http(options)
         demand_person("a server for several sessions is started")
-    with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_http(options, console) if options.http is not None else _stdio(options))
+    if options.http is not None:
+        # uvicorn ends its requests on this signal, and then sends it again to end the process. There, the service is closed first.
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        asyncio.run(_http(options, console))
+    else:
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(_stdio(options))
     return 0
 
 
@@ -76,17 +81,18 @@ async def _stdio(options: argparse.Namespace) -> None:
 
 
 async def _http(options: argparse.Namespace, console: Console) -> None:
-    from albert_tools.surfaces.mcp.http import LOOPBACK, serve_http
+    from albert_tools.surfaces.mcp.http import LOOPBACK, http_app, serve_http, session_token
+    from albert_tools.surfaces.mcp.server import McpServer
 
     host, _, port = options.http.rpartition(":")
     async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
+        app = http_app(McpServer(service, session_token, elicit=options.elicit), service, host or LOOPBACK)
         try:
             await serve_http(
-                service,
-                host.strip("[]") or LOOPBACK,
+                app,
+                host or LOOPBACK,
                 int(port),
-                elicit=options.elicit,
-                ready=lambda url: console.note(f"serving {url}; `albert session new` makes a client's token"),
+                lambda url: console.note(f"serving {url}; `albert session new` makes the token of a client"),
             )
         except OSError as error:
             raise Failure("io_error", f"can't listen on {options.http}: {error.strerror}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from mcp.server.auth.middleware.auth_context import get_access_token
@@ -12,6 +12,8 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
@@ -48,26 +50,10 @@ def session_token() -> str:
     return found.token
 
 
-async def serve_http(
-    service: ToolService, host: str, port: int, *, elicit: bool, ready: Callable[[str], object]
-) -> None:
-    """Serve until the process is asked to stop.
-
-    Args:
-        service: Makes the calls.
-        host: The address to listen on, as clients write it in their URL.
-        port: The port; 0 for any free one.
-        elicit: Whether the users of the clients may answer questions.
-        ready: Called with the URL as soon as clients can connect.
-
-    Raises:
-        OSError: The server can't listen there.
-    """
-    listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    spelled = f"[{host}]" if ":" in host else host
-    names = [spelled, *(("localhost",) if host in (LOOPBACK, "::1") else ())]
-    server = McpServer(service, session_token, elicit=elicit)
-    app = server.server.streamable_http_app(
+def http_app(server: McpServer, service: ToolService, host: str) -> Starlette:
+    """The application that serves clients which reach it by the address `host`. A request without a session's token is refused."""
+    names = [host, *(("localhost",) if host in (LOOPBACK, "[::1]") else ())]
+    return server.server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MAX_MESSAGE,
         max_sessions=MAX_OLDER_SESSIONS,
@@ -75,19 +61,35 @@ async def serve_http(
             allowed_hosts=[f"{name}:*" for name in names], allowed_origins=[f"http://{name}:*" for name in names]
         ),
         # No authorization server exists: a token comes from `albert session new`. The SDK asks for an issuer all the same.
-        auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{spelled}"), resource_server_url=None),
+        auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{host}"), resource_server_url=None),
         token_verifier=SessionTokens(service),
     )
+
+
+async def serve_http(app: ASGIApp, host: str, port: int, ready: Callable[[str], object]) -> None:
+    """Serve until the process is asked to stop.
+
+    Args:
+        app: The application.
+        host: The address to listen on, as clients write it in their URL.
+        port: The port; 0 for any free one.
+        ready: Called with the URL as soon as clients can connect.
+
+    Raises:
+        OSError: The server can't listen there.
+    """
+    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+    listening = socket.create_server((host.strip("[]"), port), family=family)
     config = uvicorn.Config(
-        app,
+        cast(Any, app),
         log_level="warning",
         access_log=False,
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )
-    running = _Server(config, lambda: ready(f"http://{spelled}:{listening.getsockname()[1]}{PATH}"))
-    await running.serve(sockets=[listening])
+    url = f"http://{host}:{listening.getsockname()[1]}{PATH}"
+    await _Server(config, lambda: ready(url)).serve(sockets=[listening])
 
 
 class _Server(uvicorn.Server):

@@ -37,9 +37,10 @@ _KEY_BYTES = 32
 
 
 class Allow(BaseModel):
-    """The form that the client shows. A client that submits it untouched allows nothing."""
+    """A yes allows one call, once."""
 
-    allow: StrictBool = Field(default=False, title="Allow this call, once")
+    # Some clients submit a form untouched, without showing it. That allows nothing.
+    allow: StrictBool = Field(default=False, title="Allow this call")
 
 
 _FORM = render_elicitation_schema(Allow)
