@@ -318,7 +318,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     )
     serve = command("serve", "serve agents in other languages by gRPC, until it is stopped")
     serve.add_argument("--socket", metavar="FILE", help="the Unix socket; its folder must be private")
-    serve.add_argument("--port", type=_port, metavar="N", help="also listen on this port of 127.0.0.1; 0 for a free one")
+    serve.add_argument(
+        "--port", type=_port, metavar="N", help="also listen on this port of 127.0.0.1; 0 for a free one"
+    )
     mount = command("mount", "offer the tools of an MCP server; list the servers, or look at what one has changed")
     mount.add_argument(
         "words",

@@ -38,7 +38,9 @@ async def _serve(options: argparse.Namespace, console: Console) -> int:
             console.document({"ok": True, "addresses": addresses})
         else:
             console.write("".join(f"{address}\n" for address in addresses))
-            console.note("Each request needs the token of a session: `albert session new` opens one. Ctrl-C stops the server.")
+            console.note(
+                "Each request needs the token of a session: `albert session new` opens one. Ctrl-C stops the server."
+            )
         console.flush()
         await stopped.wait()
     return 0

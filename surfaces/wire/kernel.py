@@ -1,7 +1,7 @@
 """The service `ToolKernel`: one request, one call of the service, one response.
 
-The methods get and return raw bytes, so bytes that are not a request get a response too. Each method reads its messages itself, after
-it has reserved room for them (`bytes_in_flight`). To the client, they have the form that `tool.proto` declares.
+The methods get and return raw bytes, so bytes that are not a request get a response too. Each method reads its messages itself,
+after it has reserved room for them (`bytes_in_flight`). To the client, they have the form that `tool.proto` declares.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Kernel:
             reserved.shrink(len(raw))
             trace = _metadata(context, "traceparent")
             response = await self._answer(raw, trace)
-        return response.SerializeToString(deterministic=True)
+        encoded: bytes = response.SerializeToString(deterministic=True)
+        return encoded
 
     async def _answer(self, raw: bytes, trace: str | None) -> pb.ToolResponse:
         try:
@@ -125,7 +126,8 @@ class Kernel:
             await _abort(context, result.error)
         ref = str(result.output)
         self._known.add(self._service.actions.session(token).id, ref)
-        return pb.ContentHash(hash=bytes.fromhex(ref.removeprefix("b3:"))).SerializeToString()
+        encoded: bytes = pb.ContentHash(hash=bytes.fromhex(ref.removeprefix("b3:"))).SerializeToString()
+        return encoded
 
     async def get_content(self, _: Any, context: Any) -> None:
         """Write the chunks of a content that the session of the metadata has stored, or that a result has named."""

@@ -23,9 +23,7 @@ _DENIED = (
     "invalid_source",
 )
 #: Every error code with the kind of its response.
-OUTCOMES: dict[str, Literal["denied", "error"]] = {
-    code: "denied" if code in _DENIED else "error" for code in CODES
-}
+OUTCOMES: dict[str, Literal["denied", "error"]] = {code: "denied" if code in _DENIED else "error" for code in CODES}
 #: How long to wait before asking again whether a person has answered.
 ASK_AGAIN_MS = 5000
 #: The most violations in one response.
@@ -75,9 +73,7 @@ def _violations(tool: str, details: dict[str, Any]) -> list[pb.ValidationError]:
     ]
     for diagnostic in details.get("diagnostics", ()):
         place = f"source:{diagnostic['span']['line']}:{diagnostic['span']['column']}"
-        found.append(
-            pb.ValidationError(field=place, rule=diagnostic["code"], message=_text(diagnostic["message"]))
-        )
+        found.append(pb.ValidationError(field=place, rule=diagnostic["code"], message=_text(diagnostic["message"])))
     return found
 
 

@@ -41,7 +41,9 @@ _OPTIONS = (
 
 
 @asynccontextmanager
-async def serving(service: ToolService, socket: Path | None = None, port: int | None = None) -> AsyncIterator[list[str]]:
+async def serving(
+    service: ToolService, socket: Path | None = None, port: int | None = None
+) -> AsyncIterator[list[str]]:
     """Serve a service on a Unix socket and, with `port`, on 127.0.0.1. Yields the addresses, as gRPC's clients write them.
 
     Args:

@@ -116,9 +116,7 @@ TOOLS: Mapping[str, Row] = {
     "file_edit": Row(_file_edit, {"old_text": "old_content", "new_text": "new_content"}),
     "shell_exec": Row(_shell_exec, {"timeout": "timeout_ms", "network": "network_access"}),
     "git_operation": Row(_git_operation, {"url": "args"}),
-    "inference_call": Row(
-        _inference_call, {"temperature": "temperature_scaled", "system_hash": "system_prompt_hash"}
-    ),
+    "inference_call": Row(_inference_call, {"temperature": "temperature_scaled", "system_hash": "system_prompt_hash"}),
     "artifact_publish": Row(_artifact_publish, {"id": "artifact_id", "handle": "content_hash"}),
     "tool_call": Row(_tool_call),
 }

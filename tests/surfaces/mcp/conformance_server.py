@@ -23,11 +23,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from mcp import types
+from mcp.server.context import ServerRequestContext
+
 from albert_tools import Failure, ToolService, primitive
 from albert_tools.surfaces.mcp.http import LOOPBACK, http_app, serve_http, session_token
 from albert_tools.surfaces.mcp.server import McpServer
-from mcp import types
-from mcp.server.context import ServerRequestContext
 
 warnings.simplefilter("ignore")
 Context = ServerRequestContext[Any, Any]
