@@ -8,6 +8,7 @@ import sys
 
 from benchmarks import (
     confined,
+    doors,
     evaluate,
     files,
     governed,
@@ -27,7 +28,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "--only",
-        choices=["evaluate", "runs", "keeping", "records", "governed", "web", "files", "commands", "many", "spared"],
+        choices=[
+            "evaluate",
+            "runs",
+            "keeping",
+            "records",
+            "governed",
+            "web",
+            "files",
+            "commands",
+            "doors",
+            "many",
+            "spared",
+        ],
         help="one part",
     )
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the programs")
@@ -63,6 +76,8 @@ def main() -> None:
         print("## A request to the web\n", *web.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "commands"):
         print("## A confined command\n", *confined.table(options.rounds), "", sep="\n", flush=True)
+    if options.only in (None, "doors"):
+        print("## A call from another process\n", *doors.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "many"):
         print("## 10,000 saved tools\n", *many.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "spared"):
