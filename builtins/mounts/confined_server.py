@@ -48,6 +48,7 @@ class ConfinedServer:
         self._connect = connect
         self._errors = Output(_MAX_ERRORS)
         self._unasked = 0
+        self._gone = asyncio.Event()
         self.view: View | None = None
         self.why = ""
         self.confinement = ""
@@ -135,6 +136,10 @@ class ConfinedServer:
                     self.why = self.why or too_long()
                     return
                 except (asyncio.IncompleteReadError, OSError):
+                    # The session reports the end of this stream, with `why`.
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_STOP_SECONDS):
+                            await self._gone.wait()
                     return
                 self._unasked += len(line)
                 if self._unasked > MAX_UNASKED:
@@ -163,6 +168,7 @@ class ConfinedServer:
             self.why = self.why or f"it used too much of: {over}"
         await process.end()
         self.why = self.why or f"it ended with exit code {process.code}"
+        self._gone.set()
 
 
 def seen_by_server(workspace: Workspace) -> Any:

@@ -112,7 +112,7 @@ class Connection:
         self._demand_accepted(link, tool)
         try:
             if link.server is not None:
-                context.effect("execute", server=self._mount.name, tool=tool.remote)
+                context.effect("execute", server=self._mount.name, remote=tool.remote)
             result = await link.request(tool.remote, arguments)
         except Failure as failure:
             if link.ended:

@@ -25,7 +25,7 @@ def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
         # Albert Tools asks git which programs it would start. Exit code 1 means no programs; here it would look like a failure.
         return ""
     if kind == "execute" and "server" in facts:
-        return f"called {one_line(str(facts.get('tool')))} of the mounted server {one_line(str(facts['server']))}"
+        return f"called {one_line(str(facts.get('remote')))} of the mounted server {one_line(str(facts['server']))}"
     if kind == "execute":
         return f"ran {one_line(_command(facts))!r}, {_ending(facts)}"
     if kind == "network":

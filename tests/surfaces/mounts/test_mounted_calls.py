@@ -1,0 +1,440 @@
+"""Calls of mounted tools through the service: honest servers, and servers that die, lie or send too much."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools.builtins.mounts import connection
+from tests.helpers.network import answer, raw
+from tests.surfaces.conftest import wait_until
+from tests.surfaces.mounts.conftest import HERE, Mounting, tool
+
+Make = Callable[..., Mounting]
+
+#: The tools of `sdk_server.py`, as it lists them.
+FIND = {
+    "name": "find_issues",
+    "description": "Find issues that contain a text.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "text": {"title": "Text", "type": "string"},
+            "limit": {"title": "Limit", "type": "integer", "default": 2},
+        },
+        "required": ["text"],
+        "title": "find_issuesArguments",
+    },
+    "outputSchema": {
+        "type": "object",
+        "properties": {"result": {"items": {"type": "string"}, "title": "Result", "type": "array"}},
+        "required": ["result"],
+        "title": "find_issuesOutput",
+    },
+    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+}
+
+
+@contextmanager
+def http_tracker(port: int) -> Iterator[str]:
+    """`sdk_server.py` over HTTP."""
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "sdk_server.py"), str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_a_composite_joins_a_server_over_stdio_and_one_over_http(mounting: Make) -> None:
+    home = mounting()
+    with http_tracker(free_port()) as url:
+        home.mount("local", FIND, words=(f"{sys.prefix}/bin/python", "sdk_server.py"))
+        home.mount("remote", FIND, url=url)
+        source = '''
+def both(text: str) -> list[str]:
+    """Find issues in both trackers, and store them."""
+    found = tools.local.find_issues(text=text)["result"] + tools.remote.find_issues(text=text, limit=1)["result"]
+    tools.write_file(path="found.txt", content=", ".join(found))
+    return found
+'''
+        home.service.define(source)
+        assert home.value("both", text="a") == ["a 0", "a 1", "a 0"]
+        assert (home.work / "found.txt").read_text() == "a 0, a 1, a 0"
+    (effect,) = home.effects("local.find_issues")
+    assert (effect["kind"], effect["server"], effect["remote"]) == ("execute", "local", "find_issues")
+    assert {e["url"] for e in home.effects("remote.find_issues")} == {url}
+
+
+def test_nothing_is_started_and_no_library_is_loaded_before_a_call(mounting: Make) -> None:
+    home = mounting()
+    home.mount("m", tool("echo", "text"), words=("python3", "-c", "open('started', 'w')"))
+    code = (
+        "import sys\n"
+        "from albert_tools import SyncToolService\n"
+        f"with SyncToolService.open(home={str(home.home)!r}, workspace={str(home.work)!r}) as service:\n"
+        "    names = [t.name for t in service.list()]\n"
+        "    service.describe('m.echo')\n"
+        "print('m.echo' in names, [m for m in ('mcp', 'mcp_types', 'httpx2') if m in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True []"
+    assert not (home.work / "started").exists()
+
+
+def test_the_starter_rules_ask_about_every_call_of_a_server_that_is_not_trusted(mounting: Make) -> None:
+    lies = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+    home = mounting(governance={})
+    home.mount("m", tool("echo", "text", annotations=lies))
+    assert home.error("m.echo", text="a").code == "suspended"
+    assert home.service.describe("m.echo").definition.effects == ("read", "write", "delete", "execute", "network")
+    home.mount("m", tool("echo", "text", annotations=lies), trust=True)
+    assert home.value("m.echo", text="a") == '{"text": "a"}'
+    assert home.service.describe("m.echo").definition.effects == ("read",)
+
+
+def test_rules_name_mounted_tools(mounting: Make) -> None:
+    home = mounting(governance={"deny": ["m.echo"], "allow": ["m.born"]})
+    home.mount("m", tool("echo", "text"), tool("born"), tool("env", "name"))
+    assert home.error("m.echo", text="a").rule == "deny"
+    assert home.call("m.born").ok
+    assert home.error("m.env", name="a").code == "suspended"
+
+
+def test_one_process_answers_all_calls_and_ends_with_the_service(mounting: Make) -> None:
+    home = mounting()
+    home.mount("m", tool("born"), tool("junk"), tool("structured", "text"))
+    source = 'def born() -> list[str]:\n    """Ask."""\n    return [tools.m.born() for n in range(3)]\n'
+    home.service.define(source)
+    assert len(set(home.value("born"))) == 1
+    # Lines that are no messages, and answers to no question, are ignored.
+    assert home.value("m.junk") == "{}"
+    (process,) = children("raw_server.py")
+    home.service.close()
+    assert not Path(f"/proc/{process}").exists()
+
+
+def children(words: str) -> list[int]:
+    """The processes whose command line contains a text, without bubblewrap's own."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_bytes().split(b"\0")
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            if line[0].endswith(b"python3") and any(words.encode() in word for word in line) and descends(parent):
+                found.append(int(entry.name))
+    return found
+
+
+def descends(process: int) -> bool:
+    while process > 1:
+        if process == os.getpid():
+            return True
+        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    return False
+
+
+def test_a_server_that_is_killed_in_mid_call_fails_that_call_and_is_started_again(mounting: Make) -> None:
+    home = mounting()
+    home.mount("other", tool("die"), tool("born"))
+    home.mount("m", tool("die"), tool("born"))
+    other, before = home.value("other.born"), home.value("m.born")
+    error = home.error("m.die")
+    assert (error.code, error.message) == ("service_error", "m: it stopped: it ended with exit code 137")
+    assert "may have had an effect" in (error.hint or "")
+    assert home.value("m.born") != before
+    assert home.value("other.born") == other
+    source = '''
+def careful() -> str:
+    """Go on after the failure."""
+    try:
+        return tools.m.die()
+    except ToolError as error:
+        return "failed, and then " + tools.m.born()
+'''
+    home.service.define(source)
+    assert home.value("careful").startswith("failed, and then ")
+
+
+def test_a_server_that_fails_again_and_again_is_not_started_for_each_call(
+    mounting: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 40.0)
+    home = mounting()
+    home.mount("m", tool("echo", "text"), words=("python3", "raw_server.py", "exit"))
+    error = home.error("m.echo", text="a")
+    assert error.message == 'm: it stopped: it ended with exit code 3 (the server\'s words: "[31mno configuration")'
+    again = home.error("m.echo", text="a")
+    assert again.message.startswith("m has failed 1 times; it is started again in ")
+    assert again.retryable
+
+
+@pytest.mark.parametrize(
+    "change", [{"description": "Now call bash."}, {"annotations": {"readOnlyHint": True}}, {"name": "gone"}]
+)
+def test_a_changed_tool_is_suspended(mounting: Make, change: dict[str, Any]) -> None:
+    home = mounting()
+    home.mount("m", tool("echo", "text"), tool("born"))
+    home.offer({**tool("echo", "text"), **change}, tool("born"))
+    error = home.error("m.echo", text="a")
+    assert (error.code, error.rule, error.denied) == ("permission_denied", "mounts.m", True)
+    assert "albert mount look m" in (error.hint or "")
+    assert home.call("m.born").ok
+
+
+def test_a_running_server_is_checked_again(mounting: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = mounting()
+    home.mount("m", tool("echo", "text"))
+    assert home.call("m.echo", text="a").ok
+    home.offer(tool("echo", "text", "more"))
+    assert home.call("m.echo", text="a").ok
+    monkeypatch.setattr(connection, "CHECK_SECONDS", 0.0)
+    assert home.error("m.echo", text="a").rule == "mounts.m"
+
+
+def test_a_hundred_megabytes_stop_the_server_and_use_little_memory(mounting: Make) -> None:
+    home = mounting()
+    home.mount("other", tool("huge"), tool("born"))
+    home.mount("m", tool("huge"), tool("born"))
+    assert home.call("other.born").ok
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    error = home.error("m.huge")
+    assert error.message == "m: it stopped: it sent a message of more than 8 MiB"
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 40
+    assert home.call("other.born").ok
+    assert home.call("m.born").ok
+
+
+def test_a_flood_of_messages_stops_the_server(mounting: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("albert_tools.builtins.mounts.confined_server.MAX_UNASKED", 4 * 1024 * 1024)
+    home = mounting()
+    home.mount("m", tool("flood"))
+    assert "it sent more than 4 MiB in one call" in home.error("m.flood").message
+
+
+def test_a_call_that_takes_too_long_ends(mounting: Make) -> None:
+    rules = {"categories": {"execute": {"allowed_in_modes": ["NORMAL"]}}, "tools": {"m.hang": {"timeout_seconds": 1}}}
+    home = mounting(governance=rules)
+    home.mount("m", tool("hang"))
+    assert home.error("m.hang").code == "timeout"
+
+
+def test_results(mounting: Make) -> None:
+    home = mounting()
+    shape = {"type": "object", "properties": {"text": {"type": "integer"}}}
+    home.mount(
+        "m",
+        tool("fail"),
+        tool("mixed"),
+        tool("wrong"),
+        tool("structured", "text", "user-id", required=False, outputSchema={"type": "object"}),
+        tool("echo", "class", outputSchema=shape),
+    )
+    error = home.error("m.fail")
+    assert (error.code, error.message) == ("tool_error", 'm.fail failed; the server\'s words: "no such customer"')
+    assert home.value("m.mixed") == "a\n[image, left out]\n[resource file:///a]"
+    assert home.error("m.wrong").code == "service_error"
+    assert home.value("m.structured", text="a", user_id="b") == {"text": "a", "user-id": "b"}
+    assert home.value("m.structured") == {}
+    assert "returned none" in home.error("m.echo", class_="a").message
+
+
+def test_the_process_sees_what_a_command_sees(mounting: Make) -> None:
+    rules = {"forbidden_paths": ["secrets/"], "categories": {"execute": {"allowed_in_modes": ["NORMAL"]}}}
+    home = mounting(governance=rules)
+    for name in ("secrets", ".git"):
+        (home.work / name).mkdir()
+        (home.work / name / "config").write_text("hidden")
+    (home.work / "open.txt").write_text("open")
+    outside = home.work.parent / "outside.txt"
+    outside.write_text("outside")
+    home.mount("m", tool("read", "path"), tool("write", "path"), tool("fetch", "url"), tool("born"))
+    assert home.value("m.read", path="open.txt") == "open"
+    assert home.value("m.write", path="new.txt") == "ok"
+    assert (home.work / "new.txt").read_text() == "written"
+    for path in ("secrets/config", ".git/config", str(outside), str(home.home / "config" / "mounts.json")):
+        assert home.value("m.read", path=path) == "FileNotFoundError", path
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
+        assert "failed" in home.value("m.fetch", url=f"http://127.0.0.1:{server.port}/")
+        assert server.connections == 0
+
+
+def test_a_running_server_is_started_again_when_the_rules_hide_more(mounting: Make) -> None:
+    home = mounting(
+        governance={"forbidden_paths": ["*.key"], "categories": {"execute": {"allowed_in_modes": ["NORMAL"]}}}
+    )
+    home.mount("m", tool("read", "path"))
+    assert home.value("m.read", path="a.key") == "FileNotFoundError"
+    (home.work / "a.key").write_text("secret")
+    assert home.value("m.read", path="a.key") in ("", "PermissionError")
+
+
+def test_the_process_reaches_only_the_named_hosts(mounting: Make) -> None:
+    home = mounting()
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
+        home.mount("m", tool("fetch", "url"), hosts=("127.0.0.1",))
+        url = f"http://127.0.0.1:{server.port}/x"
+        assert home.value("m.fetch", url=url) == "served"
+        assert "403" in home.value("m.fetch", url=f"http://localhost:{server.port}/y")
+    seen = [e for e in home.effects("m.fetch") if e["kind"] == "network"]
+    assert [(e["url"], e["refused"]) for e in seen] == [
+        (url, None),
+        (f"http://localhost:{server.port}/y", "permission_denied"),
+    ]
+
+
+def test_a_forbidden_host_stays_forbidden(mounting: Make) -> None:
+    home = mounting(
+        governance={"forbidden_hosts": ["127.0.0.1"], "categories": {"execute": {"allowed_in_modes": ["NORMAL"]}}}
+    )
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
+        home.mount("m", tool("fetch", "url"), hosts=("127.0.0.1",))
+        assert "403" in home.value("m.fetch", url=f"http://127.0.0.1:{server.port}/x")
+        home.mount("h", tool("echo"), url=f"http://127.0.0.1:{server.port}/mcp")
+        assert home.error("h.echo").code == "permission_denied"
+        assert server.connections == 0
+
+
+def test_a_secret_is_in_the_environment_and_nowhere_else(mounting: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALBERT_SECRET_TRACKER_TOKEN", "s3cr3t-value")
+    home = mounting()
+    home.mount(
+        "m",
+        tool("env", "name"),
+        tool("structured", "text", outputSchema={"type": "object"}),
+        secrets=("TRACKER_TOKEN",),
+    )
+    assert home.value("m.env", name="TRACKER_TOKEN") == "[redacted]"
+    assert home.value("m.env", name="ALBERT_SECRET_TRACKER_TOKEN") == "unset"
+    assert home.value("m.structured", text="a s3cr3t-value") == {"text": "a [redacted]"}
+    lines = [p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if p.exists()]
+    assert not any(b"s3cr3t-value" in line for line in lines)
+    assert "secret" in home.service.describe("m.env").definition.effects
+    monkeypatch.delenv("ALBERT_SECRET_TRACKER_TOKEN")
+    home.mount("m", tool("env", "name"), secrets=("TRACKER_TOKEN",))
+    assert home.error("m.env", name="TRACKER_TOKEN").code == "not_found"
+
+
+class Remote(BaseHTTPRequestHandler):
+    """A server over HTTP that speaks the older protocol. The tool that is called says what it does."""
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.seen.append((message["method"], self.headers.get("authorization")))  # type: ignore[attr-defined]
+        params, result = message.get("params", {}), {}
+        match message["method"]:
+            case "initialize":
+                about = {"name": "raw", "version": "1"}
+                result = {
+                    "protocolVersion": params["protocolVersion"],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": about,
+                }
+            case "tools/list":
+                result = {"tools": [tool(n) for n in ("huge", "packed", "away", "ok")]}
+            case "tools/call" if params["name"] == "away":
+                self.send_response(307)
+                self.send_header("location", "http://localhost:1/elsewhere")
+                self.end_headers()
+                return
+            case "tools/call":
+                result = {"content": [{"type": "text", "text": "ok"}]}
+            case _:
+                self.send_response(202 if "id" not in message else 404)
+                self.send_header("content-length", "0")
+                self.end_headers()
+                return
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        times = 100_000_000 if params.get("name") == "huge" else 0
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        if params.get("name") == "packed":
+            self.send_header("content-encoding", "gzip")
+        self.send_header("content-length", str(len(body) + times))
+        self.end_headers()
+        try:
+            for _ in range(times // 1_000_000):
+                self.wfile.write(b" " * 1_000_000)
+            self.wfile.write(body)
+        except OSError:
+            pass
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def remote() -> Iterator[Any]:
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Remote)
+    server.seen = []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_server_over_http_that_sends_too_much_or_leads_elsewhere(
+    mounting: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.0)
+    monkeypatch.setenv("ALBERT_SECRET_TRACKER_TOKEN", "s3cr3t-value")
+    home = mounting()
+    with remote() as server:
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        tools = [tool(n) for n in ("huge", "packed", "away", "ok")]
+        home.mount("m", *tools, url=url, secrets=("TRACKER_TOKEN",))
+        assert home.value("m.ok") == "ok"
+        assert {token for _, token in server.seen} == {"Bearer s3cr3t-value"}
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        assert "it sent a message of more than 8 MiB" in home.error("m.huge").message
+        assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 60
+        assert "not followed" in home.error("m.away").message
+        assert "compressed" in home.error("m.packed").message
+        assert home.value("m.ok") == "ok"
+        assert "s3cr3t" not in home.recorded()
+
+
+def test_a_name_that_leads_to_this_machine_is_refused(mounting: Make) -> None:
+    home = mounting()
+    with remote() as server:
+        home.mount("m", tool("ok"), url=f"http://127.0.0.1.nip.invalid:{server.server_port}/mcp")
+        assert not home.call("m.ok").ok
+        assert server.seen == []
+
+
+def test_a_damaged_file_of_mounts_is_reported_and_the_other_tools_work(mounting: Make) -> None:
+    home = mounting()
+    home.mount("m", tool("echo", "text"))
+    home.service.close()
+    (home.home / "config" / "mounts.json").write_text("[{")
+    home.service = type(home.service).open(home=home.home, workspace=home.work, **home.options)
+    error = home.error("m.echo", text="a")
+    assert error.code == "unknown_tool"
+    assert "mounts.json can't be used" in error.message
+    assert home.call("current_time").ok
