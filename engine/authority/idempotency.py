@@ -1,6 +1,6 @@
 """Dedupe keys: a call with a key is made once. Every other call with the same key gets the result of the first.
 
-A key belongs to a session and a tool. The ledger gets an entry before the call is made. So if two calls with one key start at the
+A key belongs to a session. The ledger gets an entry before the call is made. So if two calls with one key start at the
 same time, even in different processes, one is made and the other waits for its result. After a denied call, the key is free
 again. If the process that makes the call dies, it is unknown what the call has done. The other calls then get `unknown_outcome`,
 and the call is not repeated.
@@ -52,7 +52,7 @@ class DedupeKeys:
         self._ledger.append("repeat", {"key": key, "run": run, "state": state})
 
 
-def key_of(session: str | None, tool: str, key: str) -> str:
+def key_of(session: str | None, key: str) -> str:
     """The name of a key in the record. It is a hash, because the caller's key may contain anything, even a secret."""
-    text = "\0".join((session or "", tool, key))
+    text = "\0".join((session or "", key))
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()

@@ -107,7 +107,7 @@ CODES: dict[str, Code] = {
     "dedupe_conflict": Code(
         "Conflict",
         "validation",
-        "The dedupe key was used before, with other arguments.",
+        "The dedupe key was used before, for another call.",
         "The key `order-7` was used for `amount=5`; now it comes with `amount=6`.",
         "Use a new key for a new call, or repeat the call with the same arguments.",
     ),

@@ -39,9 +39,9 @@ async def repeat(call: Call, run: Run) -> Call:
     if run.resumed.repeat is not None:
         _resume_key(run.resumed.repeat, run, keys, call.name)
         return call
-    key_id = key_of(run.session.origin, call.name, key or "")
+    key_id = key_of(run.session.origin, key or "")
     # The version is the one that the caller gave. If the tool is replaced in the meantime, the request is still the same.
-    call_digest = digest([run.invocation.version, call.arguments])
+    call_digest = digest([call.name, run.invocation.version, call.arguments])
     while True:
         first = keys.begin(key_id, call_digest, run.id)
         if first is None:
@@ -50,7 +50,7 @@ async def repeat(call: Call, run: Run) -> Call:
         if first.digest != call_digest:
             raise Failure(
                 "dedupe_conflict",
-                f"{call.name} was called with the same key and other arguments",
+                f"the key was used for another call, not for {call.name} with these arguments",
                 hint="use a new key for a new call",
                 tool=call.name,
             )

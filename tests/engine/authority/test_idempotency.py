@@ -62,7 +62,7 @@ def test_a_key_is_remembered_for_a_day(tmp_path: Path) -> None:
     log.close()
 
 
-def test_keys_belong_to_a_session_and_a_tool() -> None:
-    names = {key_of(s, t, k) for s in (None, "a", "b") for t in ("t", "u") for k in ("1", "2", "\ud800")}
-    assert len(names) == 18
+def test_keys_belong_to_a_session() -> None:
+    names = {key_of(s, k) for s in (None, "a", "b") for k in ("1", "2", "\ud800")}
+    assert len(names) == 9
     assert all(len(name) == 64 for name in names)

@@ -231,10 +231,10 @@ def test_waiting_for_the_first_call_times_out(make: Any) -> None:
     bench = make()
     token = opened(bench, budget=Budget(wall_seconds=0.3))
     (session,) = bench.service.within(lambda s: s.sessions.all())
-    digest = hashlib.sha256(canonical([None, {"name": "count", "seconds": 0.1}])).hexdigest()
+    digest = hashlib.sha256(canonical(["add", None, {"name": "count", "seconds": 0.1}])).hexdigest()
     with bench.again() as other:
         # A living process has begun the call.
-        other.service.context.dedupe_keys.begin(key_of(session.id, "add", "k"), digest, "0" * 16)
+        other.service.context.dedupe_keys.begin(key_of(session.id, "k"), digest, "0" * 16)
         error = bench.service.invoke("add", session=token, dedupe_key="k").error
         assert (error.code, error.retryable, error.details) == ("timeout", True, {"run": "0" * 16})
     assert not (bench.work / "count").exists()
