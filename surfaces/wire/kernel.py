@@ -66,8 +66,7 @@ class Kernel:
             reserved.shrink(len(raw))
             trace = _metadata(context, "traceparent")
             response = await self._answer(raw, trace)
-        encoded: bytes = response.SerializeToString(deterministic=True)
-        return encoded
+        return bytes(response.SerializeToString(deterministic=True))
 
     async def _answer(self, raw: bytes, trace: str | None) -> pb.ToolResponse:
         try:
@@ -126,8 +125,7 @@ class Kernel:
             await _abort(context, result.error)
         ref = str(result.output)
         self._known.add(self._service.actions.session(token).id, ref)
-        encoded: bytes = pb.ContentHash(hash=bytes.fromhex(ref.removeprefix("b3:"))).SerializeToString()
-        return encoded
+        return bytes(pb.ContentHash(hash=bytes.fromhex(ref.removeprefix("b3:"))).SerializeToString())
 
     async def get_content(self, _: Any, context: Any) -> None:
         """Write the chunks of a content that the session of the metadata has stored, or that a result has named."""
