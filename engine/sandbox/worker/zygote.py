@@ -2,7 +2,7 @@
 
 It is started before the service imports large modules. It loads one module that makes the workers, and the modules that these
 need, and then never imports again. The service sends the list of modules on the control socket, and later one byte for each new
-worker. The zygote reports each worker by a message with two descriptors: the service's end of the worker's socket, and a pidfd to
+worker (`zygote_report`). The zygote reports each worker by a message with two descriptors: the service's end of the worker's socket, and a pidfd to
 kill the worker. When a worker ends, the zygote reports its wait status. When the control socket closes, or the service dies, the
 zygote and all workers end.
 
@@ -26,7 +26,7 @@ from typing import NoReturn, Protocol
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel.prctl import die_with_parent
 from albert_tools.engine.sandbox.worker.fence import Fence
-from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT
+from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT, SPARE
 
 #: The pause after which the zygote may use its time for warming up. A short command has ended by then.
 IDLE_MILLISECONDS = 300
@@ -42,7 +42,7 @@ class Worker(Protocol):
     refused: Sequence[str]
 
     def rehearse(self) -> None:
-        """Do a little typical work, before and after each fork, so that the real work is fast."""
+        """Do a little typical work, before each fork and in each worker that is kept ready, so that the real work is fast."""
 
     def warm_up(self) -> bool:
         """Do more typical work, while nothing is requested. Returns false when there is nothing more to do."""
@@ -97,8 +97,8 @@ def main(control_fd: int, work: str) -> NoReturn:
             requests = control.recv(64)
             if not requests:
                 _end(alive)
-            for _ in requests:
-                alive.add(_fork(control, worker, fence))
+            for request in requests:
+                alive.add(_fork(control, worker, fence, rehearsed=request == SPARE))
 
 
 def _settings(control: socket.socket) -> tuple[RunLimits, str | None, list[str]]:
@@ -134,12 +134,12 @@ def _reap(control: socket.socket, alive: set[int]) -> None:
         control.sendall(REPORT.pack(ENDED, pid, status & 0xFFFFFFFF, 0))
 
 
-def _fork(control: socket.socket, worker: Worker, fence: Fence) -> int:
+def _fork(control: socket.socket, worker: Worker, fence: Fence, *, rehearsed: bool) -> int:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     pid = os.fork()
     if pid == 0:
         try:
-            _work(theirs, worker, fence)
+            _work(theirs, worker, fence, rehearsed)
         finally:
             os._exit(70)
     theirs.close()
@@ -153,7 +153,7 @@ def _fork(control: socket.socket, worker: Worker, fence: Fence) -> int:
     return pid
 
 
-def _work(sock: socket.socket, worker: Worker, fence: Fence) -> NoReturn:
+def _work(sock: socket.socket, worker: Worker, fence: Fence, rehearsed: bool) -> NoReturn:
     """In the worker: close all descriptors except the socket, close the fence, and serve."""
     die_with_parent()
     os.dup2(sock.fileno(), 0)
@@ -162,7 +162,8 @@ def _work(sock: socket.socket, worker: Worker, fence: Fence) -> NoReturn:
     only_socket = socket.socket(fileno=0)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    worker.rehearse()
+    if rehearsed:
+        worker.rehearse()
     fence.close()
     worker.connect(only_socket)
     worker.serve()

@@ -10,7 +10,7 @@ from collections import deque
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
-from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT
+from albert_tools.engine.sandbox.worker.zygote_report import AWAITED, BORN, ENDED, FAILED, READY, REPORT, SPARE
 
 #: Seconds until the zygote is ready, and seconds from a request to a worker.
 START_SECONDS = 30.0
@@ -126,8 +126,9 @@ class ZygoteHandle:
         wanted = self._idle_target + len(self._waiting) - len(self._idle) - self._requested
         if wanted > 0 and not self.dead:
             wanted = min(wanted, _MAX_REQUEST)
+            awaited = min(wanted, len(self._waiting))
             try:
-                self._control.send(b"f" * wanted)
+                self._control.send(bytes([AWAITED] * awaited + [SPARE] * (wanted - awaited)))
                 self._requested += wanted
             except BlockingIOError:
                 self._loop.call_later(0.01, self._request)

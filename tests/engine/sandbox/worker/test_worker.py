@@ -305,7 +305,7 @@ def test_a_zygote_forks_reports_and_ends_with_its_service() -> None:
     size = zygote_report.REPORT.size
     what, _, _, length = zygote_report.REPORT.unpack(ours.recv(size))
     assert (what, ours.recv(length)) == (zygote_report.READY, b"rlimits")
-    ours.send(b"f")
+    ours.send(bytes([zygote_report.SPARE]))
     data, handles, _, _ = socket.recv_fds(ours, size, 2)
     what, worker, count, _ = zygote_report.REPORT.unpack(data)
     assert (what, count, len(handles)) == (zygote_report.BORN, 2, 2)
@@ -316,7 +316,7 @@ def test_a_zygote_forks_reports_and_ends_with_its_service() -> None:
     os.close(handles[1])
     what, ended, status, _ = zygote_report.REPORT.unpack(ours.recv(size))
     assert (what, ended, status) == (zygote_report.ENDED, worker, 0)
-    ours.send(b"f")
+    ours.send(bytes([zygote_report.SPARE]))
     _, handles, _, _ = socket.recv_fds(ours, size, 2)
     ours.close()
     assert child.wait() == 0
