@@ -106,7 +106,7 @@ class Calls:
             try:
                 result = await self._service.resume(waiting, log, session=token)
             except Failure as failure:
-                result = ToolResult(name, error=_resumed_elsewhere(failure, waiting))
+                result = ToolResult(name, error=_went_on(failure, waiting))
         else:
             meta: Mapping[str, Any] = ctx.meta or {}
             trace = meta.get("traceparent")
@@ -135,11 +135,11 @@ def _plain_digest(arguments: Mapping[str, Any]) -> str:
     return digest(json.dumps(arguments, sort_keys=True))
 
 
-def _resumed_elsewhere(failure: Failure, run: str) -> Failure:
+def _went_on(failure: Failure, run: str) -> Failure:
     if failure.code != "exists":
         return failure
     hint = "`list_runs` shows its state; to run the tool once more, make the same call again"
-    return failure.copy(message=f"the run {run} that waited was resumed elsewhere: {failure.message}", hint=hint)
+    return failure.copy(message=f"the run {run} of this call went on without it: {failure.message}", hint=hint)
 
 
 def _approval_of(result: ToolResult) -> str | None:

@@ -1,0 +1,260 @@
+"""Clients that flood, send junk, half-close, or use what is not theirs. Memory stays bounded, and the others go on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import psutil
+import pytest
+
+from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, MAX_REQUESTS
+from tests.surfaces.mcp.conftest import PATIENCE, Place
+
+NEW = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+#: Megabytes by which a server may grow while it is attacked. A quarter of them is one garbage collection away.
+GROWTH = 120
+
+
+def request(number: int, method: str, **params: Any) -> bytes:
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": NEW}}
+    return json.dumps(message).encode() + b"\n"
+
+
+def read_file(number: int) -> bytes:
+    return request(number, "tools/call", name="read_file", arguments={"path": "notes.md"})
+
+
+class Pipe:
+    """A server over stdio, and its raw pipes."""
+
+    def __init__(self, place: Place) -> None:
+        self.process = place.albert.start("mcp", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.to, self.back = self.process.stdin, self.process.stdout
+        self.rest = self.received = b""
+
+    def send(self, data: bytes) -> None:
+        self.to.write(data)
+        self.to.flush()
+
+    def fill(self, data: bytes, most: int) -> int:
+        """Send the data again and again until the server has stopped reading, at most `most` times. Returns how often it was sent
+        whole."""
+        os.set_blocking(self.to.fileno(), False)
+        sent, left = 0, data
+        while sent < most:
+            if not select.select([], [self.to], [], 2)[1]:
+                break
+            left = left[os.write(self.to.fileno(), left) :]
+            if not left:
+                sent, left = sent + 1, data
+        os.set_blocking(self.to.fileno(), True)
+        self.rest = left if left != data else b""
+        return sent
+
+    def receive(self) -> dict[str, Any]:
+        """The next message of the server."""
+        while b"\n" not in self.received:
+            assert select.select([self.back], [], [], PATIENCE)[0], "the server does not answer"
+            data = os.read(self.back.fileno(), 1 << 20)
+            assert data, "the server has ended"
+            self.received += data
+        line, _, self.received = self.received.partition(b"\n")
+        return dict(json.loads(line))
+
+    def answers(self, last: int) -> list[int]:
+        """The numbers of the requests that the server answers, up to the `last` one."""
+        found = [self.receive().get("id", -1)]
+        while found[-1] != last:
+            found.append(self.receive().get("id", -1))
+        return found
+
+    def memory(self) -> float:
+        return psutil.Process(self.process.pid).memory_info().rss / 2**20
+
+
+@contextmanager
+def piped(place: Place) -> Iterator[Pipe]:
+    """A server that has answered."""
+    pipe = Pipe(place)
+    pipe.send(read_file(0))
+    assert pipe.receive()["result"]["structuredContent"] == {"result": "hello"}
+    yield pipe
+    pipe.process.kill()
+    pipe.process.wait()
+    for stream in (pipe.to, pipe.back, pipe.process.stderr):
+        assert stream is not None
+        stream.close()
+
+
+@pytest.fixture(scope="module")
+def pipe(served: Place) -> Iterator[Pipe]:
+    """A server that survives one attack after the other."""
+    with piped(served) as pipe:
+        yield pipe
+
+
+def test_a_client_that_sends_without_reading_is_not_read_any_more(pipe: Pipe):
+    before = pipe.memory()
+    big = request(1, "tools/list", cursor="0", more="x" * 500_000)
+    assert pipe.fill(big, 200) < 40
+    assert pipe.memory() - before < GROWTH
+    # As soon as it reads, all goes on.
+    pipe.rest += b"\n" + read_file(2)
+    while pipe.rest:
+        if select.select([], [pipe.to], [], 0)[1]:
+            pipe.rest = pipe.rest[os.write(pipe.to.fileno(), pipe.rest[:4096]) :]
+        elif select.select([pipe.back], [], [], 0.01)[0]:
+            pipe.receive()
+    assert pipe.answers(2)[-1] == 2
+
+
+def test_thousands_of_requests_at_once_are_all_answered(pipe: Pipe):
+    before = pipe.memory()
+    numbers = {*range(1000, 1000 + 4 * MAX_REQUESTS)}
+    flood = b"".join(map(read_file, numbers))
+    answered = set[int]()
+    while len(answered) < len(numbers):
+        if flood and select.select([], [pipe.to], [], 0)[1]:
+            flood = flood[os.write(pipe.to.fileno(), flood[:4096]) :]
+        if not flood or select.select([pipe.back], [], [], 0)[0]:
+            answered.add(pipe.receive()["id"])
+    assert answered == numbers
+    assert pipe.memory() - before < GROWTH
+
+
+def test_junk_and_giant_lines_are_skipped(pipe: Pipe):
+    before = pipe.memory()
+    junk = [
+        b"\n",
+        b"no json\n",
+        b"\xff\xfe\x00\n",
+        b"[]\n",
+        b"{}\n",
+        b'{"jsonrpc": "2.0", "id": {}, "method": []}\n',
+        b'{"jsonrpc": "2.0", "id": 7, "result": {}}\n',
+        b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": []}}\n',
+        b"[" * 100_000 + b"\n",
+        b'{"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": '
+        + b'{"a":' * 5000
+        + b"1"
+        + b"}" * 5001
+        + b"\n",
+    ]
+    for line in junk:
+        pipe.send(line)
+    for number in (3, 4):
+        # A line without an end, much longer than a message may be. Its end is a message, which is part of the line.
+        for _ in range(8):
+            pipe.send(b"x" * MAX_MESSAGE)
+        pipe.send(request(99, "tools/list"))
+        pipe.send(read_file(number))
+        assert pipe.answers(number) == [number]
+    assert pipe.memory() - before < GROWTH
+
+
+@pytest.mark.parametrize("closed", ["to", "back"])
+def test_the_server_ends_when_its_client_closes_one_of_the_pipes(place: Place, closed: str):
+    with piped(place) as pipe:
+        getattr(pipe, closed).close()
+        if closed == "back":
+            # It finds out when it writes.
+            pipe.send(read_file(1))
+        assert pipe.process.wait(PATIENCE) == 0
+
+
+HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28"}
+
+
+def http(place: Place, token: str = "", **headers: str) -> httpx2.AsyncClient:
+    own = {"Authorization": f"Bearer {token or place.token}", **HEADERS, **headers}
+    return httpx2.AsyncClient(headers=own, timeout=PATIENCE)
+
+
+async def post(client: httpx2.AsyncClient, place: Place, method: str, **params: Any) -> httpx2.Response:
+    named = {"Mcp-Name": params["name"]} if "name" in params else {}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": NEW}}
+    return await client.post(place.url, json=body, headers={"Mcp-Method": method, **named})
+
+
+async def test_only_a_session_of_this_workspace_gets_in(place: Place):
+    ended = place.session("--client", "soon gone")
+    async with http(place) as client:
+        assert (await post(client, place, "tools/list")).status_code == 200
+        assert (await client.get(place.url.replace("/mcp", "/"))).status_code == 404
+    async with http(place, token=ended) as client:
+        assert (await post(client, place, "tools/list")).status_code == 200
+        (found,) = [s for s in sessions(place) if s["client"] == "soon gone"]
+        place.albert("session", "revoke", found["session"])
+        assert (await post(client, place, "tools/list")).status_code == 401
+    for token in ("alb_wrong", "x y", "x" * 10_000):
+        async with http(place, token=token) as client:
+            assert (await post(client, place, "tools/list")).status_code in (400, 401)
+    for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "http://evil.example"}, 403)):
+        async with http(place, **headers) as client:
+            assert (await post(client, place, "tools/list")).status_code == status
+
+
+def sessions(place: Place) -> list[dict[str, Any]]:
+    return list(place.albert("session", "list", "--json").document()["sessions"])
+
+
+async def test_the_connection_of_another_session_can_not_be_used(place: Place):
+    initialize = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+    }
+    older = {"MCP-Protocol-Version": "2025-11-25"}
+    async with http(place, **older) as client:
+        connection = (await client.post(place.url, json=initialize)).headers["mcp-session-id"]
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    for token, status in ((place.token, 200), (place.session(), 404)):
+        async with http(place, token, **older, **{"mcp-session-id": connection}) as client:
+            assert (await client.post(place.url, json=listing)).status_code == status
+
+
+async def test_a_client_that_floods_over_http_uses_its_own_share(place: Place):
+    assert place.process is not None
+    server = psutil.Process(place.process.pid)
+    before = server.memory_info().rss
+    flooding = place.session()
+    limits = httpx2.Limits(max_connections=None)
+    headers = {"Authorization": f"Bearer {flooding}", **HEADERS}
+    source = 'def t() -> str:\n    """Wait."""\n    tools.bash(command="sleep 3000", timeout=3000)\n    return ""\n'
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE, limits=limits) as flood, http(place) as client:
+        calls = [
+            asyncio.create_task(post(flood, place, "tools/call", name="run_source", arguments={"source": source}))
+            for _ in range(MAX_REQUESTS + 40)
+        ]
+        refused, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        assert "requests of this session are under way" in next(iter(refused)).result().text
+        began = time.monotonic()
+        answer = await post(client, place, "tools/call", name="read_file", arguments={"path": "notes.md"})
+        assert answer.json()["result"]["structuredContent"] == {"result": "hello"}
+        assert time.monotonic() - began < PATIENCE / 2
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        giant = await client.post(
+            place.url, content=b"x" * (MAX_MESSAGE + 1), headers={"Content-Type": "application/json"}
+        )
+        assert giant.status_code == 413
+        for body in (b"", b"no json", b"[]", b"{}", b"[" * 100_000, b'{"id": 1}'):
+            junk = await client.post(place.url, content=body, headers={"Content-Type": "application/json"})
+            assert junk.status_code == 400
+    assert (server.memory_info().rss - before) / 2**20 < GROWTH
