@@ -35,6 +35,9 @@ _MAX_ERRORS = 4 * KiB
 #: Seconds for the server to end by itself when its input ends.
 _STOP_SECONDS = 1.0
 
+#: Seconds between two measurements of what the server uses. It may run for days.
+_LOOK = 2.0
+
 #: Reads the value of each named variable, up to a NUL, from the input that the server then gets.
 _WITH_SECRETS = 'while [[ $1 != -- ]]; do IFS= read -r -d "" "$1"; export "$1"; shift; done; shift; exec "$@"'
 
@@ -163,7 +166,7 @@ class ConfinedServer:
                 await writer.drain()
 
     async def _watch(self, process: Process, command: Command) -> None:
-        over = await watch(process, command)
+        over = await watch(process, command, _LOOK)
         if over is not None:
             self.why = self.why or f"it used too much of: {over}"
         await process.end()

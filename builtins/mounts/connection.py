@@ -330,8 +330,12 @@ class _Link:
                 await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
                 raise self._why_ended(error.message) from None
             raise self._said("it refused the call", error.message) from None
-        except ValidationError:
-            raise Failure("service_error", f"{self._mount.name} answered with something that is not MCP") from None
+        except Failure:
+            raise
+        except Exception as fault:
+            # The server decides what the SDK reads, so any exception of the SDK can occur.
+            why = "is not MCP" if isinstance(fault, ValidationError) else f"can't be read ({type(fault).__name__})"
+            raise Failure("service_error", f"{self._mount.name} sent an answer that {why}") from None
         finally:
             asking.cancel()
 

@@ -7,9 +7,11 @@ one that may do anything a command may do.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +54,9 @@ def mounted_primitive(mount: Mount, tool: PinnedTool) -> Primitive:
     """
 
     async def call(_context: CallContext, **arguments: Any) -> Any:
-        connections = _context.keep(_connections())
+        connection = (await _connections(_context)).to(mount)
         given = {tool.remote_names.get(name, name): value for name, value in arguments.items()}
-        return output_of(f"{mount.name}.{tool.name}", tool, await connections.to(mount).call(_context, tool, given))
+        return output_of(f"{mount.name}.{tool.name}", tool, await connection.call(_context, tool, given))
 
     name = f"{mount.name}.{tool.name}"
     effects = effects_of(mount, tool.hints)
@@ -122,21 +124,21 @@ def _text_of(block: Any) -> str:
 def listing_primitive(mount: Mount) -> Primitive:
     """A primitive that connects to a server and returns what it says about its tools. Only `albert mount` registers it."""
 
-    async def list_tools(
-        _context: CallContext, server: str, hosts: list[str], secrets: list[str]
+    async def mount_server(
+        _context: CallContext, name: str, server: str, hosts: list[str], secrets: list[str]
     ) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = await _context.keep(_connections()).to(mount).listing(_context)
+        found: list[dict[str, Any]] = await (await _connections(_context)).to(mount).listing(_context)
         return found
 
     texts = {"type": "array", "items": {"type": "string"}}
     return primitive_from_schema(
-        f"{mount.name}.list_tools",
+        "mount_server",
         {
             "type": "object",
-            "properties": {"server": {"type": "string"}, "hosts": texts, "secrets": texts},
-            "required": ["server", "hosts", "secrets"],
+            "properties": {"name": {"type": "string"}, "server": {"type": "string"}, "hosts": texts, "secrets": texts},
+            "required": ["name", "server", "hosts", "secrets"],
         },
-        list_tools,
+        mount_server,
         description="Connect to a server and list its tools.",
         result={"type": "array"},
         effects=effects_of(mount, {}),
@@ -144,17 +146,18 @@ def listing_primitive(mount: Mount) -> Primitive:
     )
 
 
-def _connections() -> Any:
-    """The class of the service's connections. The library of the protocol is loaded here.
+async def _connections(context: CallContext) -> Any:
+    """The connections of the service. The library of the protocol is loaded here.
 
     Raises:
         Failure: `service_error` if the library is not installed.
     """
     try:
-        from albert_tools.builtins.mounts.connection import Connections
+        # It takes half a second.
+        module = await asyncio.to_thread(import_module, "albert_tools.builtins.mounts.connection")
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("albert_tools"):
             raise
-        why = "mounted tools need the package `mcp`"
+        why = "the tools of mounted servers need the package `mcp`"
         raise Failure("service_error", why, hint='pip install "albert-tools[mcp]"') from None
-    return Connections
+    return context.keep(module.Connections)

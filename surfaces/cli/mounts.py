@@ -164,7 +164,7 @@ async def _pinned(service: ToolService, server: Mount) -> Pinned:
     primitive = listing_primitive(server)
     service.register(primitive)
     where = server.url or json.dumps(server.command)
-    arguments = {"server": where, "hosts": list(server.hosts), "secrets": list(server.secrets)}
+    arguments = {"name": server.name, "server": where, "hosts": list(server.hosts), "secrets": list(server.secrets)}
     listing = (await service.invoke(primitive.name, arguments)).value()
     return pinned(server.name, listing)
 

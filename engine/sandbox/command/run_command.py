@@ -16,7 +16,7 @@ from albert_tools.engine.sandbox.command.start_command import start
 from albert_tools.engine.sandbox.command.task import Command, Ended, Over
 
 #: Seconds between two measurements of a command's usage.
-_LOOK = 0.25
+LOOK = 0.25
 #: Seconds to read the remaining output after the command has ended. The output is already in the pipe. Only an escaped process
 #: could keep the pipe open longer.
 _DRAIN = 0.5
@@ -80,8 +80,11 @@ def collecting(output: Output, resources: AsyncExitStack) -> tuple[int, asyncio.
     return writing, closed
 
 
-async def watch(process: Process, command: Command) -> Over | None:
-    """Wait until a command ends or exceeds a limit. Returns the exceeded limit, or None."""
+async def watch(process: Process, command: Command, look: float = LOOK) -> Over | None:
+    """Wait until a command ends or exceeds a limit. Returns the exceeded limit, or None.
+
+    Its usage is measured every `look` seconds.
+    """
     loop = asyncio.get_running_loop()
     until = loop.time() + command.seconds
     ended = asyncio.ensure_future(process.ended())
@@ -90,7 +93,7 @@ async def watch(process: Process, command: Command) -> Over | None:
             left = until - loop.time()
             if left <= 0:
                 return "timeout"
-            done, _ = await asyncio.wait({ended}, timeout=min(left, _LOOK))
+            done, _ = await asyncio.wait({ended}, timeout=min(left, look))
             if done:
                 ended.result()
                 return None

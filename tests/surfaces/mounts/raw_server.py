@@ -27,6 +27,12 @@ def read(path):
         return f"{type(error).__name__}"
 
 
+def write(path):
+    with open(path, "w") as file:
+        file.write("written")
+    return "ok"
+
+
 def fetch(url):
     try:
         return urllib.request.urlopen(url, timeout=20).read().decode()
@@ -69,7 +75,7 @@ def call(name, arguments):
         "born": lambda: BORN,
         "env": lambda: os.environ.get(arguments["name"], "unset"),
         "read": lambda: read(arguments["path"]),
-        "write": lambda: open(arguments["path"], "w").write("written") and "ok",
+        "write": lambda: write(arguments["path"]),
         "fetch": lambda: fetch(arguments["url"]),
     }.get(name, lambda: json.dumps(arguments))
     return {"content": [{"type": "text", "text": str(said())}]}
