@@ -35,7 +35,8 @@ def output_or_handle(output: Json, run: Run) -> Json:
     is_text = isinstance(output, str)
     if is_text and len(output) * 4 <= service.output_bytes:
         return output
-    data = output.encode("utf-8", "surrogatepass") if is_text else msgspec.json.encode(output)
+    # The keys are sorted, so the handle of an output doesn't depend on whether it was read back from a journal.
+    data = output.encode("utf-8", "surrogatepass") if is_text else msgspec.json.encode(output, order="sorted")
     if len(data) <= service.output_bytes:
         return output
     try:

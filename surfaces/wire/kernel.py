@@ -17,6 +17,7 @@ from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.protocols import ContentStore
+from albert_tools.engine.model.reserved_names import AGENT_TOOLS, READING_TOOLS
 from albert_tools.service import ToolService
 from albert_tools.surfaces.wire import tool_pb2 as pb
 from albert_tools.surfaces.wire.bytes_in_flight import Room
@@ -36,6 +37,8 @@ SERVICE = "albert.tool.v1.ToolKernel"
 MAX_CONTENT, CHUNK = MAX_WRITE, 1 * MiB
 #: Bytes of a content that are read from the store at once.
 _SLICE = 8 * MiB
+#: The agent's own tools that change something. A key would promise that they are called once.
+_NO_RECORDED_RESULT = frozenset(AGENT_TOOLS) - frozenset(READING_TOOLS) - {"run_tool"}
 #: Seconds that a client may take to accept a chunk.
 _WRITE_SECONDS = 30.0
 
@@ -91,6 +94,8 @@ class Kernel:
 
     async def _call(self, request: pb.ToolRequest, tool: str, call: Call, trace: str | None) -> pb.ToolResponse:
         token = request.session_token
+        if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
+            return _no_dedupe_key(request.request_id, tool, call.tool)
         with offering(call.arguments.get("handle", ""), call.content):
             result = await self._service.invoke(
                 call.tool,
@@ -159,6 +164,12 @@ class Kernel:
         except Failure as failure:
             await _abort(context, failure)
         return token
+
+
+def _no_dedupe_key(request_id: str, tool: str, name: str) -> pb.ToolResponse:
+    message = f"{name} keeps no result for a dedupe key; leave the key out"
+    violation = pb.ValidationError(field="dedupe_key", rule="unsupported", message=message)
+    return denied(request_id, "invalid_request", f"{tool}_invalid_arguments", message, [violation])
 
 
 def _metadata(context: Any, name: str) -> str | None:

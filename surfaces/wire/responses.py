@@ -59,6 +59,11 @@ async def _content(tool: str, result: ToolResult, contents: ContentStore) -> tup
         return output["handle"], await asyncio.to_thread(contents.get, output["handle"]) if small else None, BYTES
     if _is_stored(result):
         return output["handle"], None, BYTES if output["kind"] == "text" else JSON
+    if isinstance(output, str) and len(output) * 4 > MAX_INLINE:
+        text = output.encode("utf-8", "surrogatepass")
+        if len(text) > MAX_INLINE:
+            # A repeated request gets the whole output again, and its hash must be that of the first response.
+            return None, text, BYTES
     return None, msgspec.json.encode(output, order="sorted"), JSON
 
 
