@@ -170,7 +170,7 @@ def test_values_larger_than_a_step_of_the_journal(make: Any, monkeypatch: pytest
     for repeated in (False, True):
         whole = bench.service.invoke("t", {"n": size}, dedupe_key="k")
         assert (whole.repeated, whole.ok) == (repeated, True), whole.error
-    taken = [bench.service.invoke("keep", {"text": "\u0001" * size}, dedupe_key="k") for _ in range(2)]
+    taken = [bench.service.invoke("keep", {"text": "\u0001" * size}, dedupe_key="of keep") for _ in range(2)]
     assert [(r.value(), r.repeated) for r in taken] == [(size, False), (size, True)]
 
 

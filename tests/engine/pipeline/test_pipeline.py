@@ -609,7 +609,7 @@ def test_a_key_conflicts_if_the_arguments_differ(bench: Any) -> None:
     assert (error.code, error.hint) == ("dedupe_conflict", "use a new key for a new call")
     token = bench.service.within(lambda s: s.open_session("test"))[1]
     assert ask({"at": "b"}, session=token).value() == "b"
-    assert bench.service.invoke("launch", {"name": "a"}, dedupe_key="c").value() == "a"
+    assert bench.service.invoke("launch", {"name": "a"}, dedupe_key="of launch").value() == "a"
     # A refused call frees its key.
     refusals = [bench.service.invoke("look", {"at": {1}}, dedupe_key="odd") for _ in range(2)]
     assert [r.error.code for r in refusals] == ["invalid_arguments"] * 2

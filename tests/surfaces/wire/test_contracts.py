@@ -76,7 +76,7 @@ def shell(w: World, command: str, **more: Any) -> Any:
 
 def encoding_is_deterministic(w: World) -> None:
     units = ["calls", "wall_ms", "bytes_written"]
-    one, other = (pb.ToolSuccess(budget={u: 1 for u in order}) for order in (units, units[::-1]))
+    one, other = (pb.ToolSuccess(budget=dict.fromkeys(order, 1)) for order in (units, units[::-1]))
     assert one.SerializeToString(deterministic=True) == other.SerializeToString(deterministic=True)
     # The server encodes its responses so, too.
     sent = request("file_write", {"path": "deterministic"}, w.token)

@@ -1,4 +1,4 @@
-"""The invariants of the wire protocol, by number. A row has requests on the bound, and requests beyond it with what they violate."""
+"""The invariants of the wire protocol, by number. A row has requests on the bound, and requests beyond it with their faults."""
 
 from __future__ import annotations
 
