@@ -159,6 +159,30 @@ class ToolService(engine.ToolService):
 
         return tool_specs(await self.offered(session=session), provider)
 
+    async def guide(
+        self,
+        tools: Collection[str] = (),
+        tokens: int | None = None,
+        *,
+        session: str | None = None,
+        commands: bool = False,
+    ) -> str:
+        """The guide for a model that writes tools: the language on one page, and the tools that its programs can call.
+
+        Args:
+            tools: The tools whose signatures come first, such as those that the model will need.
+            tokens: The most tokens, by a cautious estimate. Default: the whole page, and 2,000 for the tools.
+            session: The token of the agent's session; None for the owner.
+            commands: Whether the agent uses the command line, and has no tools of its own.
+
+        Raises:
+            Failure: `unknown_tool`; `invalid_arguments` if `tokens` is too small; `permission_denied` if the session has ended or
+                its lease does not cover one of `tools`; `io_error`, `damaged`.
+        """
+        from albert_tools.engine.agent.guide import COMMANDS, OWN_TOOLS, guide
+
+        return await asyncio.to_thread(guide, self, tools, tokens, session, COMMANDS if commands else OWN_TOOLS)
+
     async def __aenter__(self) -> ToolService:
         await super().__aenter__()
         return self
@@ -402,3 +426,4 @@ class SyncToolService:
     deactivate = _waiting(engine.ToolService.deactivate)
     offered = _waiting(ToolService.offered)
     tool_specs = _waiting(ToolService.tool_specs)
+    guide = _waiting(ToolService.guide)

@@ -278,7 +278,14 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     command("doctor", "check this installation, and that every limit holds on this machine").add_argument(
         "--quick", action="store_true", help="do not run the hostile programs that test the limits"
     )
-    command("prompt", "print the guide for a model that writes tools")
+    prompt = command("prompt", "print the guide for a model that writes tools")
+    prompt.add_argument("--tools", metavar="A,B", default="", help="give the signatures of these tools first")
+    prompt.add_argument(
+        "--tokens",
+        type=int,
+        metavar="N",
+        help="at most N tokens in all; default: the whole page, and 2,000 for the tools",
+    )
     mode = command("mode", "show the capability mode, or switch it")
     mode.add_argument("mode", nargs="?", metavar="MODE", help="NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY")
     mode.add_argument("--cause", metavar="TEXT", default="", help="the reason, for the ledger")

@@ -331,12 +331,14 @@ print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 def test_the_guide(albert: Albert) -> None:
     text = albert("prompt").out
     assert albert("prompt", env={"PYTHONHASHSEED": "7"}).out == text
-    # A model reads the guide with every task. So the guide stays small: a page, and a paragraph for each tool.
-    assert len(text) / 4 < 1200 + 200 * text.count("\n- `")
-    for name in ("read_file", "edit_file", "search_text", "list_directory", "bash", "http_request", "sleep"):
-        assert f"`{name}(" in text
+    for name in ("bash", "http_request", "sleep"):
+        assert f"\n- {name}: " in text
+    named = albert("prompt", "--tools", "bash, sleep", "--tokens", "3000", "--json").document()["prompt"]
+    assert "\n- `bash(" in named
+    assert "\n- `sleep(" in named
+    assert len(named) < len(text)
     # The guide marks the tools that need approval or are denied.
-    marks = dict(re.findall(r"^- `(\w+)\(.*?(\[(?:asks|off|denied)\])?$", text, re.M))
+    marks = dict(re.findall(r"^- `?(\w+)[(:].*?(\[(?:asks|off|denied)\])?$", text, re.M))
     assert (marks["read_file"], marks["bash"], marks["read_system_logs"]) == ("", "[asks]", "[off]")
     sources = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(sources) == 3
@@ -345,7 +347,12 @@ def test_the_guide(albert: Albert) -> None:
     done = albert("define", *names)
     assert done.code == 0, done.err
     assert all("@example" in s for s in sources)
-    assert "load_folder(" in albert("prompt").out
+    assert "- load_json: Read the JSON files" in albert("prompt").out
+    assert "`load_json(folder: str) -> list[dict]`" in albert("prompt", "--tools", "load_json").out
+    assert albert("prompt", "--tools", "load_jsn").err.startswith(
+        "error[unknown_tool]: no tool named 'load_jsn'; did you"
+    )
+    assert "100 tokens can't describe the language" in albert("prompt", "--tokens", "100").err
 
 
 def test_the_version_and_help(ready: Albert) -> None:
@@ -359,4 +366,4 @@ def test_the_version_and_help(ready: Albert) -> None:
 def test_the_shipped_examples_check(albert: Albert) -> None:
     done = albert("check", *(str(p) for p in sorted(TOOLS.glob("*.tool"))[:4]))
     assert done.code == 0, done.err
-    assert (ROOT / "surfaces" / "cli" / "guide.md").is_file()
+    assert (ROOT / "engine" / "agent" / "guide.md").is_file()
