@@ -55,11 +55,13 @@ class ToolInvocationParser:
 
     Attributes:
         stopped: Whether a failure has ended the answer. The rest of it is ignored, so it need not be read.
+        end: The position of the call or result with the failure. Only the text before it counts.
     """
 
     def __init__(self) -> None:
-        self.stopped = False
-        self._rest = ""
+        self.stopped, self.end = False, 0
+        # The text that may be the beginning of a tag, and its position in the answer.
+        self._rest, self._offset = "", 0
         self._calls = self._examples = 0
         # The state in a text: the beginning and the last character of the line, its runs of backticks, the fence of the code block.
         self._line, self._last, self._runs, self._fence = "", "", 0, ""
@@ -84,6 +86,7 @@ class ToolInvocationParser:
                 self._rest = data[at:]
                 break
             at = after
+        self._offset += len(data) - len(self._rest)
         return found
 
     def close(self) -> list[Part]:
@@ -106,7 +109,8 @@ class ToolInvocationParser:
                     f"a {OPEN} in code is an example and was not called", "to call the tool, write it outside of code"
                 )
             )
-        self.stopped = True
+        if not self.stopped:
+            self.stopped, self.end = True, self._offset + len(rest)
         return found
 
     # Text
@@ -125,6 +129,7 @@ class ToolInvocationParser:
             else:
                 if match.start() > start:
                     found.append(data[start : match.start()])
+                self.end = self._offset + match.start()
                 self._begin(match[0], found)
                 return at
         end = _before_tag(data, at, OPEN, RESULT)

@@ -52,6 +52,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "unmount": ("mounts", "unmount"),
     "help": ("help", "help_"),
     "mcp": ("mcp_command", "mcp"),
+    "chat": ("chat", "chat"),
 }
 
 
@@ -357,6 +358,11 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         from albert_tools.surfaces.cli.subcommands import session_options
 
         session_options(mcp, "an MCP client", "30d")
+    chat = command("chat", "chat with a model that writes and calls tools")
+    if words is None or "chat" in words:
+        from albert_tools.surfaces.cli.subcommands import chat_options
+
+        chat_options(chat)
     explain = command("help", "explain the code of an error or a diagnostic")
     completed(explain, "codes", "code", nargs="?", metavar="CODE", help="such as not_found or unknown-tool")
     completion = command("completion", "print the completion script for a shell")

@@ -70,6 +70,40 @@ def session_options(new: argparse.ArgumentParser, client: str = "you", lifetime:
     )
 
 
+def chat_options(chat: argparse.ArgumentParser) -> None:
+    """The options of ``albert chat``."""
+    for option, metavar, text in (
+        ("--model", "NAME", "the model; default: the first one that the provider's configuration lists"),
+        ("--provider", "NAME", "a provider of the rules (primitives.inference.providers); default: the only one"),
+        ("--base-url", "URL", "the address of a provider that is not in the rules"),
+        ("--secret", "NAME", "with --base-url: the secret that is the key"),
+    ):
+        chat.add_argument(option, metavar=metavar, help=text)
+    chat.add_argument(
+        "--api",
+        choices=("openai", "anthropic"),
+        help="the provider's interface; without --provider and --base-url, its own address and environment variables are used",
+    )
+    chat.add_argument(
+        "--calls",
+        choices=("native", "text"),
+        help="how the model calls tools: by function calling (the default), or as <tool_call> in its text",
+    )
+    chat.add_argument(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="ID",
+        help="continue a saved conversation; default of ID: the newest one",
+    )
+    chat.add_argument(
+        "--rounds", type=_number, default=50, metavar="N", help="the most answers with calls; default: 50"
+    )
+    chat.add_argument("--max-tokens", type=_amount, metavar="N", help="the most tokens of the conversation")
+    chat.add_argument("--max-cost", type=_money, metavar="N", help="the most that the conversation may cost")
+    session_options(chat, "the chat")
+
+
 def approvals(make: Make) -> None:
     """``albert approvals``."""
     make("list", "list open questions, and answers that still apply").add_argument(
@@ -117,6 +151,16 @@ def _amount(text: str) -> int:
     if not text.isdecimal() or len(text) > 15:
         raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, got {text[:40]!r}")
     return int(text)
+
+
+def _money(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1
+    if not 0 <= found < 1e12:
+        raise argparse.ArgumentTypeError(f"expected a number, 0 or more, got {text[:40]!r}")
+    return found
 
 
 def _number(text: str) -> int:

@@ -90,6 +90,7 @@ def test_a_call_is_complete_or_a_failure_and_nothing_after_a_failure_is_called(b
         assert expected in parts[1].message
         assert parts[1].hint
         assert parser.stopped
+        assert parser.end == len(call("before"))
     else:
         assert [shown(part) for part in parts[1:]] == [expected, ("after", {}), "text"]
 
@@ -133,6 +134,15 @@ def test_a_call_in_code_is_an_example(example: str) -> None:
     # After the example, or with a real call in the answer, nothing needs to be said.
     if "`" in example[-4:]:
         assert seen(f"{text}\n{call('real')}") == [("real", {})]
+
+
+def test_the_end_of_an_answer_without_failure_is_its_length() -> None:
+    text = f"a {call()} b <tool"
+    parser = ToolInvocationParser()
+    for piece in text:
+        parser.feed(piece)
+    parser.close()
+    assert parser.end == len(text)
 
 
 def test_text_with_backticks_before_a_call_hides_no_call() -> None:

@@ -1,0 +1,108 @@
+"""``albert chat``: opens the service, the model and the conversation. Without a terminal, stdin is one message."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from albert_tools.engine.service import DAY
+from albert_tools.service import ToolService
+from albert_tools.surfaces.chat.conversation import Saved
+from albert_tools.surfaces.chat.model_options import model_of
+from albert_tools.surfaces.chat.plain_view import PlainView
+from albert_tools.surfaces.chat.session import ChatSession, Event, Limits
+from albert_tools.surfaces.cli.console import Console
+from albert_tools.surfaces.cli.exit_codes import DONE, FAILED
+from albert_tools.surfaces.cli.service_options import homes_of, open_service
+from albert_tools.surfaces.cli.session_tools import token
+from albert_tools.surfaces.cli.sessions import check_session_options, open_session
+from albert_tools.surfaces.cli.usage_error import Usage
+
+#: Bytes of an output that the model gets whole. Of a larger one it gets a part and a handle.
+OUTPUT_BYTES = 24 * 1024
+#: The most characters of a message from stdin.
+MAX_MESSAGE = 1024 * 1024
+
+
+def run_chat(options: argparse.Namespace, console: Console) -> int:
+    """Run the chat. Returns the exit code."""
+    check_session_options(options)
+    interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    if interactive and console.json:
+        raise Usage("--json is for a message on stdin", "echo QUESTION | albert chat --json")
+    return asyncio.run(_terminal(options, console) if interactive else _once(options, console))
+
+
+async def _once(options: argparse.Namespace, console: Console) -> int:
+    """Answer the message on stdin."""
+    message = sys.stdin.read(MAX_MESSAGE + 1)
+    if not message.strip() or len(message) > MAX_MESSAGE:
+        raise Usage(
+            "stdin has no message" if not message.strip() else f"the message has over {MAX_MESSAGE:,} characters"
+        )
+    view = PlainView(console)
+    async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
+        saved = _saved(options)
+        try:
+            async with _session(options, service, saved, view) as chat:
+                with view.turn():
+                    answer = await chat.ask(message)
+        finally:
+            saved.close()
+    if console.json:
+        found = saved.conversation
+        ending = {
+            "stopped": answer.stopped or None,
+            "conversation": found.id,
+            "tokens": found.tokens,
+            "cost": found.cost,
+        }
+        console.document({"ok": not answer.stopped, "answer": answer.text, **ending})
+    elif answer.stopped:
+        view.remark(answer.stopped)
+    return FAILED if answer.stopped else DONE
+
+
+async def _terminal(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.chat.terminal import Terminal, asking
+    from albert_tools.surfaces.chat.view import TerminalView
+
+    view = TerminalView(console)
+    async with open_service(options, ask=asking(console, view), output_bytes=OUTPUT_BYTES) as service:
+        saved = _saved(options)
+        try:
+            async with _session(options, service, saved, view) as chat:
+                code = await Terminal(chat, view, console, _folder(options)).run()
+        finally:
+            saved.close()
+    if saved.conversation.messages:
+        console.note(f"to continue: albert chat --resume {saved.conversation.id}")
+    return code
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    return homes_of(options).state / "chats"
+
+
+def _saved(options: argparse.Namespace) -> Saved:
+    """The conversation that the options name, or a new one."""
+    folder = _folder(options)
+    if options.resume is None:
+        return Saved.new(folder, options.calls or "native")
+    if options.calls is not None:
+        raise Usage("--calls is for a new conversation", "a conversation keeps its way of calling tools")
+    return Saved.resume(folder, options.resume)
+
+
+def _session(
+    options: argparse.Namespace, service: ToolService, saved: Saved, view: Callable[[Event], None]
+) -> ChatSession:
+    model = model_of(options, service)
+    # A session within another one ends with that one.
+    within = token()
+    _, session = open_session(service, options, f"chat with {model.name[:200]}", None if within else DAY, within)
+    limits = Limits(options.rounds, options.max_tokens, options.max_cost)
+    return ChatSession(service, model, session=session, saved=saved, limits=limits, listen=view)

@@ -1,0 +1,118 @@
+"""Shows a chat on a terminal: the model's text as markdown while it arrives, and each call as one line.
+
+The model's text is indented. So a line in the first column is always ours, and no model can imitate a call, a remark or a question.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console as Rich
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.text import Text as Line
+
+from albert_tools.grammar.wrap import cut
+from albert_tools.surfaces.chat.call_line import call_line, duration, verdict_of
+from albert_tools.surfaces.chat.markdown_blocks import Blocks, markdown
+from albert_tools.surfaces.chat.session import Began, Event, Finished, Remark, Text
+from albert_tools.surfaces.cli.console import Console, one_line, safe
+
+#: How often the incomplete part is drawn again, in a second; and its most lines.
+_REFRESH, _MAX_LINES = 8, 12
+#: Calls whose lines are shown while they run.
+_MAX_RUNNING = 8
+
+
+class TerminalView:
+    """A listener for `ChatSession`, for one terminal. Its lines are only drawn inside `turn`."""
+
+    def __init__(self, console: Console) -> None:
+        self._rich = Rich(highlight=False, markup=False, no_color=not console.out_colour, emoji=False)
+        self._live: Live | None = None
+        self._blocks = Blocks()
+        self._running: dict[str, tuple[str, float]] = {}
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """A turn of the model. Inside it, the incomplete block and the running calls are drawn below the text."""
+        self._open()
+        try:
+            yield
+        finally:
+            self._print_blocks(self._blocks.end())
+            self._running.clear()
+            self._close()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """A question to the user. Nothing is drawn inside it."""
+        self._print_blocks(self._blocks.end())
+        self._close()
+        try:
+            yield
+        finally:
+            self._open()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Text():
+                self._print_blocks(self._blocks.add(event.text))
+            case Began():
+                self._print_blocks(self._blocks.end())
+                self._running[event.id] = (call_line(event.name, event.arguments), time.monotonic())
+            case Finished():
+                _, began = self._running.pop(event.id, ("", None))
+                seconds = 0.0 if began is None else time.monotonic() - began
+                self._print(self._result_line(event, seconds))
+            case Remark():
+                self._print_blocks(self._blocks.end())
+                self.remark(event.text)
+
+    def remark(self, text: str, style: str = "yellow") -> None:
+        """Print a line of ours about the chat."""
+        self._print(Line(f"! {one_line(text)}", style=style))
+
+    def _open(self) -> None:
+        self._live = Live(
+            get_renderable=self._draft,
+            console=self._rich,
+            refresh_per_second=_REFRESH,
+            transient=True,
+            redirect_stderr=False,
+        )
+        self._live.start()
+
+    def _close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _draft(self) -> RenderableType:
+        """What is not complete: the last lines of the text, and the running calls."""
+        lines = safe(self._blocks.rest[-4000:]).splitlines()[-_MAX_LINES:]
+        shown: list[RenderableType] = [Padding(Line("\n".join(lines)), (0, 0, 0, 2))] if any(lines) else []
+        now, width = time.monotonic(), self._rich.width - 10
+        for text, began in [*self._running.values()][:_MAX_RUNNING]:
+            shown.append(Line(f"◌ {cut(text, width)} {now - began:.0f} s", style="dim"))
+        return Group(*shown)
+
+    def _print_blocks(self, blocks: list[str]) -> None:
+        for block in blocks:
+            self._print(Padding(markdown(block.strip("\n")), (0, 0, 1, 2)))
+
+    def _print(self, what: RenderableType) -> None:
+        self._rich.print(what, soft_wrap=False)
+
+    def _result_line(self, event: Finished, seconds: float) -> Line:
+        ok = event.result.ok
+        verdict, style = verdict_of(event.result)
+        end = f" · {duration(seconds)} · {verdict}"
+        room = max(20, self._rich.width - 3 - min(len(end), self._rich.width // 2))
+        line = Line("✓ " if ok else "✗ ", style="green" if ok else "red")
+        line.append(cut(call_line(event.name, event.arguments), room), style="default")
+        line.append(cut(end, self._rich.width - len(line) - 1), style=style)
+        return line
