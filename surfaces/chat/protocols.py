@@ -137,7 +137,10 @@ class TextCalls:
         self.tools: list[dict[str, Any]] = []
         self.reading = _reading(offers)
         # Whole schemas would be five times as long, too much for the small models that need this protocol.
-        lines = (f"- `{o.definition.signature()}`: {' '.join(o.description.partition(2 * chr(10))[0].split())}" for o in offers)
+        lines = (
+            f"- `{o.definition.signature()}`: {' '.join(o.description.partition(2 * chr(10))[0].split())}"
+            for o in offers
+        )
         self.prompt = _TEXT_PROTOCOL + "\n".join(lines) + "\n"
 
     def reader(self, turn: int) -> TextReader:

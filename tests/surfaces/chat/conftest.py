@@ -66,5 +66,3 @@ def calls(way: str, *made: tuple[str, dict[str, Any]], text: str = "") -> Reply:
     if way.endswith("native"):
         return Reply(text, made)
     return Reply(text + "\n".join(tool_call(name, **arguments) for name, arguments in made))
-
-

@@ -88,7 +88,9 @@ async def test_a_model_mends_a_tool_by_its_diagnostics_and_finds_it_in_a_later_s
 async def test_calls_that_only_read_run_side_by_side(chats: Chats) -> None:
     (chats.work / "a.txt").write_text("a")
     reading = [("read_file", {"path": "a.txt"})] * 5
-    chat = await chats.chat([Reply(calls=reading), Reply(calls=[*reading, ("write_file", {"path": "b", "content": ""})]), "done"])
+    chat = await chats.chat(
+        [Reply(calls=reading), Reply(calls=[*reading, ("write_file", {"path": "b", "content": ""})]), "done"]
+    )
     await chat.ask("go")
     kinds = [type(e).__name__ for e in chats.events if isinstance(e, Began | Finished)]
     assert kinds[:10] == ["Began"] * 5 + ["Finished"] * 5
@@ -178,7 +180,9 @@ async def test_the_number_of_rounds_is_limited(chats: Chats) -> None:
     assert (await chat.ask("go on")).stopped
 
 
-@pytest.mark.parametrize("script", [Reply(calls=[("file_info", {"path": "none"})]), Reply("<tool_call>oops</tool_call>")])
+@pytest.mark.parametrize(
+    "script", [Reply(calls=[("file_info", {"path": "none"})]), Reply("<tool_call>oops</tool_call>")]
+)
 async def test_a_call_that_fails_again_and_again_ends_the_turn(chats: Chats, script: Reply) -> None:
     chat = await chats.chat(lambda _: script, "openai native" if script.calls else "openai text")
     assert (await chat.ask("go")).stopped == "the same call has failed 3 times"
@@ -214,7 +218,11 @@ async def test_tokens_that_a_provider_does_not_count_are_estimated(chats: Chats)
 @pytest.mark.parametrize(
     ("reply", "code", "text"),
     [
-        (Reply("slow down", status=429, headers={"retry-after": "7", "x-should-retry": "false"}), "rate_limited", "rate"),
+        (
+            Reply("slow down", status=429, headers={"retry-after": "7", "x-should-retry": "false"}),
+            "rate_limited",
+            "rate",
+        ),
         (Reply("bad key key-of-the-test", status=401), "service_error", "rejects the key"),
         (Reply("no model m", status=404), "not_found", "no model 'm'"),
         (Reply("prompt is too long", status=400), "too_large", "do not fit"),
@@ -253,7 +261,9 @@ async def test_an_interrupted_answer_is_saved_as_far_as_it_came(chats: Chats, wa
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_an_interrupted_call_is_stopped_and_the_model_gets_to_know(chats: Chats, way: str) -> None:
-    chat = await chats.chat([calls(way, ("write_file", {"path": "a", "content": ""}), ("sleep", {"seconds": 60})), "I stop."], way)
+    chat = await chats.chat(
+        [calls(way, ("write_file", {"path": "a", "content": ""}), ("sleep", {"seconds": 60})), "I stop."], way
+    )
     asking = asyncio.create_task(chat.ask("go"))
     while not any(isinstance(e, Began) and e.name == "sleep" for e in chats.events):
         await asyncio.sleep(0.01)
@@ -291,7 +301,9 @@ async def test_the_calls_are_made_in_a_session_of_their_own_that_ends_with_the_c
         [Reply(calls=[("write_file", {"path": "a", "content": ""})]), "denied"], service=service, session=token
     )
     await chat.ask("go")
-    assert chats.model.requests[0].tools == ["file_info", "run_tool"] or "write_file" not in chats.model.requests[0].tools
+    assert (
+        chats.model.requests[0].tools == ["file_info", "run_tool"] or "write_file" not in chats.model.requests[0].tools
+    )
     assert chats.model.requests[1].results[0]["error"]["code"] == "permission_denied"
     own = await chats.chat(["hello"], service=service)
     await own.ask("hi")
