@@ -11,8 +11,6 @@ import asyncio
 import contextlib
 import signal
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.person import demand_person
@@ -20,9 +18,6 @@ from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import session_of_token, token
 from albert_tools.surfaces.cli.sessions import check_session_options, open_session
 from albert_tools.surfaces.cli.usage_error import Usage
-
-if TYPE_CHECKING:
-    pass
 
 #: The lifetime of the process's own session, if none is given: clients run for weeks, and the session ends with its process.
 PROCESS_SECONDS = 30 * 86400.0

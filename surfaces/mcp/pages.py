@@ -7,7 +7,6 @@ shows it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.resources import files
 from typing import Any
 from urllib.parse import unquote
 
@@ -147,4 +146,4 @@ class Pages:
         return types.GetPromptResult(description=_GUIDE.description, messages=[message])
 
     async def _guide(self, tools: list[str], tokens: int | None) -> str:
-        return (files("albert_tools.surfaces.cli") / "guide.md").read_text(encoding="utf-8")
+        return await self._service.guide(tools, tokens, session=self._token())
