@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import signal
 from importlib.util import find_spec
+
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.person import demand_person
