@@ -88,10 +88,10 @@ class StepJournal:
         if record.journals.get(self.id) is not self:
             return
         try:
-            with record.transaction():
-                found = record.database.row("SELECT owner FROM runs WHERE id=?", (self.id,))
-                if self.new_rows() or found == (record.owner,):
-                    record.append("steps", {"run": self.id, "released": True})
+            # While this process lives, no other process changes the owner.
+            found = record.database.row("SELECT owner FROM runs WHERE id=?", (self.id,))
+            if self._rows or found == (record.owner,):
+                record.append("steps", {"run": self.id, "released": True})
         finally:
             record.journals.pop(self.id, None)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ VERSION = re.compile(r"[0-9a-f]{64}\Z")
 PREFIX = re.compile(r"[0-9a-f]{6,63}\Z")
 SHARD = re.compile(r"[0-9a-f]{2}\Z")
 ENTRY_SUFFIX = ".json"
+#: The most places that are cached. Each call of a saved tool needs the place of its file.
+_MAX_PLACES = 1000
 
 
 def stem_of(name: str) -> str:
@@ -55,6 +58,7 @@ class Place(NamedTuple):
     archive: Path
 
     @classmethod
+    @lru_cache(_MAX_PLACES)
     def of(cls, folder: Path, name: str) -> Place:
         """The place of `name` in the store at `folder`."""
         shard = folder / shard_of(name)
