@@ -140,21 +140,26 @@ class Kernel:
             reserved.shrink(_SLICE)
             if found := violations(message):
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _listed(found))
-            ref = ref_of(message.hash)
             try:
-                if not self._known.has(self._service.actions.session(token).id, ref):
-                    raise Failure("not_found", "the session has not stored this content, and no result has named it")
-                size = await asyncio.to_thread(self._contents.size, ref)
-                for offset in range(0, size, _SLICE):
-                    part = await asyncio.to_thread(self._contents.slice, ref, offset, _SLICE)
-                    for start in range(0, len(part), CHUNK):
-                        chunk = pb.Chunk(data=part[start : start + CHUNK])
-                        async with asyncio.timeout(_WRITE_SECONDS):
-                            await context.write(chunk.SerializeToString())
+                await self._write(token, ref_of(message.hash), context)
+                return
             except TimeoutError:
-                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "the client reads too slowly")
+                problem = Failure("timeout", "the client reads too slowly")
             except Failure as failure:
-                await _abort(context, failure)
+                problem = failure
+        # A client that reads nothing does not get the status either. Others may use the room meanwhile.
+        await _abort(context, problem)
+
+    async def _write(self, token: str, ref: str, context: Any) -> None:
+        if not self._known.has(self._service.actions.session(token).id, ref):
+            raise Failure("not_found", "the session has not stored this content, and no result has named it")
+        size = await asyncio.to_thread(self._contents.size, ref)
+        for offset in range(0, size, _SLICE):
+            part = await asyncio.to_thread(self._contents.slice, ref, offset, _SLICE)
+            for start in range(0, len(part), CHUNK):
+                chunk = pb.Chunk(data=part[start : start + CHUNK])
+                async with asyncio.timeout(_WRITE_SECONDS):
+                    await context.write(chunk.SerializeToString())
 
     async def _token(self, context: Any) -> str:
         """The session token of the metadata, of an active session."""
@@ -191,6 +196,8 @@ async def _abort(context: Any, failure: Failure) -> None:
     status = grpc.StatusCode.FAILED_PRECONDITION
     if failure.code == "not_found":
         status = grpc.StatusCode.NOT_FOUND
+    elif failure.code == "timeout":
+        status = grpc.StatusCode.DEADLINE_EXCEEDED
     elif failure.code in ("rate_limited", "budget_exceeded"):
         status = grpc.StatusCode.RESOURCE_EXHAUSTED
     elif OUTCOMES[failure.code] == "denied":

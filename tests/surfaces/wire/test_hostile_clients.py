@@ -1,0 +1,242 @@
+"""Clients that send junk, too much, too slowly or nothing: the others are served, and the server's memory stays bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from albert_tools import Failure, ToolService
+from albert_tools.surfaces.wire import kernel, receive, server
+from albert_tools.surfaces.wire import tool_pb2 as pb
+from albert_tools.surfaces.wire.bytes_in_flight import Room
+from albert_tools.surfaces.wire.kernel import SERVICE
+from albert_tools.surfaces.wire.known_contents import MAX_CONTENTS, MAX_SESSIONS, KnownContents
+from albert_tools.surfaces.wire.malformed import MAX_A_MINUTE, MalformedRequests
+from albert_tools.surfaces.wire.receive import MAX_MESSAGE
+from albert_tools.surfaces.wire.server import MAX_IN_FLIGHT, serving
+from tests.surfaces.conftest import wait_until
+from tests.surfaces.wire.conftest import OPEN, PATIENCE, Wire
+
+MIB = 1024 * 1024
+
+
+def served(w: Wire) -> None:
+    """An ordinary client gets its answer."""
+    assert w.ok(file_write=pb.FileWrite(path="ordinary", content=b"x"))
+
+
+def status(call: Callable[[], Any]) -> grpc.StatusCode:
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    code = caught.value.code()
+    assert isinstance(code, grpc.StatusCode)
+    return code
+
+
+@pytest.mark.parametrize("raw", [b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x01\xff", bytes(1000)])
+def test_junk_gets_a_response(wire: Wire, raw: bytes) -> None:
+    assert wire.send(raw).denied.rationale_code in ("MALFORMED_REQUEST", "INVALID_REQUEST")
+    served(wire)
+
+
+def test_bytes_that_are_no_http2(wire: Wire) -> None:
+    for data in (b"GET / HTTP/1.1\r\n\r\n", bytes(MIB)):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(wire.addresses[0].removeprefix("unix:"))
+            client.settimeout(PATIENCE)
+            try:
+                client.sendall(data)
+                while client.recv(65536):
+                    pass
+            except OSError:
+                # The server has closed the connection.
+                pass
+    served(wire)
+
+
+def test_a_message_over_the_limit(wire: Wire) -> None:
+    assert status(lambda: wire.send(bytes(MAX_MESSAGE + 1))) == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert status(lambda: wire.put(bytes(100 * MIB + 1))) == grpc.StatusCode.INVALID_ARGUMENT
+    served(wire)
+
+
+def test_a_message_of_empty_entries_is_refused_in_bounded_memory(wire: Wire) -> None:
+    # Each entry has two bytes in the message, but far more as an object.
+    entries = b"\x2a\x00" * (16 * MIB)
+    shell = b"\x0a\x01x" + entries
+    raw = b"\x0a\x01r\x12\x01t" + b"\x6a" + _varint(len(shell)) + shell
+    denied = wire.send(raw).denied
+    assert denied.violations[0].rule == "max_items"
+    assert len(denied.violations) < 1100
+    served(wire)
+
+
+def _varint(number: int) -> bytes:
+    found = b""
+    while number > 127:
+        found, number = found + bytes([number & 127 | 128]), number >> 7
+    return found + bytes([number])
+
+
+@pytest.fixture
+def impatient(wires: Callable[..., Wire], monkeypatch: pytest.MonkeyPatch) -> Wire:
+    """A server that waits for a message for a short time."""
+    monkeypatch.setattr(receive, "RECEIVE_SECONDS", 0.3)
+    return wires()
+
+
+def test_streams_without_a_message(impatient: Wire) -> None:
+    streams = impatient.channel.stream_unary(f"/{SERVICE}/Invoke")
+    over = threading.Event()
+
+    def nothing() -> Iterator[bytes]:
+        over.wait(PATIENCE)
+        yield from ()
+
+    # One more than there is room for: the last one is served after the first ones were ended.
+    calls = [streams.future(nothing()) for _ in range(MAX_IN_FLIGHT // MAX_MESSAGE + 1)]
+    served(impatient)
+    codes = [status(call.result) for call in calls]
+    over.set()
+    assert codes == [grpc.StatusCode.DEADLINE_EXCEEDED] * len(calls)
+    assert status(lambda: streams(iter(()), timeout=PATIENCE)) == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_a_stream_of_content_that_stops(impatient: Wire) -> None:
+    over = threading.Event()
+
+    def half() -> Iterator[bytes]:
+        yield pb.Chunk(data=bytes(MIB)).SerializeToString()
+        over.wait(PATIENCE)
+
+    put = impatient.channel.stream_unary(f"/{SERVICE}/PutContent")
+    code = status(lambda: put(half(), metadata=(("session-token", impatient.token),)))
+    over.set()
+    assert code == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert [e for e in impatient.entries("call") if e.data["tool"] == "put_content"] == []
+
+
+def test_clients_that_read_slowly(wires: Callable[..., Wire], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_WRITE_SECONDS", 0.3)
+    # There is not room for all readers at once, nor for a request beside most of them.
+    monkeypatch.setattr(server, "MAX_IN_FLIGHT", 2 * MAX_MESSAGE + 100 * MIB)
+    slow = wires()
+    digest = slow.put(bytes(range(256)) * (4096 * 40))
+    get = slow.channel.unary_stream(f"/{SERVICE}/GetContent")
+    sent, metadata = pb.ContentHash(hash=digest).SerializeToString(), (("session-token", slow.token),)
+    readers = [get(sent, metadata=metadata) for _ in range(40)]
+    for reader in readers:
+        assert pb.Chunk.FromString(next(reader)).data[:256] == bytes(range(256))
+    served(slow)
+
+
+def test_a_cancelled_request_ends_its_call(wire: Wire) -> None:
+    request = pb.ToolRequest(
+        request_id="r",
+        session_token=wire.token,
+        tool_call=pb.ToolCall(name="sleep", arguments_json='{"seconds": 50}'),
+    )
+    invoke = wire.channel.unary_unary(f"/{SERVICE}/Invoke")
+
+    def active() -> int:
+        return int(wire.within(lambda: len(wire.service._pipeline.active)))
+
+    cancelled = invoke.future(request.SerializeToString())
+    wait_until(active)
+    cancelled.cancel()
+    wait_until(lambda: not active())
+    late = invoke.future(request.SerializeToString(), timeout=0.5)
+    assert status(late.result) == grpc.StatusCode.DEADLINE_EXCEEDED
+    wait_until(lambda: not active())
+    ended = [e.data.get("code") for e in wire.entries("call", "result") if "code" in e.data]
+    assert ended[-1] == "cancelled"
+
+
+def test_other_services_take_small_messages(wire: Wire) -> None:
+    checks = health_pb2_grpc.HealthStub(wire.channel)
+    found = checks.Check(health_pb2.HealthCheckRequest(service=SERVICE), timeout=PATIENCE)
+    assert found.status == health_pb2.HealthCheckResponse.SERVING
+    watched = next(checks.Watch(health_pb2.HealthCheckRequest(), timeout=PATIENCE))
+    assert watched.status == health_pb2.HealthCheckResponse.SERVING
+    large = health_pb2.HealthCheckRequest(service="x" * 100_000)
+    assert status(lambda: checks.Check(large, timeout=PATIENCE)) == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_the_ledger_is_not_flooded(tmp_path: Path) -> None:
+    entries: list[dict[str, Any]] = []
+
+    class Log:
+        def append(self, kind: str, data: dict[str, Any]) -> None:
+            entries.append(data)
+
+    requests = MalformedRequests(Log())  # type: ignore[arg-type]
+    requests._minute = -1
+    for _ in range(MAX_A_MINUTE + 5):
+        requests.record(b"x", [])
+    requests._minute = -1
+    requests.record(b"x", ["a required"] * 1000)
+    assert len(entries) in (MAX_A_MINUTE + 1, MAX_A_MINUTE + 2)
+    assert entries[-1]["skipped"] == 5
+    assert len(entries[-1]["violations"]) == 10
+
+
+def test_known_contents_are_bounded() -> None:
+    known = KnownContents()
+    known.add("s", *map(str, range(MAX_CONTENTS + 1)))
+    assert (known.has("s", "0"), known.has("s", "1"), known.has("other", "1")) == (False, True, False)
+    for n in range(MAX_SESSIONS):
+        known.add(f"s{n}", "x")
+    assert not known.has("s", "1")
+
+
+async def test_readers_wait_for_room() -> None:
+    room = Room(10)
+    order: list[str] = []
+
+    async def use(name: str, size: int, keep: asyncio.Event) -> None:
+        async with room.reserve(size) as reserved:
+            order.append(name)
+            reserved.shrink(2)
+            await keep.wait()
+
+    first, second = asyncio.Event(), asyncio.Event()
+    tasks = [asyncio.create_task(use("a", 9, first)), asyncio.create_task(use("b", 9, second))]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (order, room.left) == (["a"], 8)
+    first.set()
+    while order != ["a", "b"]:
+        await asyncio.sleep(0)
+    tasks[1].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert room.left == 10
+
+
+async def test_the_socket_is_private_and_has_one_server(tmp_path: Path) -> None:
+    (tmp_path / "work" / ".albert").mkdir(parents=True)
+    where = tmp_path.resolve() / "private" / "s"
+    async with ToolService.open(home=tmp_path / "home", workspace=tmp_path / "work", governance=OPEN) as service:
+        async with serving(service, where) as addresses:
+            assert addresses == [f"unix:{where}"]
+            assert where.parent.stat().st_mode & 0o777 == 0o700
+            with pytest.raises(Failure, match="another server"):
+                await serving(service, where).__aenter__()
+            async with grpc.aio.insecure_channel(addresses[0]) as channel:
+                assert await channel.unary_unary(f"/{SERVICE}/Invoke")(b"")
+        assert not where.exists()
+        where.parent.chmod(0o755)
+        with pytest.raises(Failure, match="open to others"):
+            await serving(service, where).__aenter__()
+        with pytest.raises(Failure, match="too long"):
+            await serving(service, tmp_path / ("x" * 200)).__aenter__()
+        taken = socket.create_server(("127.0.0.1", 0))
+        with taken, pytest.raises(Failure, match="can't listen"):
+            await serving(service, tmp_path / "other" / "s", taken.getsockname()[1]).__aenter__()
