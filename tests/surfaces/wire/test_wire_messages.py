@@ -140,3 +140,12 @@ def test_the_generated_module_is_fresh() -> None:
     generator = runpy.run_path(str(Path(__file__).parents[3] / "proto" / "generate.py"))
     for name, text in generator["generate"]().items():
         assert (generator["TARGET"] / name).read_text(encoding="utf-8") == text, "run `make proto`"
+
+
+def test_the_page_lists_the_outcome_of_every_code() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "wire.md").read_text(encoding="utf-8")
+    for code, outcome in OUTCOMES.items():
+        assert f"\n| `{code}` | {outcome} |\n" in page
+    for tool, row in TOOLS.items():
+        assert f"\n| `{tool}` | " in page
+        assert row.fields.keys().isdisjoint(row.fields.values())
