@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -37,10 +38,12 @@ SERVICE = "albert.tool.v1.ToolKernel"
 MAX_CONTENT, CHUNK = MAX_WRITE, 1 * MiB
 #: Bytes of a content that are read from the store at once.
 _SLICE = 8 * MiB
+#: Bytes of the largest request that is not a `file_write`: 1,000 entries of 32 KiB, and a command of 1 MiB.
+MAX_OF_LISTS = 33 * MiB
 #: The agent's own tools that change something. A key would promise that they are called once.
 _NO_RECORDED_RESULT = frozenset(AGENT_TOOLS) - frozenset(READING_TOOLS) - {"run_tool"}
-#: Seconds that a client may take to accept a chunk.
-_WRITE_SECONDS = 30.0
+#: Seconds that a client may take to send a content, and to accept a chunk.
+_PUT_SECONDS, _WRITE_SECONDS = 120.0, 30.0
 
 
 class Kernel:
@@ -73,7 +76,7 @@ class Kernel:
 
     async def _answer(self, raw: bytes, trace: str | None) -> pb.ToolResponse:
         try:
-            request = pb.ToolRequest.FromString(raw)
+            request = _request(raw)
         except DecodeError:
             self._malformed.record(raw, [])
             message = "the bytes are not a ToolRequest"
@@ -110,38 +113,39 @@ class Kernel:
             await asyncio.to_thread(self._contents.put, call.content)
         response, ref = await answered(request.request_id, tool, result, self._contents)
         if result.error is None:
-            session = self._service.actions.session(token).id
-            self._known.add(session, *named_in(result), *([ref] if ref is not None else []))
+            # The session may have ended meanwhile. Then it can't read anything.
+            with suppress(Failure):
+                session = self._service.actions.session(token).id
+                self._known.add(session, *named_in(result), *([ref] if ref is not None else []))
         return response
 
     async def put_content(self, _: Any, context: Any) -> bytes:
         """Store the content of a stream of chunks for the session of the metadata."""
-        token = await self._token(context)
-        content = bytearray()
+        token, session = await self._session(context)
         # Another chunk is received while the content so far is in memory.
         async with self._room.reserve(MAX_CONTENT + MAX_MESSAGE):
-            while (raw := await receive(context, optional=True)) is not None:
-                content += (await _parsed(pb.Chunk, raw, context)).data
-                if len(content) > MAX_CONTENT:
-                    message = f"a content has at most {MAX_CONTENT:,} bytes"
-                    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, message)
-            result = await store(self._service, token, bytes(content))
+            try:
+                async with asyncio.timeout(_PUT_SECONDS):
+                    content = await _collected(context)
+            except TimeoutError:
+                await _abort(context, Failure("timeout", "the client sends too slowly"))
+            result = await store(self._service, token, content)
         if result.error is not None:
             await _abort(context, result.error)
         ref = str(result.output)
-        self._known.add(self._service.actions.session(token).id, ref)
+        self._known.add(session, ref)
         return bytes(pb.ContentHash(hash=bytes.fromhex(ref.removeprefix("b3:"))).SerializeToString())
 
     async def get_content(self, _: Any, context: Any) -> None:
         """Write the chunks of a content that the session of the metadata has stored, or that a result has named."""
-        token = await self._token(context)
+        _, session = await self._session(context)
         async with self._room.reserve(MAX_MESSAGE) as reserved:
             message = await _parsed(pb.ContentHash, await receive(context), context)
             reserved.shrink(_SLICE)
             if found := violations(message):
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _listed(found))
             try:
-                await self._write(token, ref_of(message.hash), context)
+                await self._write(session, ref_of(message.hash), context)
                 return
             except TimeoutError:
                 problem = Failure("timeout", "the client reads too slowly")
@@ -150,8 +154,8 @@ class Kernel:
         # A client that reads nothing does not get the status either. Others may use the room meanwhile.
         await _abort(context, problem)
 
-    async def _write(self, token: str, ref: str, context: Any) -> None:
-        if not self._known.has(self._service.actions.session(token).id, ref):
+    async def _write(self, session: str, ref: str, context: Any) -> None:
+        if not self._known.has(session, ref):
             raise Failure("not_found", "the session has not stored this content, and no result has named it")
         size = await asyncio.to_thread(self._contents.size, ref)
         for offset in range(0, size, _SLICE):
@@ -161,14 +165,27 @@ class Kernel:
                 async with asyncio.timeout(_WRITE_SECONDS):
                     await context.write(chunk.SerializeToString())
 
-    async def _token(self, context: Any) -> str:
-        """The session token of the metadata, of an active session."""
+    async def _session(self, context: Any) -> tuple[str, str]:
+        """The session token of the metadata, and the id of its session, which must be active."""
         token = _metadata(context, "session-token") or ""
         try:
-            self._service.actions.session(token)
+            return token, self._service.actions.session(token).id
         except Failure as failure:
             await _abort(context, failure)
-        return token
+            raise
+
+
+def _request(raw: bytes) -> pb.ToolRequest:
+    """The request that the bytes are. Of a large one, only a file is read.
+
+    Raises:
+        DecodeError: The bytes are not a request.
+    """
+    if len(raw) > MAX_OF_LISTS:
+        large = pb.LargeRequest.FromString(raw)
+        large.DiscardUnknownFields()
+        raw = large.SerializeToString()
+    return pb.ToolRequest.FromString(raw)
 
 
 def _no_dedupe_key(request_id: str, tool: str, name: str) -> pb.ToolResponse:
@@ -189,6 +206,17 @@ async def _parsed(kind: Any, raw: bytes, context: Any) -> Any:
         return kind.FromString(raw)
     except DecodeError:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the bytes are not a {kind.DESCRIPTOR.name}")
+
+
+async def _collected(context: Any) -> bytes:
+    """The content of all chunks of a stream."""
+    content = bytearray()
+    while (raw := await receive(context, optional=True)) is not None:
+        content += (await _parsed(pb.Chunk, raw, context)).data
+        if len(content) > MAX_CONTENT:
+            message = f"a content has at most {MAX_CONTENT:,} bytes"
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, message)
+    return bytes(content)
 
 
 async def _abort(context: Any, failure: Failure) -> None:

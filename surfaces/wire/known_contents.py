@@ -15,8 +15,9 @@ from albert_tools.engine.model.result import ToolResult
 
 #: The sessions that were used last, and the contents of one session that were named last.
 MAX_SESSIONS, MAX_CONTENTS = 256, 2_000
-#: The fields in which our own tools name a stored value.
-_FIELDS = ("handle", "content_hash", "text_hash")
+#: The fields in which our own tools name a value that they have stored or found. `publish_artifact` only repeats its argument.
+_FIELDS = {"get_artifact": ("content_hash",), "publish_artifact": ()}
+_FIELDS_OF_OTHERS = ("handle", "text_hash")
 
 
 class KnownContents:
@@ -48,5 +49,6 @@ def named_in(result: ToolResult) -> list[str]:
     if not isinstance(output, Mapping):
         return []
     if result.tool in PLACES:
-        return [output[name] for name in _FIELDS if isinstance(output.get(name), str)]
+        fields = _FIELDS.get(result.tool, _FIELDS_OF_OTHERS)
+        return [output[name] for name in fields if isinstance(output.get(name), str)]
     return [output["handle"]] if result.truncated and isinstance(output.get("handle"), str) else []

@@ -81,6 +81,7 @@ async def serving(
         try:
             yield addresses
         finally:
+            service.context = replace(service.context, contents=stored)
             await checks.enter_graceful_shutdown()
             await server.stop(GRACE)
             with suppress(FileNotFoundError):

@@ -44,6 +44,18 @@ class ToolRequest(_message.Message):
     tool_call: ToolCall
     def __init__(self, request_id: _Optional[str] = ..., session_token: _Optional[str] = ..., dedupe_key: _Optional[str] = ..., file_read: _Optional[_Union[FileRead, _Mapping]] = ..., file_write: _Optional[_Union[FileWrite, _Mapping]] = ..., file_edit: _Optional[_Union[FileEdit, _Mapping]] = ..., shell_exec: _Optional[_Union[ShellExec, _Mapping]] = ..., git_operation: _Optional[_Union[GitOperation, _Mapping]] = ..., inference_call: _Optional[_Union[InferenceCall, _Mapping]] = ..., artifact_publish: _Optional[_Union[ArtifactPublish, _Mapping]] = ..., tool_call: _Optional[_Union[ToolCall, _Mapping]] = ...) -> None: ...
 
+class LargeRequest(_message.Message):
+    __slots__ = ("request_id", "session_token", "dedupe_key", "file_write")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DEDUPE_KEY_FIELD_NUMBER: _ClassVar[int]
+    FILE_WRITE_FIELD_NUMBER: _ClassVar[int]
+    request_id: str
+    session_token: str
+    dedupe_key: str
+    file_write: FileWrite
+    def __init__(self, request_id: _Optional[str] = ..., session_token: _Optional[str] = ..., dedupe_key: _Optional[str] = ..., file_write: _Optional[_Union[FileWrite, _Mapping]] = ...) -> None: ...
+
 class FileRead(_message.Message):
     __slots__ = ("path", "offset", "limit")
     PATH_FIELD_NUMBER: _ClassVar[int]

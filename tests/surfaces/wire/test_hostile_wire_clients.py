@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import psutil
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -68,14 +69,16 @@ def test_a_message_over_the_limit(wire: Wire) -> None:
     served(wire)
 
 
-def test_a_message_of_empty_entries_is_refused_in_bounded_memory(wire: Wire) -> None:
+@pytest.mark.parametrize(("count", "found"), [(50_000, ["max_items", "one_equals"]), (50 * MIB, ["required"])])
+def test_many_empty_entries_are_not_expanded(wire: Wire, count: int, found: list[str]) -> None:
     # Each entry has two bytes in the message, but far more as an object.
-    entries = b"\x2a\x00" * (16 * MIB)
-    shell = b"\x0a\x01x" + entries
+    shell = b"\x0a\x01x" + b"\x2a\x00" * count
     raw = b"\x0a\x01r\x12\x01t" + b"\x6a" + _varint(len(shell)) + shell
+    before = psutil.Process().memory_info().rss
     denied = wire.send(raw).denied
-    assert denied.violations[0].rule == "max_items"
+    assert [v.rule for v in denied.violations][:2] == found
     assert len(denied.violations) < 1100
+    assert psutil.Process().memory_info().rss - before < 6 * MAX_MESSAGE
     served(wire)
 
 
