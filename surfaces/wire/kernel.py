@@ -185,7 +185,8 @@ def _request(raw: bytes) -> pb.ToolRequest:
         large = pb.LargeRequest.FromString(raw)
         large.DiscardUnknownFields()
         raw = large.SerializeToString()
-    return pb.ToolRequest.FromString(raw)
+    found: pb.ToolRequest = pb.ToolRequest.FromString(raw)
+    return found
 
 
 def _no_dedupe_key(request_id: str, tool: str, name: str) -> pb.ToolResponse:
