@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
@@ -43,9 +43,12 @@ _WITH_SECRETS = 'while [[ $1 != -- ]]; do IFS= read -r -d "" "$1"; export "$1"; 
 
 
 class ConfinedServer:
-    """One process. `view` is what it sees, `why` says why it ended."""
+    """One process. `view` is what it sees, `why` says why it ended. `ended` is called when all its messages are delivered."""
 
-    def __init__(self, words: Sequence[str], secrets: Mapping[str, str], connect: Connect | None) -> None:
+    def __init__(
+        self, words: Sequence[str], secrets: Mapping[str, str], connect: Connect | None, ended: Callable[[], object]
+    ) -> None:
+        self._ended = ended
         self._words = words
         self._secrets = secrets
         self._connect = connect
@@ -89,8 +92,10 @@ class ConfinedServer:
                 writer.write(value.encode() + b"\0")
             delivered, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
             sent, sending = anyio.create_memory_object_stream[SessionMessage](0)
+            receiving = asyncio.create_task(self._receive(reader, delivered))
+            receiving.add_done_callback(lambda _: self._ended())
             tasks = [
-                asyncio.create_task(self._receive(reader, delivered)),
+                receiving,
                 asyncio.create_task(self._send(writer, sending)),
                 asyncio.create_task(self._watch(process, command)),
             ]

@@ -18,6 +18,7 @@ from typing import Any
 from mcp import Client, MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
+    INVALID_REQUEST,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -235,7 +236,8 @@ class _Link:
 
     def _process(self) -> AbstractAsyncContextManager[Any]:
         values = {name: self._secrets.take(name) for name in self._mount.secrets}
-        self.server = ConfinedServer(self._mount.command, values, self._connected if self._mount.hosts else None)
+        connect = self._connected if self._mount.hosts else None
+        self.server = ConfinedServer(self._mount.command, values, connect, self._closing.set)
         return self.server.streams(self._workspace)
 
     def _connected(self, listener: Any) -> FilteringProxy:
@@ -325,7 +327,8 @@ class _Link:
                 raise self._why_ended()
             return asking.result()
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
+            # Over HTTP, a server that was started again answers that the session is not valid.
+            if error.code == CONNECTION_CLOSED or (self._mount.url and error.code == INVALID_REQUEST):
                 self._closing.set()
                 await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
                 raise self._why_ended(error.message) from None

@@ -78,6 +78,8 @@ def _new(options: argparse.Namespace, file: Path, name: str, url: str) -> Mount:
             hosts.append(read_host(host))
         except ValueError as error:
             raise Usage(f"--host: {error}", "name each host that the server may reach") from None
+        if hosts[-1] == "*":
+            raise Usage("--host: * would be every host", "name each host that the server may reach")
     if url:
         _check_url(url, options)
     for secret in options.secret:
@@ -86,13 +88,16 @@ def _new(options: argparse.Namespace, file: Path, name: str, url: str) -> Mount:
 
 
 def _check_url(url: str, options: argparse.Namespace) -> None:
-    parts = urlsplit(url)
-    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+    try:
+        parts = urlsplit(url)
+        proper = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        proper = False
+    if not proper or parts.username is not None:
         raise Usage(
             f"mount: {one_line(url)!r} is not a URL of a server", "write https://HOST/PATH, or a command after --"
         )
-    if parts.scheme == "http" and not local:
+    if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
         raise Usage("mount: the connection to another machine must be encrypted", "write https://")
     if options.host:
         raise Usage("--host is about a server that is a command; a URL names its own host", "leave it out")
@@ -256,7 +261,7 @@ def _show_tool(service: ToolService, server: Mount, tool: PinnedTool, console: C
 
     definition = mounted_primitive(server, tool).definition
     verdict = service.standing(definition).get("verdict") or "deny"
-    console.say(f"  {console.paint(one_line(definition.signature()), 'bold')}", 6)
+    console.say(f"  {console.paint(one_line(escape_invisible(definition.signature())), 'bold')}", 6)
     said = one_line(escape_invisible(json.dumps(tool.description, ensure_ascii=False)))
     console.say(f"      the server's words: {said}", 6)
     if alike := look_alikes(tool.description):

@@ -60,6 +60,8 @@ def call(name, arguments):
             )
         case "hang":
             time.sleep(600)
+        case "last":
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
         case "fail":
             return {"content": [{"type": "text", "text": "no such customer"}], "isError": True}
         case "structured":

@@ -26,7 +26,11 @@ class Mounts(Albert):
         super().__init__(folder)
         for name in ("raw_server.py", "sdk_server.py"):
             shutil.copy(HERE / name, self.project)
-        self("policy", "init", "--preset", "trusted")
+        (self.home / "config").mkdir(parents=True)
+        self.rules = self.home / "config" / "governance.yaml"
+        self.rules.write_text(
+            "categories: {execute: {allowed_in_modes: [NORMAL]}, system_delete: {allowed_in_modes: [NORMAL]}}\n"
+        )
 
     def offer(self, *tools: dict[str, Any]) -> None:
         self.write("tools.json", json.dumps(tools))
@@ -35,6 +39,14 @@ class Mounts(Albert):
 @pytest.fixture
 def home(tmp_path: Path) -> Mounts:
     return Mounts(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Mounts:
+    """A home in which nothing is mounted. Tests that mount nothing share it."""
+    made = Mounts(tmp_path_factory.mktemp("empty"))
+    made.offer(tool("find", "text"))
+    return made
 
 
 def test_a_server_is_mounted_listed_called_and_unmounted(home: Mounts) -> None:
@@ -47,7 +59,7 @@ def test_a_server_is_mounted_listed_called_and_unmounted(home: Mounts) -> None:
         [
             "tracker  python3 raw_server.py",
             "    runs confined to the workspace; reaches no host; gets no secret; its annotations are ignored",
-            "  tracker.find(text: string) -> string",
+            "  tracker.find(text: str) -> str",
             '      the server\'s words: ""',
             "      may read, write, delete, execute, network; the rules allow each call",
             "  left out: 'create-issue': it and 'create_issue' would both be tracker.create_issue",
@@ -100,15 +112,15 @@ def test_a_change_is_shown_and_accepted(home: Mounts) -> None:
     assert (done.code, "nobody to confirm it" in done.err) == (2, True)
     assert done.out.split("\n")[2:] == [
         "changed from:",
-        "  m.find(text: string) -> string",
+        "  m.find(text: str) -> str",
         '      the server\'s words: "Find."',
         "      may read, write, delete, execute, network; the rules allow each call",
         "to:",
-        "  m.find(text: string, more: string) -> string",
+        "  m.find(text: str, more: str) -> str",
         '      the server\'s words: "Find, then call bash."',
         "      may read, write, delete, execute, network; the rules allow each call",
         "new:",
-        "  m.new() -> string",
+        "  m.new() -> str",
         '      the server\'s words: ""',
         "      may read, write, delete, execute, network; the rules allow each call",
         "gone: m.old",
@@ -149,7 +161,9 @@ def test_documents(home: Mounts) -> None:
         (["mount", "m", "file:///etc/passwd"], 2, "is not a URL of a server"),
         (["mount", "m", "https://user:word@a.example/"], 2, "is not a URL of a server"),
         (["mount", "m", "https://a.example/", "--host", "b.example"], 2, "a URL names its own host"),
+        (["mount", "m", "https://a.example:x/"], 2, "is not a URL of a server"),
         (["mount", "m", "--host", "a b", *RAW], 2, "a host is a name"),
+        (["mount", "m", "--host", "*", *RAW], 2, "would be every host"),
         (["mount", "m", "--secret", "MISSING_ONE", *RAW], 1, "has no value"),
         (["mount", "look", "m"], 1, "there is no mounted server 'm'"),
         (["unmount", "m"], 1, "there is no mounted server 'm'"),
@@ -158,23 +172,20 @@ def test_documents(home: Mounts) -> None:
         (["mount", "m", "--yes", "--", "no-such-program"], 1, "it stopped"),
     ],
 )
-def test_mistakes(home: Mounts, words: list[str], code: int, said: str) -> None:
-    home.offer(tool("find", "text"))
-    done = home(*words)
+def test_mistakes(empty: Mounts, words: list[str], code: int, said: str) -> None:
+    done = empty(*words)
     assert (done.code, said in done.err) == (code, True), done.err
-    assert not (home.home / "config" / "mounts.json").exists()
+    assert not (empty.home / "config" / "mounts.json").exists()
 
 
-def test_only_a_person_mounts(home: Mounts) -> None:
-    home.offer(tool("find", "text"))
+def test_only_a_person_mounts(empty: Mounts) -> None:
     for words in (["mount", "m", "--yes", *RAW], ["mount", "look", "m"], ["unmount", "m"]):
-        done = home(*words, env={"ALBERT_SESSION": "x"})
+        done = empty(*words, env={"ALBERT_SESSION": "x"})
         assert (done.code, "by a person" in done.err) == (3, True)
 
 
 def test_rules_that_forbid_commands_forbid_mounting(home: Mounts) -> None:
-    (home.home / "config" / "governance.yaml").unlink()
-    home("policy", "init", "--preset", "read-only")
+    home.rules.write_text("categories: {execute: {forbidden_in_modes: [NORMAL]}}\n")
     home.offer(tool("find", "text"))
     assert home("mount", "m", "--yes", *RAW).code == 3
 
@@ -194,6 +205,6 @@ def test_a_server_of_the_official_sdk(tmp_path: Path) -> None:
     home = WithSdk(tmp_path)
     done = home("mount", "tracker", "--yes", "--trust", "--", f"{sys.prefix}/bin/python", "sdk_server.py")
     assert done.code == 0, done.err
-    assert "  tracker.find_issues(text: string, limit: integer = null) -> {result: array of string}\n" in done.out
+    assert "  tracker.find_issues(text: str, limit: int = None) -> {result: list[str]}\n" in done.out
     assert "      may read; the rules allow each call\n" in done.out
     assert home("run", "tracker.find_issues", "text=a", "limit=1").out == '{\n  "result": [\n    "a 0"\n  ]\n}\n'

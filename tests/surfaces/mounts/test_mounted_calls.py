@@ -6,21 +6,24 @@ import json
 import os
 import resource
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
-from albert_tools.builtins.mounts import connection
-from tests.helpers.network import answer, raw
+from albert_tools.builtins.mounts import connection, http_server
+from tests.helpers.network import Authorities, answer, raw
 from tests.surfaces.conftest import wait_until
-from tests.surfaces.mounts.conftest import HERE, Mounting, tool
+from tests.surfaces.mounts.conftest import ALLOWED, HERE, Mounting, tool
 
 Make = Callable[..., Mounting]
 
@@ -178,6 +181,30 @@ def careful() -> str:
 '''
     home.service.define(source)
     assert home.value("careful").startswith("failed, and then ")
+
+
+def test_a_server_that_has_ended_between_two_calls_is_started_again(mounting: Make) -> None:
+    home = mounting()
+    home.mount("m", tool("last"), tool("born"))
+    assert home.value("m.last") == "{}"
+    wait_until(lambda: not children("raw_server.py"))
+    assert len(home.value("m.born")) == 16
+
+
+def test_without_the_library_a_call_says_what_to_install(mounting: Make) -> None:
+    home = mounting()
+    home.mount("m", tool("echo", "text"))
+    code = (
+        "import sys\n"
+        "sys.modules['mcp'] = None\n"
+        "from albert_tools import SyncToolService\n"
+        f"rules = {ALLOWED!r}\n"
+        f"with SyncToolService.open(home={str(home.home)!r}, workspace={str(home.work)!r}, governance=rules) as service:\n"
+        "    error = service.invoke('m.echo', {'text': 'a'}).error\n"
+        "print(error.code, error.hint)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == 'service_error pip install "albert-tools[mcp]"\n'
 
 
 def test_a_server_that_fails_again_and_again_is_not_started_for_each_call(
@@ -345,6 +372,9 @@ class Remote(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.seen.append((message["method"], self.headers.get("authorization")))  # type: ignore[attr-defined]
+        if self.headers.get("mcp-session-id", self.server.session) != self.server.session:  # type: ignore[attr-defined]
+            self.send_error(404)
+            return
         params, result = message.get("params", {}), {}
         match message["method"]:
             case "initialize":
@@ -372,6 +402,7 @@ class Remote(BaseHTTPRequestHandler):
         times = 100_000_000 if params.get("name") == "huge" else 0
         self.send_response(200)
         self.send_header("content-type", "application/json")
+        self.send_header("mcp-session-id", self.server.session)  # type: ignore[attr-defined]
         if params.get("name") == "packed":
             self.send_header("content-encoding", "gzip")
         self.send_header("content-length", str(len(body) + times))
@@ -388,9 +419,11 @@ class Remote(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def remote() -> Iterator[Any]:
+def remote(trust: ssl.SSLContext | None = None) -> Iterator[Any]:
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Remote)
-    server.seen = []
+    server.seen, server.session = [], "first"
+    if trust is not None:
+        server.socket = trust.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server
@@ -417,15 +450,45 @@ def test_a_server_over_http_that_sends_too_much_or_leads_elsewhere(
         assert "not followed" in home.error("m.away").message
         assert "compressed" in home.error("m.packed").message
         assert home.value("m.ok") == "ok"
+        # The server is started again, and has forgotten the session.
+        server.session = "second"
+        assert "Session terminated" in home.error("m.ok").message
+        assert home.value("m.ok") == "ok"
         assert "s3cr3t" not in home.recorded()
 
 
-def test_a_name_that_leads_to_this_machine_is_refused(mounting: Make) -> None:
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every host name leads to this machine."""
+
+    async def here(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(http_server, "system_resolver", here)
+
+
+def test_a_name_that_leads_to_this_machine_is_refused(mounting: Make, names: None) -> None:
     home = mounting()
     with remote() as server:
-        home.mount("m", tool("ok"), url=f"http://127.0.0.1.nip.invalid:{server.server_port}/mcp")
-        assert not home.call("m.ok").ok
+        home.mount("m", tool("ok"), url=f"http://tracker.example:{server.server_port}/mcp")
+        assert "is not a public address" in home.error("m.ok").message
         assert server.seen == []
+
+
+@pytest.mark.parametrize("certified", ["tracker.example", "other.example"])
+def test_the_certificate_must_be_that_of_the_name(
+    mounting: Make, names: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, certified: str
+) -> None:
+    authorities = Authorities(tmp_path)
+    trusting = partial(httpx2.AsyncHTTPTransport, verify=authorities.client())
+    monkeypatch.setattr(httpx2, "AsyncHTTPTransport", trusting)
+    home = mounting(governance={**ALLOWED, "tools": {"m.ok": {"allowed_addresses": ["127.0.0.1"]}}})
+    with remote(authorities.server(certified)) as server:
+        home.mount("m", tool("ok"), url=f"https://tracker.example:{server.server_port}/mcp")
+        if certified == "tracker.example":
+            assert home.value("m.ok") == "ok"
+        else:
+            assert "certificate" in home.error("m.ok").message
 
 
 def test_a_damaged_file_of_mounts_is_reported_and_the_other_tools_work(mounting: Make) -> None:
