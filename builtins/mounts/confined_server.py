@@ -187,24 +187,3 @@ def seen_by_server(workspace: Workspace) -> Any:
     """
     root = str(workspace.root)
     return command_view(workspace, "", hide=[f for top in repositories(root) for f in folders_of_git(root, top)])
-
-
-def still_right(old: View, new: View) -> bool:
-    """Whether a process that sees `old` sees nothing that `new` hides, and can change nothing that `new` protects."""
-    if old.shown is None and new.shown is not None:
-        return False
-    tops = (new.root,) if new.shown is None else new.shown
-    return (
-        all(_below(path, tops) for path in old.shown or ())
-        and all(_below(path, old.hidden) or _unseen(path, old) for path in new.hidden)
-        and all(_below(path, (*old.sealed, *old.hidden)) or _unseen(path, old) for path in new.sealed)
-        and set(old.readable) <= set(new.readable)
-    )
-
-
-def _unseen(path: str, view: View) -> bool:
-    return view.shown is not None and not _below(path, view.shown)
-
-
-def _below(path: str, folders: Sequence[str]) -> bool:
-    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

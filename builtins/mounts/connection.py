@@ -8,53 +8,23 @@ the owner has looked at it. A server that has ended is started again by the next
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
-from functools import partial
 from typing import Any
 
-from mcp import Client, MCPError
-from mcp_types import (
-    CONNECTION_CLOSED,
-    INVALID_REQUEST,
-    CallToolRequest,
-    CallToolRequestParams,
-    CallToolResult,
-    Implementation,
-    InputRequiredResult,
-    PaginatedRequestParams,
-)
-from pydantic import TypeAdapter, ValidationError
+from mcp_types import CallToolResult
 
-from albert_tools.builtins.mounts.confined_server import ConfinedServer, seen_by_server, still_right
-from albert_tools.builtins.mounts.http_server import http_streams
 from albert_tools.builtins.mounts.mount import Mount, PinnedTool
-from albert_tools.builtins.mounts.pinning import MAX_TOOLS, pinned_hash
 from albert_tools.builtins.mounts.server_limits import (
     CHECK_SECONDS,
-    CLOSE_SECONDS,
     FIRST_PAUSE,
     LONGEST_PAUSE,
-    MAX_SEEN,
     PATIENCE,
     START_SECONDS,
 )
-from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
-from albert_tools.builtins.net.proxy import FilteringProxy
-from albert_tools.builtins.net.secrets import Secrets
+from albert_tools.builtins.mounts.server_link import Link
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import CallContext, NetworkRules
-from albert_tools.engine.policy.host_rules import host_of, is_host
-
-_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
-#: Characters of a server's message that an error repeats.
-_MAX_SAID = 1000
-
-# The SDK logs what a server sends. Without a handler, Python would print it on the terminal.
-for _name in ("mcp", "client"):
-    logging.getLogger(_name).addHandler(logging.NullHandler())
+from albert_tools.engine.model.protocols import CallContext
 
 
 class Connections:
@@ -80,7 +50,7 @@ class Connection:
     def __init__(self, mount: Mount) -> None:
         self._mount = mount
         self._lock = asyncio.Lock()
-        self._link: _Link | None = None
+        self._link: Link | None = None
         self._failures = 0
         self._again_at = 0.0
 
@@ -127,7 +97,7 @@ class Connection:
             raise Failure("service_error", f"{self._mount.name} asks for input during a call, which is not supported")
         return link.secrets_out_of(result)
 
-    def _demand_accepted(self, link: _Link, tool: PinnedTool) -> None:
+    def _demand_accepted(self, link: Link, tool: PinnedTool) -> None:
         name = f"{self._mount.name}.{tool.name}"
         now = link.hashes.get(tool.remote)
         if now != tool.hash:
@@ -140,7 +110,7 @@ class Connection:
                 tool=name,
             )
 
-    async def _ready(self, context: CallContext) -> _Link:
+    async def _ready(self, context: CallContext) -> Link:
         """An open connection with a recent listing, for a call with this context."""
         async with self._lock:
             link = self._link
@@ -150,7 +120,7 @@ class Connection:
                 await self.aclose()
             if self._link is None:
                 await self._pause(context)
-                link = _Link(self._mount, context)
+                link = Link(self._mount, context)
                 self._link = link
                 try:
                     async with asyncio.timeout(START_SECONDS):
@@ -168,7 +138,7 @@ class Connection:
                 await self._link.list_tools()
             return self._link
 
-    async def _failed(self, link: _Link) -> None:
+    async def _failed(self, link: Link) -> None:
         """Close a connection that has failed. The next one is opened after a pause."""
         if self._link is link:
             self._link = None
@@ -182,212 +152,3 @@ class Connection:
             why = f"{self._mount.name} has failed {self._failures} times; it is started again in {left:.0f} s"
             raise Failure("service_error", why, retryable=True)
         await asyncio.sleep(max(0.0, left))
-
-
-class _Link:
-    """One opened connection. A task keeps it open, because the SDK's client must be closed by the task that has opened it."""
-
-    def __init__(self, mount: Mount, context: CallContext) -> None:
-        self._mount = mount
-        self._secrets = Secrets()
-        self._workspace = context.workspace
-        self._rules = self._demanded(context)
-        self._seen: list[dict[str, Any]] = []
-        self._proxy: FilteringProxy | None = None
-        self._closing = asyncio.Event()
-        self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        self._task: asyncio.Task[None] | None = None
-        self.server: ConfinedServer | None = None
-        self.listing: list[dict[str, Any]] = []
-        self.hashes: dict[str, str] = {}
-        self.listed_at = 0.0
-
-    @property
-    def ended(self) -> bool:
-        """Whether the connection is closed."""
-        return self._task is not None and self._task.done()
-
-    def _demanded(self, context: CallContext) -> NetworkRules | None:
-        if context.network is None and (self._mount.url or self._mount.hosts):
-            raise Failure("permission_denied", "no rules for the network apply here", rule="network")
-        return context.network
-
-    def _rules_now(self) -> NetworkRules:
-        assert self._rules is not None
-        return self._rules
-
-    async def open(self) -> None:
-        """Connect, and list the tools.
-
-        Raises:
-            Failure: See `Connection.call`.
-        """
-        transport = self._http() if self._mount.url else self._process()
-        self._task = asyncio.create_task(self._kept_open(transport))
-        both: set[asyncio.Future[Any]] = {self._task, self._client}
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        if not self._client.done():
-            raise self._why_ended()
-        await self.list_tools()
-
-    def _http(self) -> AbstractAsyncContextManager[Any]:
-        token = self._secrets.take(self._mount.secrets[0], "Bearer ") if self._mount.secrets else ""
-        return http_streams(self._mount.url, self._rules_now, self._seen, token)
-
-    def _process(self) -> AbstractAsyncContextManager[Any]:
-        values = {name: self._secrets.take(name) for name in self._mount.secrets}
-        connect = self._connected if self._mount.hosts else None
-        self.server = ConfinedServer(self._mount.command, values, connect, self._closing.set)
-        return self.server.streams(self._workspace)
-
-    def _connected(self, listener: Any) -> FilteringProxy:
-        named = [network for host in self._mount.hosts for network in self._rules_now().named_by(f"https://{host}/")]
-        self._proxy = FilteringProxy(self._judge, named=tuple(named), listening=listener)
-        return self._proxy
-
-    async def _judge(self, url: str, method: str) -> None:
-        host = host_of(url) or ""
-        if not any(is_host(host, named) for named in self._mount.hosts):
-            why = f"{self._mount.name} may not reach {host!r}, which was not named when it was mounted"
-            raise Failure("permission_denied", why, rule=f"mounts.{self._mount.name}.hosts")
-        self._rules_now().demand(url, method, by_owner=True)
-
-    async def _kept_open(self, transport: AbstractAsyncContextManager[Any]) -> None:
-        about = Implementation(name="albert-tools", version="1")
-        async with Client(transport, cache=None, client_info=about) as client:
-            self._client.set_result(client)
-            await self._closing.wait()
-
-    async def aclose(self) -> None:
-        """Close the connection. The server's process is killed if it does not end by itself."""
-        self._closing.set()
-        if self._task is not None:
-            _, running = await asyncio.wait({self._task}, timeout=CLOSE_SECONDS if self._client.done() else 0)
-            for task in running:
-                task.cancel()
-            # Its failure was reported by the call that it ended.
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def suits(self, context: CallContext) -> bool:
-        """Whether the process sees nothing that the rules now hide."""
-        if self.server is None or self.server.view is None:
-            return True
-        view = self.server.view
-
-        def unchanged() -> bool:
-            with seen_by_server(context.workspace) as (now, _):
-                return still_right(view, now)
-
-        return await asyncio.to_thread(unchanged)
-
-    def begin(self, context: CallContext) -> None:
-        """A call begins: its rules apply from now on."""
-        self._rules = self._demanded(context)
-        if self.server is not None:
-            self.server.asked()
-
-    async def list_tools(self) -> None:
-        """Ask the server for its tools.
-
-        Raises:
-            Failure: `service_error`, `too_large`.
-        """
-        found: list[dict[str, Any]] = []
-        cursor = None
-        # A page may be empty.
-        for _ in range(MAX_TOOLS):
-            session = (await self._client).session
-            page = await self._answered(session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
-            found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
-            cursor = page.next_cursor
-            if cursor is None or len(found) > MAX_TOOLS:
-                break
-        self.listing = found
-        self.hashes = {str(tool.get("name")): pinned_hash(tool) for tool in found}
-        self.listed_at = time.monotonic()
-
-    async def request(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult | InputRequiredResult:
-        """Call a tool. The SDK's `call_tool` would check the result by the server's own schema, whose patterns may take for ever.
-
-        Raises:
-            Failure: `service_error`.
-        """
-        session = (await self._client).session
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
-        answer: CallToolResult | InputRequiredResult = await self._answered(session.send_request(request, _RESULT))
-        return answer
-
-    async def _answered(self, request: Any) -> Any:
-        """Wait for the answer, or for the end of the connection."""
-        assert self._task is not None
-        asking = asyncio.ensure_future(request)
-        try:
-            await asyncio.wait({asking, self._task}, return_when=asyncio.FIRST_COMPLETED)
-            if not asking.done():
-                raise self._why_ended()
-            return asking.result()
-        except MCPError as error:
-            # Over HTTP, a server that was started again answers that the session is not valid.
-            if error.code == CONNECTION_CLOSED or (self._mount.url and error.code == INVALID_REQUEST):
-                self._closing.set()
-                await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
-                raise self._why_ended(error.message) from None
-            raise self._said("it refused the call", error.message) from None
-        except Failure:
-            raise
-        except Exception as fault:
-            # The server decides what the SDK reads, so any exception of the SDK can occur.
-            why = "is not MCP" if isinstance(fault, ValidationError) else f"can't be read ({type(fault).__name__})"
-            raise Failure("service_error", f"{self._mount.name} sent an answer that {why}") from None
-        finally:
-            asking.cancel()
-
-    def _why_ended(self, message: str = "") -> Failure:
-        """The failure for a connection that has ended."""
-        error = self._task.exception() if self._task is not None and self._ended_by_error() else None
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        found = next((e for e in (error, getattr(error, "__cause__", None)) if isinstance(e, Failure)), None)
-        if found is not None:
-            return found.copy()
-        if self.server is not None:
-            said = self.server.errors
-            return self._said(f"it stopped: {self.server.why or message or 'it closed its output'}", said)
-        return self._said(f"the connection ended: {plain_text(error, _MAX_SAID) or 'its server closed it'}", message)
-
-    def _ended_by_error(self) -> bool:
-        return self._task is not None and self._task.done() and not self._task.cancelled()
-
-    def _said(self, what: str, said: str) -> Failure:
-        text = plain_text(self._secrets.out_of_text(said), _MAX_SAID)
-        words = f" ({quoted(text)})" if text else ""
-        return Failure("service_error", f"{self._mount.name}: {what}{words}")
-
-    def secrets_out_of(self, result: CallToolResult) -> CallToolResult:
-        """The result without the secrets of the server."""
-        if not self._secrets:
-            return result
-        clean = partial(_without, self._secrets)
-        return CallToolResult.model_validate(clean(result.model_dump(mode="json", by_alias=True, exclude_none=True)))
-
-    def record(self, context: CallContext) -> None:
-        """Record the requests to the network since the last record. Calls at the same time share them."""
-        seen, self._seen[:] = self._seen[:MAX_SEEN], []
-        if self._proxy is not None:
-            for one in self._proxy.seen[:MAX_SEEN]:
-                size = one.sent_bytes + one.size_bytes
-                seen.append({"method": one.method, "url": one.url, "refused": one.refused, "size_bytes": size})
-            self._proxy.seen.clear()
-        for facts in seen:
-            context.effect("network", **facts)
-
-
-def _without(secrets: Secrets, value: Any) -> Any:
-    """A JSON value without secrets."""
-    if isinstance(value, str):
-        return secrets.out_of_text(value)
-    if isinstance(value, list):
-        return [_without(secrets, each) for each in value]
-    if isinstance(value, dict):
-        return {secrets.out_of_text(key): _without(secrets, each) for key, each in value.items()}
-    return value
