@@ -18,9 +18,9 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from albert_tools.builtins.mounts.server_limits import MAX_MESSAGE, MAX_UNASKED, too_long
+from albert_tools.builtins.mounts.server_limits import MAX_MESSAGE, too_long, too_much
 from albert_tools.builtins.shell.confined_command import base_environment
-from albert_tools.engine.model.bounds import KiB, MiB
+from albert_tools.engine.model.bounds import KiB
 from albert_tools.engine.sandbox.command.output import Output
 from albert_tools.engine.sandbox.command.process import Process
 from albert_tools.engine.sandbox.command.run_command import collecting, confinement_of, watch
@@ -53,7 +53,7 @@ class ConfinedServer:
         self._secrets = secrets
         self._connect = connect
         self._errors = Output(_MAX_ERRORS)
-        self._unasked = 0
+        self._size = self._count = 0
         self._gone = asyncio.Event()
         self.view: View | None = None
         self.why = ""
@@ -66,7 +66,7 @@ class ConfinedServer:
 
     def asked(self) -> None:
         """A call begins, so the server may send messages again."""
-        self._unasked = 0
+        self._size = self._count = 0
 
     @asynccontextmanager
     async def streams(self, workspace: Workspace) -> AsyncIterator[tuple[Any, Any]]:
@@ -149,9 +149,9 @@ class ConfinedServer:
                         async with asyncio.timeout(_STOP_SECONDS):
                             await self._gone.wait()
                     return
-                self._unasked += len(line)
-                if self._unasked > MAX_UNASKED:
-                    self.why = self.why or f"it sent more than {MAX_UNASKED // MiB} MiB in one call"
+                self._size, self._count = self._size + len(line), self._count + 1
+                if why := too_much(self._size, self._count):
+                    self.why = self.why or why
                     return
                 with suppress(ValueError):
                     # Servers print other lines by mistake.

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from albert_tools.builtins.mounts.server_limits import MAX_MESSAGE, MAX_UNASKED, too_long
+from albert_tools.builtins.mounts.server_limits import MAX_MESSAGE, too_long, too_much
 from albert_tools.builtins.net.resolve_host import reachable, system_resolver
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import NetworkRules
@@ -86,7 +86,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             raise httpx2.RemoteProtocolError("the server compressed its answer although it was asked not to")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         one_message = response.headers.get("content-type", "").lower().startswith("application/json")
-        response.stream = _Bounded(response.stream, facts, MAX_MESSAGE if one_message else MAX_UNASKED)
+        response.stream = _Bounded(response.stream, facts, one_message)
         return response
 
     async def aclose(self) -> None:
@@ -95,16 +95,21 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream, facts: dict[str, Any], most: int) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, facts: dict[str, Any], one_message: bool) -> None:
         self._inner = inner
-        self._most = most
+        self._one_message = one_message
         self._facts = facts
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        lines = 0
         async for piece in self._inner:
-            self._facts["size_bytes"] += len(piece)
-            if self._facts["size_bytes"] > self._most:
+            size = self._facts["size_bytes"] = self._facts["size_bytes"] + len(piece)
+            # In a stream of events, each message takes three lines or so.
+            lines += piece.count(b"\n")
+            if self._one_message and size > MAX_MESSAGE:
                 raise TooLarge(too_long())
+            if not self._one_message and (why := too_much(size, lines // 3)):
+                raise TooLarge(why)
             yield piece
 
     async def aclose(self) -> None:

@@ -6,8 +6,9 @@ from albert_tools.engine.model.bounds import MiB
 
 #: Bytes of one message. Reading one takes some times as much memory.
 MAX_MESSAGE = 8 * MiB
-#: Bytes of all messages from the beginning of a call until the next one begins.
-MAX_UNASKED = 64 * MiB
+#: All messages from the beginning of a call until the next one begins: their bytes, and their number. The SDK starts a task for
+#: each request of a server.
+MAX_UNASKED, MAX_MESSAGES = 64 * MiB, 5000
 #: Seconds of one call, if the rules don't set fewer.
 CALL_SECONDS = 300.0
 #: Seconds to start a server and list its tools. The first start of a server may install it.
@@ -22,6 +23,13 @@ PATIENCE = 2.0
 CLOSE_SECONDS = 5.0
 #: Requests of a server's process that are recorded for one call.
 MAX_SEEN = 200
+
+
+def too_much(size: int, count: int) -> str | None:
+    """Why a server is stopped that has sent so much in one call; None if it may go on."""
+    if size > MAX_UNASKED:
+        return f"it sent more than {MAX_UNASKED // MiB} MiB in one call"
+    return f"it sent more than {MAX_MESSAGES:,} messages in one call" if count > MAX_MESSAGES else None
 
 
 def too_long() -> str:

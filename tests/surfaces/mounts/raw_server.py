@@ -54,6 +54,9 @@ def call(name, arguments):
         case "flood":
             while True:
                 send({"method": "notifications/message", "params": {"level": "info", "data": "x" * 100_000}})
+        case "pings":
+            for n in range(1_000_000):
+                sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {n}, "method": "ping"}}\n')
         case "junk":
             sys.stdout.write(
                 "\n\n{{{ not JSON\n[]\n" + json.dumps({"jsonrpc": "2.0", "id": 10**9, "result": {}}) + "\n"

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from albert_tools.builtins.mounts import connection, http_server
+from albert_tools.builtins.mounts import connection, http_server, server_limits
 from tests.helpers.network import Authorities, answer, raw
 from tests.surfaces.conftest import wait_until
 from tests.surfaces.mounts.conftest import ALLOWED, HERE, Mounting, tool
@@ -257,10 +257,13 @@ def test_a_hundred_megabytes_stop_the_server_and_use_little_memory(mounting: Mak
 
 
 def test_a_flood_of_messages_stops_the_server(mounting: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("albert_tools.builtins.mounts.confined_server.MAX_UNASKED", 4 * 1024 * 1024)
+    monkeypatch.setattr(server_limits, "MAX_UNASKED", 4 * 1024 * 1024)
+    monkeypatch.setattr(server_limits, "MAX_MESSAGES", 300)
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.0)
     home = mounting()
-    home.mount("m", tool("flood"))
+    home.mount("m", tool("flood"), tool("pings"))
     assert "it sent more than 4 MiB in one call" in home.error("m.flood").message
+    assert "it sent more than 300 messages in one call" in home.error("m.pings").message
 
 
 def test_a_call_that_takes_too_long_ends(mounting: Make) -> None:
@@ -371,12 +374,12 @@ class Remote(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.seen.append((message["method"], self.headers.get("authorization")))  # type: ignore[attr-defined]
+        self.server.seen.append((message.get("method"), self.headers.get("authorization")))  # type: ignore[attr-defined]
         if self.headers.get("mcp-session-id", self.server.session) != self.server.session:  # type: ignore[attr-defined]
             self.send_error(404)
             return
         params, result = message.get("params", {}), {}
-        match message["method"]:
+        match message.get("method"):
             case "initialize":
                 about = {"name": "raw", "version": "1"}
                 result = {
@@ -385,7 +388,15 @@ class Remote(BaseHTTPRequestHandler):
                     "serverInfo": about,
                 }
             case "tools/list":
-                result = {"tools": [tool(n) for n in ("huge", "packed", "away", "ok")]}
+                result = {"tools": [tool(n) for n in ("huge", "pings", "packed", "away", "ok")]}
+            case "tools/call" if params["name"] == "pings":
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.end_headers()
+                with suppress(OSError):
+                    for n in range(1_000_000):
+                        self.wfile.write(b'data: {"jsonrpc": "2.0", "id": %d, "method": "ping"}\n\n' % n)
+                return
             case "tools/call" if params["name"] == "away":
                 self.send_response(307)
                 self.send_header("location", "http://localhost:1/elsewhere")
@@ -394,7 +405,7 @@ class Remote(BaseHTTPRequestHandler):
             case "tools/call":
                 result = {"content": [{"type": "text", "text": "ok"}]}
             case _:
-                self.send_response(202 if "id" not in message else 404)
+                self.send_response(404 if "id" in message and "method" in message else 202)
                 self.send_header("content-length", "0")
                 self.end_headers()
                 return
@@ -407,12 +418,10 @@ class Remote(BaseHTTPRequestHandler):
             self.send_header("content-encoding", "gzip")
         self.send_header("content-length", str(len(body) + times))
         self.end_headers()
-        try:
+        with suppress(OSError):
             for _ in range(times // 1_000_000):
                 self.wfile.write(b" " * 1_000_000)
             self.wfile.write(body)
-        except OSError:
-            pass
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -436,17 +445,19 @@ def test_a_server_over_http_that_sends_too_much_or_leads_elsewhere(
     mounting: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(server_limits, "MAX_MESSAGES", 300)
     monkeypatch.setenv("ALBERT_SECRET_TRACKER_TOKEN", "s3cr3t-value")
     home = mounting()
     with remote() as server:
         url = f"http://127.0.0.1:{server.server_port}/mcp"
-        tools = [tool(n) for n in ("huge", "packed", "away", "ok")]
+        tools = [tool(n) for n in ("huge", "pings", "packed", "away", "ok")]
         home.mount("m", *tools, url=url, secrets=("TRACKER_TOKEN",))
         assert home.value("m.ok") == "ok"
         assert {token for _, token in server.seen} == {"Bearer s3cr3t-value"}
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         assert "it sent a message of more than 8 MiB" in home.error("m.huge").message
         assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 60
+        assert "SSE stream ended" in home.error("m.pings").message
         assert "not followed" in home.error("m.away").message
         assert "compressed" in home.error("m.packed").message
         assert home.value("m.ok") == "ok"
