@@ -59,11 +59,8 @@ def call_result(result: ToolResult, declared: Schema) -> types.CallToolResult:
 
 
 def _structured(output: Json, declared: Schema) -> dict[str, Json]:
-    if is_large(output) or (
-        isinstance(output, dict) and declared.get("type", "object") == "object" and "anyOf" not in declared
-    ):
-        return dict(output)
-    return {"result": output}
+    is_object = isinstance(output, dict) and declared.get("type", "object" if not declared else None) == "object"
+    return dict(output) if is_object or is_large(output) else {"result": output}
 
 
 def is_large(output: Json) -> bool:

@@ -24,7 +24,7 @@ from tests.surfaces.conftest import Albert
 
 #: Everything is allowed, but a person is asked about each new text file and each deletion.
 RULES = """
-allow: [read_file, list_folder, write_file, bash]
+allow: [read_file, write_file, bash]
 tools:
   write_file: {requires_approval_in_modes: [NORMAL]}
   bash: {ordinary_commands: ["sleep *", "seq *"]}
