@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import contextlib
 import signal
+import sys
 from importlib.util import find_spec
 
 from albert_tools.engine.model.failure import Failure
@@ -41,6 +42,8 @@ def mcp(options: argparse.Namespace, console: Console) -> int:
         signal.signal(signal.SIGTERM, lambda *_: None)
         asyncio.run(_http(options, console))
     else:
+        if sys.stdin is not None and sys.stdin.isatty():
+            console.note("a client starts this command and writes to its stdin; docs/mcp.md shows how")
         with contextlib.suppress(asyncio.CancelledError):
             asyncio.run(_stdio(options))
     return 0

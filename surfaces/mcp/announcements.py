@@ -6,6 +6,7 @@ Another process may change what is active, so this polls. The list never changes
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -45,17 +46,15 @@ class Announcements:
 
     async def run(self) -> None:
         """Look for changes until cancelled."""
-        known = self._service.offers_changed()
+        known = None
         while True:
-            await anyio.sleep(POLL_SECONDS)
-            try:
+            # While the record can't be read, calls report that.
+            with suppress(Failure):
                 now = self._service.offers_changed()
-            except Failure:
-                # The record can't be read now. Calls report that.
-                continue
-            if now != known:
+                if known not in (None, now):
+                    await self._announce()
                 known = now
-                await self._announce()
+            await anyio.sleep(POLL_SECONDS)
 
     async def _announce(self) -> None:
         await self._bus.publish(ToolsListChanged())

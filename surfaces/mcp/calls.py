@@ -54,6 +54,14 @@ class Calls:
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Answer ``tools/call``."""
+        try:
+            return await self._answer(ctx, params)
+        except Failure as failure:
+            return call_result(ToolResult(params.name, error=failure), {})
+
+    async def _answer(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         token = self._token()
         offer = await self._offers.find(token, params.name)
         arguments = params.arguments or {}

@@ -52,7 +52,12 @@ class Offers:
         )
 
     async def find(self, token: str, name: str) -> Offer | None:
-        """The offer with this name; None if there is no such offer. Raises MCPError if the session has ended."""
+        """The offer with this name; None if there is no such offer.
+
+        Raises:
+            MCPError: The session has ended.
+            Failure: `io_error`, `damaged`.
+        """
         known = self._remembered.get(token)
         stale = known is None or known.changed != self._service.offers_changed()
         if known is None or stale or (name not in known.offers and time.monotonic() - known.at > AGAIN_SECONDS):
@@ -64,8 +69,8 @@ class Offers:
         return [name for name, offer in (await self._listed(token)).items() if offer.version]
 
     async def _listed(self, token: str) -> dict[str, Offer]:
-        changed = self._service.offers_changed()
         try:
+            changed = self._service.offers_changed()
             offers = {offer.name: offer for offer in await self._service.offered(session=token)}
         except Failure as failure:
             raise MCPError(types.INVALID_REQUEST, failure_text(failure)) from failure

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -95,12 +96,10 @@ class _Lines:
                 rest, skipping = bytearray(), True
 
     async def _read(self) -> bytes:
-        try:
-            await anyio.wait_readable(self._source)
-        except PermissionError:
-            # A regular file. Reading it never blocks.
-            await anyio.lowlevel.checkpoint()
-        return os.read(self._source, _CHUNK)
+        while True:
+            await _ready(anyio.wait_readable(self._source))
+            with suppress(BlockingIOError):
+                return os.read(self._source, _CHUNK)
 
 
 class _Output:
@@ -112,14 +111,20 @@ class _Output:
     async def write(self, text: str) -> None:
         left = memoryview(text.encode())
         while left:
-            try:
-                await anyio.wait_writable(self._target)
-            except PermissionError:
-                await anyio.lowlevel.checkpoint()
-            left = left[os.write(self._target, left[:_PIPE_BUF]) :]
+            await _ready(anyio.wait_writable(self._target))
+            with suppress(BlockingIOError):
+                left = left[os.write(self._target, left[:_PIPE_BUF]) :]
 
     async def flush(self) -> None:
         """Nothing is buffered."""
+
+
+async def _ready(wait: Awaitable[None]) -> None:
+    try:
+        await wait
+    except PermissionError:
+        # A regular file is always ready, and can't be waited for.
+        await anyio.lowlevel.checkpoint()
 
 
 class _Stream:
