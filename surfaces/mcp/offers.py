@@ -5,6 +5,7 @@ A call uses the version that is listed. So a tool that an agent has defined agai
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
 
 #: Tools in one page of the list.
 PAGE = 100
-#: Sessions whose offers are remembered, and the seconds after which an unknown name makes the service list them again.
-MAX_REMEMBERED, AGAIN_SECONDS = 64, 1.0
+#: Sessions whose list is remembered, and the seconds for which it is. A change of what is active has an effect at once; a change of
+#: the rules, the mode or the lease is judged with each call anyway.
+MAX_REMEMBERED, REMEMBERED_SECONDS = 64, 1.0
 
 
-class _Remembered(Struct, frozen=True):
+class _Listed(Struct, frozen=True):
     changed: str
     at: float
     offers: dict[str, Offer]
+    tools: list[types.Tool]
 
 
 class Offers:
@@ -37,7 +40,8 @@ class Offers:
 
     def __init__(self, service: ToolService) -> None:
         self._service = service
-        self._remembered: OrderedDict[str, _Remembered] = OrderedDict()
+        self._listed: OrderedDict[str, _Listed] = OrderedDict()
+        self._listing = asyncio.Lock()
 
     async def page(self, token: str, cursor: str | None) -> types.ListToolsResult:
         """The page of the list that begins at the cursor.
@@ -45,11 +49,9 @@ class Offers:
         Raises:
             MCPError: The cursor is invalid, or the session has ended.
         """
-        offers = [*(await self._listed(token)).values()]
-        start, end = page_of(cursor, len(offers))
-        return types.ListToolsResult(
-            tools=[_tool(offer) for offer in offers[start:end]], next_cursor=str(end) if end < len(offers) else None
-        )
+        tools = (await self._list(token)).tools
+        start, end = page_of(cursor, len(tools))
+        return types.ListToolsResult(tools=tools[start:end], next_cursor=str(end) if end < len(tools) else None)
 
     async def find(self, token: str, name: str) -> Offer | None:
         """The offer with this name; None if there is no such offer.
@@ -58,27 +60,33 @@ class Offers:
             MCPError: The session has ended.
             Failure: `io_error`, `damaged`.
         """
-        known = self._remembered.get(token)
-        stale = known is None or known.changed != self._service.offers_changed()
-        if known is None or stale or (name not in known.offers and time.monotonic() - known.at > AGAIN_SECONDS):
-            return (await self._listed(token)).get(name)
+        known = self._listed.get(token)
+        if known is None or name not in known.offers or known.changed != self._service.offers_changed():
+            known = await self._list(token)
         return known.offers.get(name)
 
     async def saved(self, token: str) -> list[str]:
         """The names of the active saved tools. Raises MCPError if the session has ended."""
-        return [name for name, offer in (await self._listed(token)).items() if offer.version]
+        return [name for name, offer in (await self._list(token)).offers.items() if offer.version]
 
-    async def _listed(self, token: str) -> dict[str, Offer]:
-        try:
-            changed = self._service.offers_changed()
-            offers = {offer.name: offer for offer in await self._service.offered(session=token)}
-        except Failure as failure:
-            raise MCPError(types.INVALID_REQUEST, failure_text(failure)) from failure
-        self._remembered[token] = _Remembered(changed, time.monotonic(), offers)
-        self._remembered.move_to_end(token)
-        while len(self._remembered) > MAX_REMEMBERED:
-            self._remembered.popitem(last=False)
-        return offers
+    async def _list(self, token: str) -> _Listed:
+        # Many clients ask for the same list when they connect. It is made once.
+        async with self._listing:
+            try:
+                changed = self._service.offers_changed()
+                known = self._listed.get(token)
+                now = time.monotonic()
+                if known is not None and known.changed == changed and now - known.at < REMEMBERED_SECONDS:
+                    return known
+                found = await self._service.offered(session=token)
+            except Failure as failure:
+                raise MCPError(types.INVALID_REQUEST, failure_text(failure)) from failure
+            known = _Listed(changed, now, {offer.name: offer for offer in found}, [_tool(offer) for offer in found])
+            self._listed[token] = known
+            self._listed.move_to_end(token)
+            while len(self._listed) > MAX_REMEMBERED:
+                self._listed.popitem(last=False)
+            return known
 
 
 def page_of(cursor: str | None, total: int) -> tuple[int, int]:
