@@ -37,15 +37,14 @@ def mcp(options: argparse.Namespace, console: Console) -> int:
     if options.http is not None:
         _check_http(options)
         demand_person("a server for several sessions is started")
-    if options.http is not None:
-        # uvicorn ends its requests on this signal, and then sends it again to end the process. There, the service is closed first.
-        signal.signal(signal.SIGTERM, lambda *_: None)
+        # uvicorn ends its requests on this signal, and then sends it again.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         asyncio.run(_http(options, console))
-    else:
-        if sys.stdin is not None and sys.stdin.isatty():
-            console.note("a client starts this command and writes to its stdin; docs/mcp.md shows how")
-        with contextlib.suppress(asyncio.CancelledError):
-            asyncio.run(_stdio(options))
+        return 0
+    if sys.stdin is not None and sys.stdin.isatty():
+        console.note("a client starts this command and writes to its stdin; docs/mcp.md shows how")
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_stdio(options))
     return 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp import types
 from mcp.server.context import ServerRequestContext
@@ -30,6 +30,18 @@ from albert_tools.surfaces.mcp.results import call_result, failure_text
 MAX_SUSPENDED = 1000
 
 Context = ServerRequestContext[Any, Any]
+
+
+class _Call(NamedTuple):
+    token: str
+    name: str
+    arguments: Mapping[str, Any]
+    version: str | None
+
+    @property
+    def key(self) -> str:
+        """Equal for the same call of the same session."""
+        return digest([self.token, self.name, self.version, json.dumps(self.arguments, sort_keys=True)])
 
 
 class Calls:
@@ -64,9 +76,8 @@ class Calls:
     ) -> types.CallToolResult | types.InputRequiredResult:
         token = self._token()
         offer = await self._offers.find(token, params.name)
-        arguments = params.arguments or {}
         version = offer.version if offer is not None else ""
-        call = digest([token, params.name, version, _plain_digest(arguments)])
+        call = _Call(token, params.name, params.arguments or {}, version or None)
         returned = read_state(params.request_state)
         if returned is not None:
             if returned.run is not None:
@@ -77,13 +88,13 @@ class Calls:
                 return _waits(returned.approval)
         async with progress_of(ctx) as progress:
             while True:
-                result = await self._made(ctx, call, params.name, arguments, version or None, token, progress)
+                result = await self._made(ctx, call, progress)
                 approval = _approval_of(result)
                 if approval is None or not (self._elicit and can_ask(ctx)):
                     break
                 question = question_of(self._service, approval)
                 if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                    waiting = Waiting(approval=approval, run=self._suspended.get(call))
+                    waiting = Waiting(approval=approval, run=self._suspended.get(call.key))
                     return types.InputRequiredResult(
                         input_requests={QUESTION: types.ElicitRequest(params=question)},
                         request_state=waiting.model_dump_json(),
@@ -91,38 +102,29 @@ class Calls:
                 if record_answer(self._service, approval, await ask(ctx, question), _client(ctx)) is None:
                     break
         if approval is not None:
-            return _waits(approval, result)
+            return _waits(approval, result.error)
         error = result.error
         if error is not None and error.code == "unknown_tool" and error.tool in (None, params.name):
             raise MCPError(types.INVALID_PARAMS, failure_text(error))
         return call_result(result, offer.result if offer is not None else {})
 
-    async def _made(
-        self,
-        ctx: Context,
-        call: str,
-        name: str,
-        arguments: Mapping[str, Any],
-        version: str | None,
-        token: str,
-        progress: Progress | None,
-    ) -> ToolResult:
+    async def _made(self, ctx: Context, call: _Call, progress: Progress | None) -> ToolResult:
         """Make the call, or resume the run that this call has left waiting."""
         log = progress.log if progress is not None else None
-        waiting = self._suspended.pop(call, None)
+        waiting = self._suspended.pop(call.key, None)
         if waiting is not None:
             try:
-                result = await self._service.resume(waiting, log, session=token)
+                result = await self._service.resume(waiting, log, session=call.token)
             except Failure as failure:
-                result = ToolResult(name, error=_went_on(failure, waiting))
+                result = ToolResult(call.name, error=_went_on(failure, waiting))
         else:
             meta: Mapping[str, Any] = ctx.meta or {}
             trace = meta.get("traceparent")
             result = await self._service.invoke(
-                name,
-                arguments,
-                version=version,
-                session=token,
+                call.name,
+                call.arguments,
+                version=call.version,
+                session=call.token,
                 request_id=str(ctx.request_id)[:MAX_IDENTIFIER] or None,
                 trace=trace if isinstance(trace, str) and 0 < len(trace) <= MAX_TRACE else None,
                 log=log,
@@ -133,14 +135,10 @@ class Calls:
             self._remember(call, run)
         return result
 
-    def _remember(self, call: str, run: str) -> None:
-        self._suspended[call] = run
+    def _remember(self, call: _Call, run: str) -> None:
+        self._suspended[call.key] = run
         while len(self._suspended) > MAX_SUSPENDED:
             self._suspended.popitem(last=False)
-
-
-def _plain_digest(arguments: Mapping[str, Any]) -> str:
-    return digest(json.dumps(arguments, sort_keys=True))
 
 
 def _went_on(failure: Failure, run: str) -> Failure:
@@ -158,12 +156,11 @@ def _approval_of(result: ToolResult) -> str | None:
     return approval if isinstance(approval, str) else None
 
 
-def _waits(approval: str, result: ToolResult | None = None) -> types.CallToolResult:
+def _waits(approval: str, known: Failure | None = None) -> types.CallToolResult:
     """The answer for a client that can't ask its user: a person answers elsewhere, and then the same call goes through."""
-    why = result.error.message if result is not None and result.error is not None else "the question is still open"
+    error = known or Failure("suspended", "the question is still open", details={"approval": approval})
     hint = f"a person answers with `albert approvals answer {approval} once`; then make the same call again"
-    error = Failure("suspended", why, hint=hint, details={"approval": approval})
-    return call_result(ToolResult("", error=error), {})
+    return call_result(ToolResult("", error=error.copy(hint=hint)), {})
 
 
 def _client(ctx: Context) -> str:

@@ -6,11 +6,13 @@ client, and its memory stays bounded.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.context import ServerRequestContext
 
 from albert_tools.surfaces.mcp.results import plain
@@ -22,8 +24,8 @@ MAX_WAITING, MAX_MESSAGE = 32, 500
 class Progress:
     """The progress of one call."""
 
-    def __init__(self) -> None:
-        self._send, self.messages = anyio.create_memory_object_stream[str](MAX_WAITING)
+    def __init__(self, messages: MemoryObjectSendStream[str]) -> None:
+        self._messages = messages
 
     def log(self, tool: str, text: str) -> None:
         """The tool has printed a text."""
@@ -34,33 +36,29 @@ class Progress:
         self._say(f"calls {tool}")
 
     def _say(self, message: str) -> None:
-        try:
-            self._send.send_nowait(message[:MAX_MESSAGE])
-        except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return
-
-    def close(self) -> None:
-        """End the stream of messages."""
-        self._send.close()
+        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self._messages.send_nowait(plain(message[:MAX_MESSAGE]))
 
 
 @asynccontextmanager
 async def progress_of(ctx: ServerRequestContext[Any, Any]) -> AsyncIterator[Progress | None]:
-    """Send the progress of a call to the client, if it has asked for it. All that was reported is sent before the result."""
+    """Send the progress of a call to the client, if it has asked for it. What waits is sent before the result."""
     if ctx.meta is None or ctx.meta.get("progress_token") is None:
         yield None
         return
-    progress = Progress()
+    sending, messages = anyio.create_memory_object_stream[str](MAX_WAITING)
 
     async def send() -> None:
         count = 0
-        async for message in progress.messages:
+        async for message in messages:
             count += 1
-            await ctx.session.report_progress(count, None, plain(message))
+            await ctx.session.report_progress(count, None, message)
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(send)
+    sender = asyncio.ensure_future(send())
+    with sending:
         try:
-            yield progress
-        finally:
-            progress.close()
+            yield Progress(sending)
+        except BaseException:
+            sender.cancel()
+            raise
+    await sender

@@ -26,6 +26,9 @@ from pydantic import BaseModel, Field, StrictBool, ValidationError
 from albert_tools.engine.authority.approvals import Approval
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
+from albert_tools.store.atomic import write_atomic, writing
+from albert_tools.store.os_errors import io_failure
+from albert_tools.store.private_folder import make_private
 from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
 from albert_tools.surfaces.cli.approvals import whole_arguments
 from albert_tools.surfaces.cli.console import one_line
@@ -126,32 +129,19 @@ def read_state(text: str | None) -> Waiting | None:
     return None if not text else Waiting.model_validate(json.loads(text))
 
 
-def state_key(folder: Path) -> bytes:
-    """The key that seals the states of all servers of a home. It is made at the first use.
+def state_key(state: Path) -> bytes:
+    """The key that seals the states of all servers of a home, in its state folder. It is made at the first use.
 
     Raises:
         Failure: `io_error`.
     """
-    path = folder / "mcp.key"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = folder / f"mcp.key.{os.getpid()}"
-        if not path.exists():
-            # A link appears whole or not at all, and never replaces the key of another process.
-            draft.unlink(missing_ok=True)
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(os.urandom(_KEY_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-            try:
-                os.link(draft, path)
-            except FileExistsError:
-                pass
-            finally:
-                draft.unlink()
-        key = path.read_bytes()
-    except OSError as error:
-        raise Failure("io_error", f"the key {path} can't be read or made: {error.strerror}") from error
-    if len(key) < _KEY_BYTES:
-        raise Failure("io_error", f"the key {path} is damaged", hint="delete it; open questions are then asked again")
-    return key
+    folder = state / "mcp"
+    path = folder / "key"
+    make_private(folder, "the key of MCP")
+    with writing(folder):
+        try:
+            if not path.exists():
+                write_atomic(folder, path, os.urandom(_KEY_BYTES))
+            return path.read_bytes()
+        except OSError as error:
+            raise io_failure("read or make", path, error) from error

@@ -166,7 +166,7 @@ async def test_an_answer_survives_a_restart_and_works_once(tmp_path: Path):
     state = asked.request_state
     assert state is not None
     place.stop()
-    assert (place.albert.home / "state" / "mcp.key").stat().st_mode & 0o777 == 0o600
+    assert (place.albert.home / "state" / "mcp" / "key").stat().st_mode & 0o777 == 0o600
     place.serve()
 
     async def answer(client: Client, given: dict[str, Any], sealed: str) -> Any:
