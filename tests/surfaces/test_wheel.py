@@ -24,10 +24,14 @@ FOLDERS = ("grammar", "engine", "builtins", "store", "telemetry", "surfaces")
 #: Each extra, and a module that needs it.
 EXTRAS = {
     "langchain": "albert_tools.surfaces.exports.langchain",
+    "mcp": "albert_tools.surfaces.mcp.server",
     "openai-agents": "albert_tools.surfaces.exports.openai_agents",
     "pydantic-ai": "albert_tools.surfaces.exports.pydantic_ai",
     "smolagents": "albert_tools.surfaces.exports.smolagents",
+    "wire": "albert_tools.surfaces.wire.server",
 }
+#: The commands that need an extra.
+COMMANDS = {"mcp": ["mcp"], "wire": ["serve"]}
 SHOUT = '''def shout(text: str) -> str:
     """Write a text in capitals.
 
@@ -137,6 +141,20 @@ def test_pip_installs_it_with_each_extra(extra: str, wheel: Path, tmp_path: Path
     run(python, "-m", "pip", "install", "-q", f"{wheel}[{extra}]", cwd=tmp_path)
     run(python, "-c", f"import {EXTRAS[extra]}", cwd=tmp_path)
     define_and_run(python.with_name("albert"), tmp_path)
+
+
+@pytest.mark.slow
+def test_without_extras_the_commands_name_them(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "fresh", with_pip=True, symlinks=True)
+    python = tmp_path / "fresh" / "bin" / "python"
+    run(python, "-m", "pip", "install", "-q", wheel, cwd=tmp_path)
+    define_and_run(python.with_name("albert"), tmp_path)
+    for extra, words in COMMANDS.items():
+        command = [python.with_name("albert"), "--workspace", tmp_path / "project", *words]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=60
+        )
+        assert (done.returncode, f'pip install "albert-tools[{extra}]"' in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.slow
