@@ -171,6 +171,25 @@ def test_the_orchestrator(tmp_path: Path) -> None:
     assert on_disk == "on disk: about.html, index.html"
 
 
+def test_the_agent(tmp_path: Path) -> None:
+    """It writes a tool, corrects it, and survives the end of its process. A later conversation finds the tool."""
+    assert script("agent.py", tmp_path, timeout=60).splitlines() == [
+        "The first conversation:",
+        "  search_tools: ok",
+        "  define_tool: invalid_source",
+        "The process ends. Another one continues:",
+        "  define_tool: ok",
+        "  run_tool: ok",
+        "I replaced 'cat' 2 times in notes.md.",
+        "notes.md: a dog and a dog",
+        "A later conversation:",
+        "  search_tools: ok",
+        "  run_tool: ok",
+        "I replaced 'milk' 1 times in todo.md.",
+        "todo.md: buy oat milk",
+    ]
+
+
 def test_from_a_text_to_a_commit(tmp_path: Path) -> None:
     """A composite writes, reads back, fixes, tests and commits; the script compares record, counters and repository."""
     done, recorded, *rest = script("build_and_commit.py", tmp_path, timeout=280).splitlines()
