@@ -93,8 +93,14 @@ async def _crowd(connect: Connect) -> str:
 
     async def client() -> None:
         nonlocal failed
-        async with connect() as call:
-            ready.release()
+        async with AsyncExitStack() as stack:
+            try:
+                call = await stack.enter_async_context(connect())
+            except Exception:
+                failed += CALLS
+                return
+            finally:
+                ready.release()
             await start.wait()
             for _ in range(CALLS):
                 began = time.perf_counter()

@@ -1,6 +1,7 @@
 """A home with 10,000 saved tools: the time and the size of what an agent asks for.
 
-Each answer is measured in a new process's service with a warm disk. The first search of a home builds the index; it is not counted.
+Each answer is measured in a new service with a warm disk. The first search of a home builds the index, which is not measured. The
+first search of a service looks at the time of every file.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from albert_tools import ToolService
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.call.tool_registry import ToolRegistry
+from albert_tools.store.tools.entry import SETTLING
 from benchmarks.keeping import version_named
 from benchmarks.spared import tokenizer
 
@@ -50,10 +52,9 @@ async def _measure(rounds: int) -> list[str]:
                 "`search_tools`, one name": lambda: call("search_tools", query="tool_7777"),
                 "`search_tools`, no match": lambda: call("search_tools", query="zebra crossing"),
                 "`describe_tool`": lambda: call("describe_tool", name="tool_5000"),
+                f"the guide, {BUDGET:,} tokens": lambda: service.guide(tokens=BUDGET, session=token),
                 f"the offered list, {ACTIVE} active": lambda: service.tool_specs("openai", session=token),
             }
-            if hasattr(service, "guide"):
-                asked[f"the guide, {BUDGET:,} tokens"] = lambda: service.guide(tokens=BUDGET, session=token)
             for what, ask in asked.items():
                 times = []
                 for _ in range(rounds):
@@ -74,4 +75,6 @@ async def _fill(top: Path) -> None:
             service.store.save(version_named(f"tool_{i}", catalog))
         for i in range(ACTIVE):
             await service.activate(f"tool_{i * 100}", by="the benchmark")
+        # The index trusts the times of files that are not quite new.
+        await asyncio.sleep(2 * SETTLING / 1e9)
         await service.search("count")
