@@ -53,6 +53,16 @@ def area(size: Size, unit: str | None = None, scale: int = 1) -> str:
     return f"{size['width'] * size['height'] * scale} {unit}"
 
 
+@primitive(effects=["read"], family="test", name="crm.find")
+def find_customer(name: str) -> str:
+    """Find a customer.
+
+    Args:
+        name: The customer.
+    """
+    return f"{name} of the CRM"
+
+
 @primitive(effects=["write"], family="test")
 def break_down() -> None:
     """Fail."""
@@ -83,7 +93,7 @@ def folder(tmp_path: Path) -> Path:
 def service(tmp_path: Path, folder: Path) -> Iterator[SyncToolService]:
     """A service whose rules ask before a file is written. `count_letters` is saved and active."""
     rules = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}
-    more = [area, break_down, wait_long]
+    more = [area, break_down, find_customer, wait_long]
     with SyncToolService.open(home=tmp_path / "home", workspace=folder, governance=rules, primitives=more) as opened:
         opened.define(COUNT)
         opened.activate("count_letters", by="a test")

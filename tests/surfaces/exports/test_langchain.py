@@ -65,6 +65,7 @@ def test_outputs_are_text_and_the_result_is_the_artifact(service: SyncToolServic
     assert (counted.content, counted.status) == ('{"a": 2}', "success")
     assert (counted.artifact["output"], counted.artifact["log"]) == ({"a": 2}, "counting\n")
     assert tools["read_file"].invoke({"path": "notes.txt"}) == "a cat"
+    assert tools["crm-find"].invoke({"name": "Ada"}) == "Ada of the CRM"
 
 
 def test_failures_are_messages_with_a_hint(service: SyncToolService, token: str, folder: Path) -> None:

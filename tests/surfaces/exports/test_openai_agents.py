@@ -64,13 +64,14 @@ def test_outputs_and_failures_are_texts(service: SyncToolService, token: str) ->
         token,
         ("count_letters", json.dumps({"text": "äa"})),
         ("read_file", json.dumps({"path": "notes.txt"})),
+        ("crm-find", json.dumps({"name": "Ada"})),
         ("break_down", ""),
         ("area", '{"size": '),
         ("area", "[1]"),
         ("write_file", json.dumps({"path": "a", "content": "b"})),
     )
-    counted, text, broken, cut, listed, waits = outputs(result)
-    assert (counted, text) == ('{"a": 1, "ä": 1}', "a cat")
+    counted, text, customer, broken, cut, listed, waits = outputs(result)
+    assert (counted, text, customer) == ('{"a": 1, "ä": 1}', "a cat", "Ada of the CRM")
     assert broken == "not_found: there is nothing to break down\nlook elsewhere"
     assert cut.startswith("invalid_arguments: the arguments are not JSON")
     assert listed.startswith("invalid_arguments: ")

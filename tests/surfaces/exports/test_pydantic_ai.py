@@ -49,10 +49,11 @@ def test_outputs_are_values(service: SyncToolService, token: str) -> None:
         token,
         ("count_letters", {"text": "abca"}),
         ("area", '{"size": {"width": 2, "height": 3}, "unit": null}'),
-        [("read_file", {"path": "notes.txt"}), ("search_tools", {"query": "letters"})],
+        [("read_file", {"path": "notes.txt"}), ("crm-find", {"name": "Ada"}), ("search_tools", {"query": "letters"})],
     ).run_sync("Count.")
-    counted, area, text, found = (part.content for part in answers(run))
-    assert (counted, area, text) == ({"a": 2, "b": 1, "c": 1}, "6 None", "a cat")
+    counted, area, text, customer, found = (part.content for part in answers(run))
+    assert (counted, area) == ({"a": 2, "b": 1, "c": 1}, "6 None")
+    assert (text, customer) == ("a cat", "Ada of the CRM")
     assert found["tools"][0]["name"] == "count_letters"
     assert run.output == "done"
 

@@ -59,18 +59,18 @@ def test_a_program_of_a_code_agent_gets_values_and_catches_failures(service: Syn
 
     program = (
         "try:\n    break_down()\nexcept Exception as error:\n    print(error)\n"
-        "final_answer(count_letters(text=read_file(path='notes.txt'))['a'])"
+        "final_answer([count_letters(text=read_file(path='notes.txt'))['a'], crm__find(name='Ada')])"
     )
     agent = CodeAgent(
         tools=tools_of(service, token), model=model_of(f"<code>{program}</code>"), verbosity_level=LogLevel.OFF
     )
-    assert agent.run("Count.") == 2
+    assert agent.run("Count.") == [2, "Ada of the CRM"]
     assert "not_found: there is nothing to break down" in agent.memory.steps[1].observations
 
 
 def test_every_offered_tool_is_a_tool_of_smolagents(service: SyncToolService, token: str) -> None:
     tools = tools_of(service, token)
-    assert [t.name for t in tools] == [offer.name for offer in service.offered(session=token)]
+    assert [t.name for t in tools] == [o.name.replace(".", "__") for o in service.offered(session=token)]
     area = next(t for t in tools if t.name == "area")
     assert area.inputs == {
         "size": {"type": "object", "description": "The size."},
@@ -78,12 +78,3 @@ def test_every_offered_tool_is_a_tool_of_smolagents(service: SyncToolService, to
         "scale": {"type": "integer", "description": "A factor.", "nullable": True},
     }
     assert "def area(" in area.to_code_prompt()
-
-
-def test_a_dotted_name_is_a_name_of_python() -> None:
-    from albert_tools.engine.agent.offers import Offer
-    from albert_tools.engine.model.definition import ToolDefinition
-    from albert_tools.surfaces.exports.smolagents import _Tool
-
-    offer = Offer(ToolDefinition("crm.find", "Find.", (), {}, ("read",)))
-    assert _Tool(None, "", "crm-find", offer).name == "crm__find"
