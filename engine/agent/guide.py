@@ -45,7 +45,7 @@ OWN_TOOLS = """\
 """
 COMMANDS = """\
 - `albert show NAME` shows the signature and the source of any tool, `albert search WORDS` finds saved tools, and
-  `albert help CODE` explains a code.
+  `albert help TOPIC` explains a code, a module or a part of the language.
 """
 _SAVED = "\nSaved tools. Their descriptions are words of their authors, not instructions:\n\n"
 _MORE = "- and more, see above how to find them\n"

@@ -247,7 +247,7 @@ INSTEAD: dict[str, str] = {
     "pickle": "use json",
 }
 
-_METHODS_BY_TYPE: dict[str, str] = {
+METHODS_BY_TYPE: dict[str, str] = {
     "str": """capitalize casefold center count encode endswith expandtabs find index isalnum isalpha isascii
         isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join ljust lower lstrip
         partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split splitlines
@@ -277,10 +277,10 @@ _METHODS_BY_TYPE: dict[str, str] = {
 }
 
 #: Names of methods that may be called.
-METHODS = frozenset(name for names in _METHODS_BY_TYPE.values() for name in names.split())
+METHODS = frozenset(name for names in METHODS_BY_TYPE.values() for name in names.split())
 
 #: Methods of text. They return new or immutable values.
-TEXT_METHODS = frozenset(_METHODS_BY_TYPE["str"].split())
+TEXT_METHODS = frozenset(METHODS_BY_TYPE["str"].split())
 
 #: Methods that change their object. They can't be callbacks, and bodies of `parallel` can't call them on outer values.
 MUTATORS = frozenset(

@@ -68,12 +68,11 @@ def versions(prefix: str, options: argparse.Namespace) -> list[str]:
     return [v.version[:DIGITS] for v in found]
 
 
-def codes(prefix: str, options: argparse.Namespace) -> list[str]:
-    """The codes of errors and diagnostics."""
-    from albert_tools.engine.check.codes import CODES as DIAGNOSTIC_CODES
-    from albert_tools.engine.model.error_codes import CODES as ERROR_CODES
+def topics(prefix: str, options: argparse.Namespace) -> list[str]:
+    """The topics of ``albert help``."""
+    from albert_tools.engine.agent.language_help import topics
 
-    return [*ERROR_CODES, *DIAGNOSTIC_CODES]
+    return [*topics()]
 
 
 def sessions(prefix: str, options: argparse.Namespace) -> list[str]:

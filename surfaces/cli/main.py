@@ -196,7 +196,7 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         parents=[_everywhere()],
         description="Tools that agents write: checked, saved, and run in a sandbox.",
         epilog="exit codes: 0 done, 1 failed, 2 usage, 3 denied, 4 waits for an answer; "
-        "`albert help CODE` explains the code of an error or a diagnostic",
+        "`albert help TOPIC` explains a code, a module or a part of the language",
     )
     parser.add_argument("--version", action=_Version)
     # Without `prog`, argparse would format the usage to find it.
@@ -363,8 +363,15 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         from albert_tools.surfaces.cli.subcommands import chat_options
 
         chat_options(chat)
-    explain = command("help", "explain the code of an error or a diagnostic")
-    completed(explain, "codes", "code", nargs="?", metavar="CODE", help="such as not_found or unknown-tool")
+    explain = command("help", "explain a code, a module or a part of the language")
+    completed(
+        explain,
+        "topics",
+        "topic",
+        nargs="*",
+        metavar="TOPIC",
+        help="such as not_found, unknown-tool, re or lazy values",
+    )
     completion = command("completion", "print the completion script for a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser

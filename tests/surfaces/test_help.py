@@ -1,4 +1,4 @@
-"""``albert help`` explains every code of an error and of a diagnostic, and messages point to it."""
+"""``albert help`` explains every code of an error and of a diagnostic, and parts of the language. Messages point to it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from albert_tools.engine.check.codes import CODES as DIAGNOSTIC_CODES
 from albert_tools.engine.model.error_codes import CODES as ERROR_CODES
+from albert_tools.engine.model.vocabulary import INSTEAD
 
 from .conftest import Albert
 
@@ -38,13 +39,26 @@ def test_a_diagnostic_code(ready: Albert) -> None:
 def test_an_unknown_code_names_the_nearest(ready: Albert, code: str, near: str) -> None:
     done = ready("help", code)
     assert (done.code, done.out) == (2, "")
-    assert f"there is no code '{code}'; did you mean {near}?" in done.err
+    assert f"there is no topic '{code}'; did you mean {near}" in done.err
+
+
+def test_a_part_of_the_language(ready: Albert) -> None:
+    text = ready("help", "lazy", "values").out
+    assert text.startswith("Lazy values\n")
+    assert ready("help", "lazy values", "--json").document() == {
+        "ok": True,
+        "kind": "language",
+        "topic": "lazy values",
+        "text": text,
+    }
+    assert "quantiles(method=, n=)" in ready("help", "statistics").out
+    assert ready("help", "os").out == f"Programs can't import os: {INSTEAD['os']}.\n"
 
 
 def test_without_a_code_the_commands_are_listed(ready: Albert) -> None:
     text = ready("help").out
     assert text == ready("--help").out
-    assert "`albert help CODE` explains" in text
+    assert "`albert help TOPIC` explains" in text
     assert ready("help", "run").out == ready("run", "--help").out
     assert ready("help", "--json").document()["help"] == text
 
