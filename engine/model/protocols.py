@@ -80,8 +80,11 @@ class ToolStore(Protocol):
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
         """At most `limit` versions of a tool, newest first, and the total number of versions. The tool may be deleted."""
 
-    def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
-        """The tools whose name, description or source contain the words of `text`, best match first."""
+    def search(self, text: str, limit: int = 20, any_word: bool = False) -> builtins.list[Summary]:
+        """The tools whose name, description or source contain the words of `text`, best match first.
+
+        With `any_word`, tools with only some of the words are found although others have all of them.
+        """
 
     def delete(self, name: str, over: str | None = None) -> None:
         """Remove the tool from the list. Its history is retained. `over` is that of `save`.

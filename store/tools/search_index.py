@@ -73,16 +73,16 @@ class Index:
         Raises:
             Failure: `io_error` if the tools' folder can't be read.
         """
-        return self._answer(None, 0)
+        return self._answer(None, 0, False)
 
-    def search(self, text: str, limit: int) -> builtins.list[Summary]:
-        """The entries that contain every word of `text`. If there are none: any word. If still none: any word as part of another
-        word.
+    def search(self, text: str, limit: int, any_word: bool = False) -> builtins.list[Summary]:
+        """The entries that contain every word of `text`. If there are none, or with `any_word`: any word. If still none: any word
+        as part of another word.
 
         Raises:
             Failure: `io_error` if the tools' folder can't be read.
         """
-        return self._answer(text, limit) if limit > 0 else []
+        return self._answer(text, limit, any_word) if limit > 0 else []
 
     def close(self) -> None:
         """Close the database. The next question opens it again."""
@@ -92,7 +92,7 @@ class Index:
                     database.close()
                 self._database = self._memory = None
 
-    def _answer(self, text: str | None, limit: int) -> builtins.list[Summary]:
+    def _answer(self, text: str | None, limit: int, any_word: bool) -> builtins.list[Summary]:
         if self._process != os.getpid():
             _inherited.extend(d for d in (self._database, self._memory) if d is not None)
             self._lock, self._database, self._memory = threading.Lock(), None, None
@@ -101,13 +101,13 @@ class Index:
             for attempt in (self._on_disk, self._on_disk_anew):
                 try:
                     database = attempt()
-                    return self._query(database, text, limit)
+                    return self._query(database, text, limit, any_word)
                 except (sqlite3.Error, OSError, Failure) as error:
                     if isinstance(error, Failure) and _about(error, self._folder):
                         raise
                     if getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED:
                         break
-            return self._query(self._in_memory(), text, limit)
+            return self._query(self._in_memory(), text, limit, any_word)
 
     # The database
 
@@ -138,7 +138,9 @@ class Index:
 
     # Answers
 
-    def _query(self, database: sqlite3.Connection, text: str | None, limit: int) -> builtins.list[Summary]:
+    def _query(
+        self, database: sqlite3.Connection, text: str | None, limit: int, any_word: bool
+    ) -> builtins.list[Summary]:
         self._refresh(database, everything=text is None or not self._looked)
         self._looked = True
         if text is None or not text.strip():
@@ -151,7 +153,7 @@ class Index:
         if not words:
             return []
         quoted = [f'"{word}"*' for word in words]
-        for expression in (" AND ".join(quoted), " OR ".join(quoted)):
+        for expression in ([] if any_word else [" AND ".join(quoted)]) + [" OR ".join(quoted)]:
             found = _matching(database, expression, limit)
             if found:
                 return found

@@ -138,15 +138,16 @@ class TinyToolStore:
         """
         return verify(self.folder)
 
-    def search(self, text: str, limit: int = 20) -> builtins.list[Summary]:
+    def search(self, text: str, limit: int = 20, any_word: bool = False) -> builtins.list[Summary]:
         """At most `limit` tools whose name, description or source contain the words of `text`, best match first.
 
+        If no tool contains all words, or with `any_word`, a tool needs to contain only one of them.
         A text without letters and digits has no results. For a blank text, the results are the first tools by name.
 
         Raises:
             Failure: `io_error` if the folder can't be read.
         """
-        return self._opened_index().search(text, limit)
+        return self._opened_index().search(text, limit, any_word)
 
     def close(self) -> None:
         """Close the index. The next list or search opens it again."""
