@@ -6,6 +6,7 @@ the service, whose methods pass it. `run_tool` is judged as the tool that it run
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -13,6 +14,7 @@ from time import monotonic
 from typing import Any, Literal, TypedDict
 
 from albert_tools.engine.agent.language_help import Help, language_help
+from albert_tools.engine.agent.similar import similar
 from albert_tools.engine.call.arguments import validated_arguments
 from albert_tools.engine.call.context import Log
 from albert_tools.engine.model.definition import Json
@@ -52,7 +54,7 @@ class Check(TypedDict):
 
 
 class Defined(TypedDict):
-    """A saved tool. `outcome` is saved, unchanged or replaced."""
+    """A saved tool. `outcome` is saved, unchanged or replaced; `similar` names other saved tools that do nearly the same."""
 
     name: str
     version: str
@@ -60,7 +62,7 @@ class Defined(TypedDict):
     outcome: str
     warnings: str
     callers: list[str]
-    similar: list[Found]
+    similar: list[str]
 
 
 class Removed(TypedDict):
@@ -149,8 +151,10 @@ class Request:
         """
         from albert_tools.grammar.source_error import SourceError
 
-        defined = await self._service.define_version(source, session=self._invocation.session)
+        session, service = self._invocation.session, self._service
+        defined = await service.define_version(source, session=session)
         definition = defined.version.definition
+        alike = await asyncio.to_thread(similar, service.store, definition) if defined.outcome == "saved" else []
         return {
             "name": definition.name,
             "version": definition.version,
@@ -158,7 +162,7 @@ class Request:
             "outcome": defined.outcome,
             "warnings": SourceError(defined.warnings, source).render() if defined.warnings else "",
             "callers": list(defined.callers),
-            "similar": [],
+            "similar": [name for name in alike if service.covers(session, name)],
         }
 
     async def remove_tool(self, name: str) -> Removed:

@@ -56,6 +56,14 @@ def test_an_agent_defines_finds_describes_runs_and_removes_a_tool(bench: Any) ->
     assert output(bench, "search_tools", {"query": "loud"}, later)["tools"] == []
 
 
+def test_a_new_tool_that_does_nearly_the_same_as_another_is_named(bench: Any) -> None:
+    first, source = token_of(bench), SHOUT.replace("def shout", "def loud_text")
+    assert output(bench, "define_tool", {"source": SHOUT.replace("def shout", "def make_loud")}, first)["similar"] == []
+    assert output(bench, "define_tool", {"source": source}, first)["similar"] == ["make_loud"]
+    narrow = token_of(bench, tools=["define_tool"])
+    assert output(bench, "define_tool", {"source": source.replace("loud_text", "text_loud")}, narrow)["similar"] == []
+
+
 @pytest.mark.parametrize("name", ["define_tool", "run_source"])
 def test_a_refused_source_comes_back_as_text_and_as_data(bench: Any, name: str) -> None:
     error = bench.service.invoke(name, {"source": SHOUT.replace("text.upper()", "txt")}, session=token_of(bench)).error
