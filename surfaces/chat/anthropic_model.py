@@ -44,6 +44,9 @@ class AnthropicModel:
             # Without this, a key from the environment would be sent to another host. The package adds "/v1" itself.
             base_url, key = base_url.rstrip("/").removesuffix("/v1"), key or "none"
         self._client = AsyncAnthropic(base_url=base_url, api_key=key, http_client=http_client())
+        if not (self._client.api_key or self._client.auth_token or self._client.credentials):
+            hint = "set ANTHROPIC_API_KEY, or configure a provider"
+            raise Failure("invalid_arguments", "no key for Anthropic is given", hint=hint)
 
     async def answer(
         self, system: str, messages: Sequence[Message], tools: list[dict[str, Any]]

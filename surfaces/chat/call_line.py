@@ -34,7 +34,7 @@ def verdict_of(result: ToolResult) -> tuple[str, str]:
     error = result.error
     if error is None:
         return ("approved", "green") if result.policy.get("verdict") == "ask" else ("allowed", "dim")
-    what = f"{one_line(error.message)}"
+    what = one_line(error.message.partition("\n")[0])
     if error.denied:
         return f"denied by {one_line(error.rule or '')}: {what}", "red"
     return f"{error.code}: {what}", "yellow"

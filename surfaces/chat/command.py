@@ -91,9 +91,9 @@ def _saved(options: argparse.Namespace) -> Saved:
     """The conversation that the options name, or a new one."""
     folder = _folder(options)
     if options.resume is None:
-        return Saved.new(folder, options.calls or "native")
-    if options.calls is not None:
-        raise Usage("--calls is for a new conversation", "a conversation keeps its way of calling tools")
+        return Saved.new(folder, options.protocol or "native")
+    if options.protocol is not None:
+        raise Usage("--protocol is for a new conversation", "a conversation keeps its way of calling tools")
     return Saved.resume(folder, options.resume)
 
 

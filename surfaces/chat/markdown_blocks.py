@@ -7,9 +7,11 @@ after it.
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from markdown_it import MarkdownIt
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Heading, Markdown, MarkdownElement
 
 from albert_tools.surfaces.cli.console import safe
 
@@ -54,9 +56,21 @@ class Blocks:
         return [last] if last.strip() else []
 
 
+class _Heading(Heading):
+    """A heading at the left, as in a report."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        yield self.text
+
+
+class _Markdown(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": _Heading}
+
+
 def markdown(text: str) -> Markdown:
     """Untrusted markdown for a terminal. HTML is shown as text, and the address of a link is shown beside it."""
-    made = Markdown("", hyperlinks=False)
+    made = _Markdown("", hyperlinks=False)
     made.markup = safe(text)
     made.parsed = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).parse(made.markup)
     return made

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, OpenAIError
 from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
 from albert_tools.builtins.models.providers import Price
@@ -45,10 +45,9 @@ class OpenAIModel:
             key = "none"
         try:
             self._client = AsyncOpenAI(base_url=base_url, api_key=key, http_client=http_client())
-        except Exception as error:
-            raise Failure(
-                "invalid_arguments", str(error)[:300], hint="set OPENAI_API_KEY, or configure a provider"
-            ) from error
+        except OpenAIError as error:
+            hint = "set OPENAI_API_KEY, or configure a provider"
+            raise Failure("invalid_arguments", "no key for OpenAI is given", hint=hint) from error
 
     async def answer(
         self, system: str, messages: Sequence[Message], tools: list[dict[str, Any]]

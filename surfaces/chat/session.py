@@ -245,6 +245,7 @@ class ChatSession:
         """Make the calls of an answer, side by side if all of them only read, and save their results."""
         message = Message("tools", "\n".join(f"[the chat program] {f.message}. {f.hint or ''}" for f in wrong))
         self.conversation.messages.append(message)
+        begun: dict[str, tuple[str, Mapping[str, Any]]] = {}
         found: dict[str, ToolResult] = {}
         places = asyncio.Semaphore(MAX_TOGETHER)
 
@@ -253,7 +254,8 @@ class ChatSession:
                 if isinstance(invocation, Failure):
                     result = ToolResult(requested.name, error=invocation)
                 else:
-                    self._listen(Began(requested.id, invocation.tool, invocation.arguments))
+                    begun[requested.id] = (invocation.tool, invocation.arguments)
+                    self._listen(Began(requested.id, *begun[requested.id]))
                     result = await self.service.invoke(invocation.tool, invocation.arguments, session=self._token)
                 found[requested.id] = result
                 message.results = [
@@ -261,8 +263,7 @@ class ChatSession:
                     for r, _ in made
                     if (done := found.get(r.id)) is not None
                 ]
-                arguments = {} if isinstance(invocation, Failure) else invocation.arguments
-                self._listen(Finished(requested.id, result.tool, arguments, result))
+                self._listen(Finished(requested.id, *begun.get(requested.id, (requested.name, {})), result))
 
         try:
             if all(isinstance(each, ToolInvocation) and each.tool in calls.reading for _, each in made):
@@ -272,8 +273,11 @@ class ChatSession:
                     await make(*each)
                     self._save()
         finally:
-            if len(found) < len(made):
-                self.conversation.unfinished(CANCELLED)
+            for requested, _ in made:
+                if requested.id in begun and requested.id not in found:
+                    stopped = ToolResult(requested.name, error=Failure("cancelled", "the user has stopped this call"))
+                    self._listen(Finished(requested.id, *begun[requested.id], stopped))
+            self.conversation.unfinished(CANCELLED)
             self._save()
         return [(requested, found[requested.id]) for requested, _ in made]
 

@@ -5,6 +5,7 @@ The model's text is indented. So a line in the first column is always ours, and 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from rich.console import Console as Rich
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
+from rich.segment import Segment, Segments
 from rich.text import Text as Line
 
 from albert_tools.grammar.wrap import cut
@@ -21,8 +23,8 @@ from albert_tools.surfaces.chat.markdown_blocks import Blocks, markdown
 from albert_tools.surfaces.chat.session import Began, Event, Finished, Remark, Text
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 
-#: How often the incomplete part is drawn again, in a second; and its most lines.
-_REFRESH, _MAX_LINES = 8, 12
+#: Seconds between two drawings of the incomplete part, and its most lines.
+_PAUSE, _MAX_LINES = 0.12, 12
 #: Calls whose lines are shown while they run.
 _MAX_RUNNING = 8
 
@@ -33,6 +35,7 @@ class TerminalView:
     def __init__(self, console: Console) -> None:
         self._rich = Rich(highlight=False, markup=False, no_color=not console.out_colour, emoji=False)
         self._live: Live | None = None
+        self._drawing: asyncio.Task[None] | None = None
         self._blocks = Blocks()
         self._running: dict[str, tuple[str, float]] = {}
 
@@ -77,17 +80,16 @@ class TerminalView:
         self._print(Line(f"! {one_line(text)}", style=style))
 
     def _open(self) -> None:
-        self._live = Live(
-            get_renderable=self._draft,
-            console=self._rich,
-            refresh_per_second=_REFRESH,
-            transient=True,
-            redirect_stderr=False,
+        live = Live(
+            get_renderable=self._draft, console=self._rich, auto_refresh=False, transient=True, redirect_stderr=False
         )
-        self._live.start()
+        self._live = live
+        live.start()
+        self._drawing = asyncio.get_running_loop().create_task(_draw(live))
 
     def _close(self) -> None:
-        if self._live is not None:
+        if self._live is not None and self._drawing is not None:
+            self._drawing.cancel()
             self._live.stop()
             self._live = None
 
@@ -102,7 +104,11 @@ class TerminalView:
 
     def _print_blocks(self, blocks: list[str]) -> None:
         for block in blocks:
-            self._print(Padding(markdown(block.strip("\n")), (0, 0, 1, 2)))
+            lines = self._rich.render_lines(Padding(markdown(block), (0, 0, 0, 2)), pad=False)
+            # Some elements bring empty lines of their own.
+            drawn = [i for i, line in enumerate(lines) if any(segment.text.strip() for segment in line)]
+            shown = lines[drawn[0] : drawn[-1] + 1] if drawn else []
+            self._print(Segments([segment for line in [*shown, []] for segment in [*line, Segment.line()]]))
 
     def _print(self, what: RenderableType) -> None:
         self._rich.print(what, soft_wrap=False)
@@ -111,8 +117,16 @@ class TerminalView:
         ok = event.result.ok
         verdict, style = verdict_of(event.result)
         end = f" · {duration(seconds)} · {verdict}"
-        room = max(20, self._rich.width - 3 - min(len(end), self._rich.width // 2))
+        width = self._rich.width - 3
+        room = max(20, width - min(len(end), width * 2 // 3))
         line = Line("✓ " if ok else "✗ ", style="green" if ok else "red")
         line.append(cut(call_line(event.name, event.arguments), room), style="default")
         line.append(cut(end, self._rich.width - len(line) - 1), style=style)
         return line
+
+
+async def _draw(live: Live) -> None:
+    """Draw regularly. Rich's own thread would draw between the lines that this thread prints."""
+    while True:
+        live.refresh()
+        await asyncio.sleep(_PAUSE)

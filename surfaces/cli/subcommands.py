@@ -85,7 +85,7 @@ def chat_options(chat: argparse.ArgumentParser) -> None:
         help="the provider's interface; without --provider and --base-url, its own address and environment variables are used",
     )
     chat.add_argument(
-        "--calls",
+        "--protocol",
         choices=("native", "text"),
         help="how the model calls tools: by function calling (the default), or as <tool_call> in its text",
     )

@@ -45,7 +45,7 @@ async def test_the_model_calls_tools_until_it_answers(chats: Chats, way: str) ->
         assert "- `define_tool(source: str)" in first.system
         assert first.tools == []
         assert "one \\u003c two" in second.said
-    shown = "".join(event.text for event in chats.events if isinstance(event, Text))
+    shown = "".join(event.text for event in chats.events if isinstance(event, Text)).replace("\n", "")
     assert shown == "I look. The file says **one**."
     assert {e.name for e in chats.events if isinstance(e, Finished)} == {"read_file", "file_info", "write_file"}
     assert chat.conversation.tokens == 30
