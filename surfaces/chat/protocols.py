@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from albert_tools.engine.agent.invocation_parser import CLOSE, MAX_CALLS, OPEN, ToolInvocationParser, read_object
@@ -49,12 +49,12 @@ class Calls(Protocol):
     Attributes:
         tools: The tools as the provider gets them.
         prompt: What is added to the system prompt.
-        reading: The tools that only read.
+        offers: The offered tools by name.
     """
 
     tools: list[dict[str, Any]]
     prompt: str
-    reading: frozenset[str]
+    offers: Mapping[str, Offer]
 
     def reader(self, turn: int) -> NativeReader | TextReader:
         """The reader of one answer. `turn` is part of the ids that it makes."""
@@ -75,16 +75,13 @@ async def calls_of(service: ToolService, protocol: str, specs: Provider, session
     return TextCalls(offers) if protocol == "text" else NativeCalls(offers, specs)
 
 
-def _reading(offers: Sequence[Offer]) -> frozenset[str]:
-    return frozenset(offer.name for offer in offers if offer.reads_only)
-
-
 class NativeCalls:
     """Function calling, as the provider's protocol has it."""
 
     def __init__(self, offers: Sequence[Offer], specs: Provider) -> None:
         self.tools: list[dict[str, Any]] = tool_specs(offers, specs)
-        self.prompt, self.reading = "", _reading(offers)
+        self.prompt = ""
+        self.offers: Mapping[str, Offer] = {offer.name: offer for offer in offers}
 
     def reader(self, turn: int) -> NativeReader:
         """The reader of one answer."""
@@ -135,7 +132,7 @@ class TextCalls:
 
     def __init__(self, offers: Sequence[Offer]) -> None:
         self.tools: list[dict[str, Any]] = []
-        self.reading = _reading(offers)
+        self.offers: Mapping[str, Offer] = {offer.name: offer for offer in offers}
         # Whole schemas would be five times as long, too much for the small models that need this protocol.
         lines = (
             f"- `{o.definition.signature()}`: {' '.join(o.description.partition(2 * chr(10))[0].split())}"

@@ -19,7 +19,7 @@ from albert_tools.builtins.models.answers import MAX_COUNTED, estimated
 from albert_tools.engine.agent.offers import Offer
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
-from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.model.result import ToolResult
 from albert_tools.service import ToolService
 from albert_tools.surfaces.chat.conversation import CANCELLED, UNKNOWN, Conversation, Saved
 from albert_tools.surfaces.chat.model import Ended, Message, Model, Requested, Returned
@@ -220,7 +220,7 @@ class ChatSession:
             take(reader.close())
             complete = True
         finally:
-            self._charge(ended, system, messages, "".join(raw))
+            self._charge(ended, [system, json.dumps(calls.tools)], messages, "".join(raw))
             if not complete and "".join(shown).strip():
                 self._append(Message("assistant", f"{''.join(shown)}\n\n[This answer was interrupted.]"))
         if ended.reason and ended.reason not in _COMPLETE:
@@ -228,16 +228,16 @@ class ChatSession:
         self._append(Message("assistant", "".join(raw)[: reader.end], [requested for requested, _ in made]))
         return "".join(shown), made, wrong
 
-    def _charge(self, ended: Ended, system: str, messages: Sequence[Message], text: str) -> None:
+    def _charge(self, ended: Ended, prompt: list[str], messages: Sequence[Message], text: str) -> None:
         """Add the tokens of an answer. They are estimated if the provider has not counted them."""
         if ended.usage is None:
-            sent = [system, *(m.text for m in messages), *(r.text for m in messages for r in m.results)]
-            prompt, completion = sum(map(estimated, sent)), estimated(text)
+            sent = [*prompt, *(m.text for m in messages), *(r.text for m in messages for r in m.results)]
+            counted = sum(map(estimated, sent)), estimated(text)
         else:
-            prompt, completion = (max(0, min(n, MAX_COUNTED)) for n in ended.usage)
-        self.conversation.tokens += prompt + completion
+            counted = max(0, min(ended.usage[0], MAX_COUNTED)), max(0, min(ended.usage[1], MAX_COUNTED))
+        self.conversation.tokens += sum(counted)
         if self.model.price is not None:
-            self.conversation.cost += self.model.price.of(prompt, completion)
+            self.conversation.cost += self.model.price.of(*counted)
 
     async def _make(
         self, made: list[tuple[Requested, Made]], wrong: list[Failure], calls: Calls
@@ -256,7 +256,14 @@ class ChatSession:
                 else:
                     begun[requested.id] = (invocation.tool, invocation.arguments)
                     self._listen(Began(requested.id, *begun[requested.id]))
-                    result = await self.service.invoke(invocation.tool, invocation.arguments, session=self._token)
+                    # An active tool is offered in the version that was activated.
+                    offer = calls.offers.get(invocation.tool)
+                    result = await self.service.invoke(
+                        invocation.tool,
+                        invocation.arguments,
+                        version=(offer.version if offer is not None else "") or None,
+                        session=self._token,
+                    )
                 found[requested.id] = result
                 message.results = [
                     Returned(r.id, r.name, result_text(done), done.ok)
@@ -266,7 +273,7 @@ class ChatSession:
                 self._listen(Finished(requested.id, *begun.get(requested.id, (requested.name, {})), result))
 
         try:
-            if all(isinstance(each, ToolInvocation) and each.tool in calls.reading for _, each in made):
+            if all(isinstance(each, Failure) or _only_reads(calls.offers.get(each.tool)) for _, each in made):
                 await asyncio.gather(*(make(*each) for each in made))
             else:
                 for each in made:
@@ -288,6 +295,11 @@ class ChatSession:
     def _save(self) -> None:
         if self._saved is not None:
             self._saved.save()
+
+
+def _only_reads(offer: Offer | None) -> bool:
+    """Whether a call certainly changes nothing. `run_tool` and `run_source` do what the program does."""
+    return offer is not None and offer.reads_only and offer.name not in ("run_tool", "run_source")
 
 
 def result_text(result: ToolResult) -> str:

@@ -1,0 +1,342 @@
+"""``albert chat`` as users meet it: on a terminal, in a pipe, and with the owner's configuration of providers."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import struct
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.children import Child
+from tests.helpers.scripted_model import Reply, Request, Script, ScriptedModel, scripted
+
+from ..conftest import PATIENCE, Albert, run_albert_on_a_terminal
+
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def lines(text: str) -> list[str]:
+    """What a terminal got, without its control sequences."""
+    return [line.rstrip() for line in _STYLE.sub("", text).replace("\r", "\n").split("\n")]
+
+
+class Chat:
+    """``albert chat`` with a scripted model."""
+
+    def __init__(self, albert: Albert, model: ScriptedModel) -> None:
+        self.albert, self.model = albert, model
+        self.words = ["chat", "--base-url", model.base_url, "--model", "m-1"]
+
+    def rules(self, text: str) -> None:
+        (self.albert.home / "config").mkdir(parents=True, exist_ok=True)
+        (self.albert.home / "config" / "governance.yaml").write_text(text)
+
+
+@pytest.fixture
+def chatting(albert: Albert) -> Iterator[object]:
+    opened = []
+
+    def make(script: Script) -> Chat:
+        manager = scripted(script)
+        opened.append(manager)
+        return Chat(albert, manager.__enter__())
+
+    yield make
+    for manager in opened:
+        manager.__exit__(None, None, None)
+
+
+def terminal(chat: Chat, steps: list[tuple[str, bytes]], columns: int = 100) -> tuple[int, str]:
+    """Type each text when the terminal has shown the text before it. Returns the exit code and all that the terminal got."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+    env = {**chat.albert.environ, "TERM": "xterm"}
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):
+        env.pop(name, None)
+    child = Child(run_albert_on_a_terminal, chat.words, chat.albert.project, env, Path(os.ttyname(theirs)))
+    seen, start, deadline = "", 0, time.monotonic() + PATIENCE
+    left = list(steps)
+    while time.monotonic() < deadline:
+        found = seen.find(left[0][0], start) if left else -1
+        if found >= 0:
+            start = found + len(left[0][0])
+            os.write(ours, left.pop(0)[1])
+        over = not child.alive
+        if select.select([ours], [], [], 0 if over else 0.02)[0]:
+            seen += os.read(ours, 65536).decode(errors="replace")
+        elif over:
+            break
+    os.close(ours)
+    os.close(theirs)
+    assert left == [], seen
+    return child.wait(1), seen
+
+
+# In a pipe
+
+
+@pytest.mark.parametrize("more", [[], ["--api", "anthropic"], ["--protocol", "text"]], ids=" ".join)
+def test_in_a_pipe_stdin_is_one_message_and_stdout_the_answer(chatting, more: list[str]) -> None:
+    chat = chatting(["Hello *you*.\nBye."])
+    done = chat.albert(*chat.words, *more, stdin=b"Say\nhello")
+    assert (done.code, done.out, done.err) == (0, "Hello *you*.\nBye.\n", "")
+    (request,) = chat.model.requests
+    assert request.said == "Say\nhello"
+    assert request.anthropic == ("anthropic" in more)
+
+
+def test_each_call_is_one_line_on_stderr(chatting) -> None:
+    chat = chatting(
+        [
+            Reply("Look:", [("write_file", {"path": "a\nb", "content": "x" * 100}), ("file_info", {"path": "no"})]),
+            "Done.",
+        ]
+    )
+    done = chat.albert(*chat.words, stdin=b"go")
+    assert done.out == "Look:\nDone.\n"
+    first, second = done.err.splitlines()
+    assert first.startswith('✓ write_file path="a\\\\nb" content="xxx')
+    assert first.endswith("xxx… · allowed")
+    assert second == "✗ file_info path=\"no\" · not_found: there is nothing at 'no'"
+
+
+def test_a_json_document_has_the_answer_and_what_was_used(chatting) -> None:
+    chat = chatting(["Hello"])
+    done = chat.albert(*chat.words, "--json", stdin=b"Hi")
+    document = done.document()
+    assert {**document, "conversation": ""} == {
+        "ok": True,
+        "answer": "Hello",
+        "stopped": None,
+        "conversation": "",
+        "tokens": 10,
+        "cost": 0.0,
+    }
+    again = chatting(["Hello again"])
+    done = again.albert(*again.words, "--resume", document["conversation"], stdin=b"Hi again")
+    assert done.out == "Hello again\n"
+    (request,) = again.model.requests
+    assert [m["content"] for m in request.body["messages"][1:]] == ["Hi", "Hello", "Hi again"]
+
+
+def test_a_limit_ends_the_command_with_exit_code_1(chatting) -> None:
+    chat = chatting(lambda _: Reply(calls=[("file_info", {"path": "no"})]))
+    done = chat.albert(*chat.words, "--rounds", "2", stdin=b"go")
+    assert done.code == 1
+    assert done.err.splitlines()[-1] == "! the model has made calls in 2 answers"
+
+
+def test_the_session_options_limit_what_the_model_may_do(chatting) -> None:
+    chat = chatting([Reply(calls=[("write_file", {"path": "a", "content": ""})]), "Denied."])
+    done = chat.albert(*chat.words, "--tools", "read_file", stdin=b"go")
+    assert "write_file" not in chat.model.requests[0].tools
+    assert "read_file" in chat.model.requests[0].tools
+    assert "✗ write_file" in done.err
+    assert "denied by lease.tools" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "no model is given"),
+        (["--base-url", "http://127.0.0.1:1"], "no model is given"),
+        (["--base-url", "ftp://x", "--model", "m"], "--base-url must begin with http"),
+        (["--base-url", "http://x", "--provider", "p", "--model", "m"], "both name the provider"),
+        (["--secret", "K", "--model", "m"], "--secret is only for --base-url"),
+        (["--resume", "--protocol", "text", "--model", "m", "--api", "openai"], "--protocol is for a new conversation"),
+        (["--resume", "2020", "--model", "m", "--api", "openai"], "there is no conversation '2020'"),
+        (["--model", "m", "--api", "openai"], "no key for OpenAI is given"),
+        (["--model", "m", "--api", "anthropic"], "no key for Anthropic is given"),
+        (["--model", "m", "--provider", "other"], "no provider 'other' is configured"),
+        (["--model", "m", "--max-cost", "1", "--base-url", "http://127.0.0.1:1"], "has no price"),
+        (["--tools", ",", "--model", "m"], "--tools names no tool"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_options_are_reported(albert: Albert, words: list[str], message: str) -> None:
+    env = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
+    done = albert("chat", *words, stdin=b"hello", env=env)
+    assert done.code in (1, 2, 3)
+    assert message in done.err
+    assert done.out == ""
+
+
+# The owner's providers
+
+PROVIDERS = """
+primitives:
+  inference:
+    providers:
+      here:
+        base_url: {url}
+        api_key: {{secret: KEY}}
+        models: [small, big-*]
+        price: {{prompt: 1000000, completion: 0}}
+secrets: {{KEY: [{host}]}}
+"""
+
+
+def test_a_configured_provider_gives_address_key_model_and_price(chatting) -> None:
+    chat = chatting(["one", "two"])
+    chat.rules(PROVIDERS.format(url=chat.model.base_url, host="127.0.0.1"))
+    key = {"ALBERT_SECRET_KEY": "sk-0123456789abcdef"}
+    done = chat.albert("chat", "--json", "--max-cost", "100.5", stdin=b"hi", env=key)
+    assert done.document()["cost"] == 7
+    (request,) = chat.model.requests
+    assert request.body["model"] == "small"
+    assert request.headers["authorization"] == "Bearer sk-0123456789abcdef"
+    done = chat.albert("chat", "--model", "big-1", "--api", "anthropic", "--provider", "here", stdin=b"hi", env=key)
+    assert done.out == "two\n"
+    assert chat.model.requests[1].headers["x-api-key"] == "sk-0123456789abcdef"
+    refused = chat.albert("chat", "--model", "other", stdin=b"hi", env=key)
+    assert (refused.code, "not among the models" in refused.err) == (3, True)
+    assert chat.albert("chat", stdin=b"hi").err.startswith("error[not_found]: the secret KEY has no value")
+
+
+def test_a_key_is_only_sent_to_the_hosts_of_the_rules(chatting) -> None:
+    chat = chatting(["never"])
+    chat.rules(PROVIDERS.format(url=chat.model.base_url, host="api.example.org"))
+    done = chat.albert("chat", stdin=b"hi", env={"ALBERT_SECRET_KEY": "sk-0123456789abcdef"})
+    assert "the secret KEY may be sent to api.example.org, not to '127.0.0.1'" in done.err
+    assert chat.model.requests == []
+
+
+def test_a_key_of_the_environment_is_not_sent_to_another_address(chatting) -> None:
+    chat = chatting(["one", "two"])
+    env = {"OPENAI_API_KEY": "sk-of-openai", "ANTHROPIC_API_KEY": "sk-of-anthropic"}
+    for api in ("openai", "anthropic"):
+        assert chat.albert(*chat.words, "--api", api, stdin=b"hi", env=env).code == 0
+    assert "sk-of" not in str([request.headers for request in chat.model.requests])
+    # Without an address, the provider's own variables are used.
+    own = chatting(["three"])
+    env["OPENAI_BASE_URL"] = own.model.base_url
+    assert own.albert("chat", "--api", "openai", "--model", "m", stdin=b"hi", env=env).out == "three\n"
+    assert own.model.requests[0].headers["authorization"] == "Bearer sk-of-openai"
+
+
+def test_an_error_of_the_provider_does_not_show_the_key(chatting) -> None:
+    chat = chatting([Reply("your key sk-0123456789abcdef is wrong", status=401)])
+    done = chat.albert(*chat.words, "--secret", "KEY", stdin=b"hi", env={"ALBERT_SECRET_KEY": "sk-0123456789abcdef"})
+    assert "the provider rejects the key" in done.err
+    assert "0123456789" not in done.err
+
+
+# On a terminal
+
+PROMPT = "› "
+
+
+def test_on_a_terminal_markdown_is_drawn_and_calls_are_folded(chatting) -> None:
+    text = "# Title\n\nSome **bold** text\x1b[31m, a [link](http://evil.example) and List<int>.\n\n✓ bash command=x\n"
+    chat = chatting([Reply("I look.", [("file_info", {"path": "."})]), Reply(text, piece=5)])
+    code, out = terminal(chat, [(PROMPT, b"Look!\r"), ("bash command=x", b""), (PROMPT, b"/quit\r")])
+    shown = lines(out)
+    assert code == 0
+    assert "  I look." in shown
+    assert any(re.match(r'✓ file_info path="\." · \d+ ms · allowed', line) for line in shown)
+    assert "  Title" in shown
+    # The model's text is indented and can't look like a call; escape sequences and addresses are visible.
+    assert r"  Some bold text\x1b[31m, a link (http://evil.example) and List<int>." in shown
+    assert "  ✓ bash command=x" in shown
+    assert "✓ bash command=x" not in shown
+    assert any(line.startswith("to continue: albert chat --resume 20") for line in shown)
+
+
+def test_the_four_commands(chatting) -> None:
+    chat = chatting(["Hello."])
+    steps = [(PROMPT, b"Hi\r"), ("Hello.", b""), (PROMPT, b"/help\r"), ("Alt-Enter", b""), (PROMPT, b"/tools\r")]
+    steps += [("  write_file  ", b""), (PROMPT, b"/history\r"), ("continues one", b""), (PROMPT, b"/nothing\r")]
+    code, out = terminal(chat, [*steps, ("lists the commands", b""), (PROMPT, b"\x04")])
+    shown = lines(out)
+    assert code == 0
+    assert any(line.startswith("/history  the saved") for line in shown)
+    assert any(line.startswith("  read_file  Read a text file") for line in shown)
+    assert any(re.match(r"  \d{8}-\d{6}-\w{6}  Hi", line) for line in shown)
+    assert "there is no command /nothing; /help lists the commands" in shown
+    assert len(chat.model.requests) == 1
+
+
+def test_an_approval_is_asked_at_the_terminal_and_the_call_goes_on(chatting) -> None:
+    chat = chatting([Reply(calls=[("write_file", {"path": "a.txt", "content": "x"})]), "Written.", "Bye."])
+    chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
+    steps = [(PROMPT, b"Go\r"), ("session or no? ", b"once\n"), ("Written.", b""), (PROMPT, b"/quit\r")]
+    code, out = terminal(chat, steps)
+    shown = lines(out)
+    assert code == 0
+    assert "May write_file be called?" in shown
+    assert any(re.match(r'✓ write_file path="a\.txt" content="x" · .* · approved', line) for line in shown)
+    assert (chat.albert.project / "a.txt").read_text() == "x"
+
+
+def test_ctrl_c_stops_the_answer_and_the_call_but_not_the_chat(chatting) -> None:
+    end = threading.Event()
+
+    def script(request: Request) -> Reply | str:
+        if "count" in request.said:
+            return Reply("one two three four", wait=end)
+        return Reply(calls=[("sleep", {"seconds": 300})]) if "sleep" in request.said else "Still here."
+
+    chat = chatting(script)
+    steps = [
+        (PROMPT, b"count\r"),
+        ("four", b"\x03"),
+        (PROMPT, b"sleep\r"),
+        ("sleep seconds=300", b"\x03"),
+        (PROMPT, b"and now?\r"),
+        ("Still here.", b""),
+        (PROMPT, b"\x03"),
+        ("Ctrl-C again leaves", b""),
+        (PROMPT, b"\x03"),
+    ]
+    code, out = terminal(chat, steps)
+    end.set()
+    shown = lines(out)
+    assert code == 0
+    assert shown.count("! interrupted") == 2
+    assert any(
+        re.match(r"✗ sleep seconds=300 · .* · cancelled: the user has stopped this call", line) for line in shown
+    )
+    sent = json.dumps(chat.model.requests[-1].body)
+    assert "one two three four\\n\\n[This answer was interrupted.]" in sent
+    assert '\\"code\\": \\"cancelled\\"' in sent
+
+
+def test_ctrl_c_at_a_question_withdraws_it(chatting) -> None:
+    chat = chatting([Reply(calls=[("write_file", {"path": "a.txt", "content": "x"})]), "Fine."])
+    chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
+    steps = [(PROMPT, b"Go\r"), ("session or no? ", b"\x03"), (PROMPT, b"Why\r"), ("Fine.", b""), (PROMPT, b"\x04")]
+    code, out = terminal(chat, steps)
+    assert code == 0
+    assert "! interrupted" in lines(out)
+    assert not (chat.albert.project / "a.txt").exists()
+
+
+def test_what_was_typed_is_private_and_lines_fit_a_narrow_terminal(chatting) -> None:
+    chat = chatting([Reply("word " * 40, [("file_info", {"path": "a" * 300})]), "Done " * 30])
+    code, out = terminal(chat, [(PROMPT, b"Look!\r"), ("Done Done", b""), (PROMPT, b"/quit\r")], columns=40)
+    assert code == 0
+    assert [line for line in lines(out) if len(line) > 40 and "--resume" not in line and "›" not in line] == []
+    typed = chat.albert.home / "state" / "chats" / "typed"
+    assert typed.stat().st_mode & 0o777 == 0o600
+    assert "Look!" in typed.read_text()
+
+
+def test_a_missing_package_is_named(albert: Albert, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, *more: None if name == 'openai' else find(name, *more)\n"
+    )
+    done = albert("chat", stdin=b"hi", env={"PYTHONPATH": f"{tmp_path}:{albert.environ['PYTHONPATH']}"})
+    assert done.code == 2
+    assert "albert chat needs openai" in done.err
+    assert 'pip install "albert-tools[chat]"' in done.err
