@@ -28,9 +28,13 @@ main = module.main
 
 
 def python() -> str:
-    """A Python interpreter for such a program: this one, or the system's if another user owns this one."""
-    if os.access(sys.executable, os.X_OK):
-        return sys.executable
+    """A Python interpreter for such a program: this one, or the system's if another user owns this one.
+
+    The real path, because a virtual environment takes a millisecond longer to start, and such a program imports nothing of it.
+    """
+    own = os.path.realpath(sys.executable)
+    if os.access(own, os.X_OK):
+        return own
     return shutil.which("python3", path=PATH) or sys.executable
 
 

@@ -1,8 +1,8 @@
 """One worker. It runs one program once, and it has no authority.
 
 The worker object is created before the fork and rehearsed once, so that CPython has already specialized the code. Then the
-process is forked. If it is kept ready, it is rehearsed again, so that it gets its own memory pages. It is confined, and waits for its one program.
-Messages are lists. Messages to the worker::
+process is forked. If it is kept ready, it is rehearsed again, so that it gets its own memory pages. It is confined, and waits for
+its one program. Messages are lists. Messages to the worker::
 
     ["run", {entry, lowered, code, recursion, log_bytes, result_bytes}, arguments]
     ["value", number, value]        the result of a call

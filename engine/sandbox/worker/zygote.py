@@ -2,9 +2,9 @@
 
 It is started before the service imports large modules. It loads one module that makes the workers, and the modules that these
 need, and then never imports again. The service sends the list of modules on the control socket, and later one byte for each new
-worker (`zygote_report`). The zygote reports each worker by a message with two descriptors: the service's end of the worker's socket, and a pidfd to
-kill the worker. When a worker ends, the zygote reports its wait status. When the control socket closes, or the service dies, the
-zygote and all workers end.
+worker (`zygote_report`). The zygote reports each worker by a message with two descriptors: the service's end of the worker's
+socket, and a pidfd to kill the worker. When a worker ends, the zygote reports its wait status. When the control socket closes, or
+the service dies, the zygote and all workers end.
 
 The zygote runs as ``python -S -s -P`` with an environment of a few fixed variables. So it reads no `.pth` files and nothing of
 the user's.
