@@ -165,7 +165,7 @@ class RulesSource:
         return found
 
     def _stamps(self) -> Stamps:
-        return tuple([_stamp(path) for path in self._paths])
+        return tuple(map(_stamp, self._paths))
 
     def _reread(self) -> Governance | Failure:
         """Read the files. If they are valid, put their rules in force."""

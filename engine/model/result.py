@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import attrgetter
 
 from blake3 import blake3
 from msgspec import Struct, field
@@ -57,13 +58,20 @@ class ToolInvocation(Struct, frozen=True):
     def violations(self) -> list[Violation]:
         """All errors in the fields, except in the arguments."""
         found: list[Violation] = []
-        for name, schema in INVOCATION_FIELDS.items():
-            value = getattr(self, name)
-            if (value is None and name in _OPTIONAL) or (value == "" and name in _MAY_BE_EMPTY):
-                continue
-            if name != "tool" or type(value) is not str or not _good_name(value[: MAX_IDENTIFIER + 1]):
-                found += violations(value, schema, name)
+        if type(self.tool) is not str or not _good_name(self.tool[: MAX_IDENTIFIER + 1]):
+            found += violations(self.tool, _NAME, "tool")
+        values = _values(self)
+        if values == _NOT_GIVEN:
+            return found  # The usual case.
+        for name, value in zip(_FIELDS, values, strict=True):
+            if not ((value is None and name in _OPTIONAL) or (value == "" and name in _MAY_BE_EMPTY)):
+                found += violations(value, INVOCATION_FIELDS[name], name)
         return found
+
+
+_FIELDS = tuple(name for name in INVOCATION_FIELDS if name != "tool")
+_values = attrgetter(*_FIELDS)
+_NOT_GIVEN = _values(ToolInvocation("", {}))
 
 
 @lru_cache(1024)
