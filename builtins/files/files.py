@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+from collections.abc import Callable
 from typing import Annotated, TypedDict
 
 from albert_tools.builtins.files.existing_target import occupied
@@ -140,11 +141,12 @@ def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding:
 
 
 def _written(call: InterruptedCall) -> Settled:
-    return settled_write(call, encode(call.arguments["content"], "the content"))
+    data = encode(call.arguments["content"], "the content")
+    return settled_write(call, lambda there: there == data, len(data))
 
 
-def settled_write(call: InterruptedCall, data: bytes) -> Settled:
-    """Returns whether an interrupted call wrote `data` to its file.
+def settled_write(call: InterruptedCall, is_written: Callable[[bytes], bool], most: int) -> Settled:
+    """Returns whether an interrupted call wrote its file. `is_written` compares the file's content, of at most `most` bytes.
 
     A file with neither the old nor the new content was changed by somebody else.
     """
@@ -156,13 +158,13 @@ def settled_write(call: InterruptedCall, data: bytes) -> Settled:
         there = (
             None
             if call.arguments.get("append")
-            else call.workspace.read(call.workspace.spell(path), len(data), follow=False)
+            else call.workspace.read(call.workspace.spell(path), most, follow=False)
         )
     except Failure:
         there = None
-    if there != data:
+    if there is None or not is_written(there):
         return Settled("not applied" if call.unchanged else "unknown")
-    facts = {"size_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    facts = {"size_bytes": len(there), "sha256": hashlib.sha256(there).hexdigest()}
     call.effect("write", path=call.workspace.recorded(path), **facts)
     return Settled("applied", {"path": call.workspace.spell(path), **facts})
 

@@ -238,10 +238,10 @@ def _die_at(when: str, times: int) -> Callable[[int, str, bool], None]:
     return at
 
 
-def written_and_killed(report: Report, base: Path, when: str, times: int) -> None:
+def written_and_killed(report: Report, base: Path, when: str, times: int, text: str = "new") -> None:
     async def main() -> None:
         async with pointed(Place(base), Points(_die_at(when, times))) as service:
-            await service.invoke("writes", {"text": "new"})
+            await service.invoke("writes", {"text": text})
 
     asyncio.run(main())
 
@@ -279,3 +279,20 @@ def test_a_killed_write_file(place: Place, old: str | None, when: str, since: st
     if when == "after":
         assert before is not None
         assert file.stat().st_ino == before.st_ino
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_killed_write_bytes(place: Place, when: str) -> None:
+    with SyncToolService.open(**place.options()) as service:
+        service.define(WRITES.replace("write_file", "write_bytes").replace("content=", "handle="))
+        contents = service.service.context.contents
+        assert contents is not None
+        handle = contents.put(b"new")
+        before_or_after = AFTER if when == "after" else BEFORE
+        assert Child(written_and_killed, place.base, *before_or_after, handle).wait() == -signal.SIGKILL
+        if when == "after":
+            # Whether the file was written shows without the value.
+            contents._path(handle).unlink()
+        (run,) = service.within(lambda s: s.runs.list())
+        assert service.resume(run.id).value() == hashlib.sha256(b"new").hexdigest()
+    assert (place.work / "a.txt").read_bytes() == b"new"

@@ -303,6 +303,11 @@ def retryable(w: World) -> None:
     wrote(w, "kept", b"")
     waits = w.ask(tool_call=pb.ToolCall(name="delete_file", arguments_json='{"path": "kept"}')).error
     assert (waits.error_code, waits.retryable, waits.retry_after_ms) == ("suspended", True, 5000)
+    # A person says no, which is a denial.
+    (question,) = [a for a in w.within(lambda: w.service.approvals.all()) if a.tool == "delete_file"]
+    w.within(lambda: w.service.approvals.answer(question.id, "no", "me"))
+    refused = w.ask(tool_call=pb.ToolCall(name="delete_file", arguments_json='{"path": "kept"}'))
+    assert refused.WhichOneof("result") == "denied", refused
     w.ask(tool_call=pb.ToolCall(name="current_time"))
     limited = w.ask(tool_call=pb.ToolCall(name="current_time")).error
     assert (limited.error_code, limited.retryable) == ("rate_limited", True)
