@@ -13,7 +13,6 @@ import tinydb  # noqa: F401
 import yaml  # noqa: F401
 
 import albert_tools
-import albert_tools.builtins.mounts.connection
 import tests.helpers.children  # noqa: F401
 from albert_tools.grammar.parse import parse
 
