@@ -60,13 +60,14 @@ def mounted_primitive(mount: Mount, tool: PinnedTool) -> Primitive:
 
     name = f"{mount.name}.{tool.name}"
     effects = effects_of(mount, tool.hints)
-    said = quoted(tool.description) if tool.description else "(it says nothing)"
+    said = f" says: {json.dumps(tool.description, ensure_ascii=False)}" if tool.description else " offers it."
     try:
         return primitive_from_schema(
             name,
             tool.parameters,
             call,
-            description=f"A tool of the mounted server {mount.name}. {said[0].upper()}{said[1:]}",
+            # One sentence, because a list shows only the first one.
+            description=f"The mounted server {mount.name}{said}",
             result=tool.result if tool.result is not None else {"type": "string"},
             effects=effects,
             timeout=CALL_SECONDS,

@@ -34,6 +34,8 @@ class ToolRegistry:
         self._store = store
         #: Names of the primitives that the rules list and that were imported.
         self.imported: tuple[str, ...] = ()
+        #: Names of the primitives that are tools of mounted servers. Their descriptions are words of those servers.
+        self.mounted: dict[str, None] = {}
         #: Why some of those primitives are missing, one sentence for each.
         self.problems: tuple[str, ...] = ()
         for primitive in primitives:
@@ -58,7 +60,7 @@ class ToolRegistry:
         self._primitives[primitive.name] = primitive
 
     def add_loader(self, name: str, load: Callable[[], Primitive]) -> None:
-        """Add a primitive that is loaded at its first use.
+        """Add a primitive of a mounted server. It is loaded at its first use.
 
         Raises:
             ValueError: Another primitive or an action has the same name.
@@ -66,6 +68,7 @@ class ToolRegistry:
         if name in self._primitives or name in RESERVED:
             raise ValueError(f"there is a primitive named {name!r} already")
         self._primitives[name] = load
+        self.mounted[name] = None
 
     def primitive(self, name: str) -> Primitive | None:
         """The primitive of that name, or None."""
