@@ -48,8 +48,8 @@ async def _measure(rounds: int) -> list[str]:
         service = await stack.enter_async_context(
             ToolService.open(home=top / "home", workspace=top / "project", governance={}, primitives=[echo])
         )
-        _, token = service.open_session("the benchmark", budget=None)
-        servers = _servers(top, token, stack)
+        servers = _servers(top, lambda: service.open_session("a client")[1], stack)
+        token = service.open_session("the benchmark")[1]
         calls: dict[str, Call] = {"no protocol": lambda: service.invoke("echo", {"text": TEXT}, session=token)}
         for name, connect in servers.items():
             calls[name] = await stack.enter_async_context(connect())
@@ -124,11 +124,11 @@ async def _crowd(connect: Connect) -> str:
 # The servers
 
 
-def _servers(top: Path, token: str, stack: AsyncExitStack) -> dict[str, Connect]:
-    """Start the servers. Returns how a client connects to each."""
+def _servers(top: Path, token: Callable[[], str], stack: AsyncExitStack) -> dict[str, Connect]:
+    """Start the servers. Returns how a client connects to each. Each client has a session of its own."""
     albert = ["-m", "albert_tools.surfaces.cli"]
     where = ["--home", str(top / "home"), "--workspace", str(top / "project")]
-    environment = {"PYTHONPATH": str(ROOT), "ALBERT_SESSION": token}
+    environment = {"PYTHONPATH": str(ROOT), "ALBERT_SESSION": token()}
     found: dict[str, Connect] = {}
 
     def start(*words: str, port: int) -> int:
@@ -144,7 +144,7 @@ def _servers(top: Path, token: str, stack: AsyncExitStack) -> dict[str, Connect]
         found["MCP over stdio: Albert Tools"] = lambda: _mcp_stdio([*albert, "mcp", *where], environment, top)
         found["MCP over stdio: bare"] = lambda: _mcp_stdio(["-m", "benchmarks.door_servers", "sdk"], environment, top)
         http = start(*albert, "mcp", "--http", str(free := _free_port()), *where, port=free)
-        found["MCP over HTTP: Albert Tools"] = lambda: _mcp_http(http, token)
+        found["MCP over HTTP: Albert Tools"] = lambda: _mcp_http(http, token())
         bare = start("-m", "benchmarks.door_servers", "sdk", str(free := _free_port()), port=free)
         found["MCP over HTTP: bare"] = lambda: _mcp_http(bare, "")
     if find_spec("fastmcp"):
@@ -154,7 +154,7 @@ def _servers(top: Path, token: str, stack: AsyncExitStack) -> dict[str, Connect]
         found["MCP over HTTP: FastMCP"] = lambda: _mcp_http(fast, "")
     if find_spec("grpc"):
         ours = start(*albert, "serve", "--port", str(free := _free_port()), *where, port=free)
-        found["gRPC: Albert Tools"] = lambda: _wire(ours, token)
+        found["gRPC: Albert Tools"] = lambda: _wire(ours, token())
         plain = start("-m", "benchmarks.door_servers", "grpc", str(free := _free_port()), port=free)
         found["gRPC: bare"] = lambda: _plain_grpc(plain)
     return found
