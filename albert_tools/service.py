@@ -394,9 +394,13 @@ class SyncToolService:
 
         return self._wait(done())
 
-    async def ainvoke(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> ToolResult:
-        """As `ToolService.invoke`, for a caller in an event loop of its own. If the caller is cancelled, so is the call."""
-        return await asyncio.wrap_future(self._submit(self._service.invoke(name, arguments, **options)))
+    def run(self, work: Callable[[ToolService], Coroutine[Any, Any, _T]]) -> _T:
+        """Run the coroutine ``work(service)`` in the service's thread, and return its result."""
+        return self._wait(work(self._service))
+
+    async def arun(self, work: Callable[[ToolService], Coroutine[Any, Any, _T]]) -> _T:
+        """As `run`, for a caller in an event loop of its own. If the caller is cancelled, so is the work."""
+        return await asyncio.wrap_future(self._submit(work(self._service)))
 
     def open_session(self, client: str, **options: Any) -> tuple[Session, str]:
         """As `ToolService.open_session`."""

@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, ToolException
 
 from albert_tools.engine.agent.offers import Offer
 from albert_tools.engine.model.result import ToolResult
-from albert_tools.surfaces.exports.offers import Service, acall, call, failure_text, offers, output_text
+from albert_tools.surfaces.exports.agent import Agent, Service, failure_text, output_text
 
 
 def langchain_tools(service: Service, *, session: str) -> list[BaseTool]:
@@ -22,11 +22,12 @@ def langchain_tools(service: Service, *, session: str) -> list[BaseTool]:
         service: An open service.
         session: The token of the session in which the agent works.
     """
-    return [_Tool(service, session, name, offer) for name, offer in offers(service, session).items()]
+    agent = Agent(service, session)
+    return [_Tool(agent, name, offer) for name, offer in agent.offers().items()]
 
 
 class _Tool(BaseTool):
-    def __init__(self, service: Service, session: str, name: str, offer: Offer) -> None:
+    def __init__(self, agent: Agent, name: str, offer: Offer) -> None:
         super().__init__(
             name=name,
             description=offer.description,
@@ -34,8 +35,8 @@ class _Tool(BaseTool):
             response_format="content_and_artifact",
             handle_tool_error=True,
         )
-        self._call = partial(call, service, offer, session=session)
-        self._acall = partial(acall, service, offer, session=session)
+        self._call = partial(agent.call, offer)
+        self._acall = partial(agent.acall, offer)
 
     def _to_args_and_kwargs(self, tool_input: Any, tool_call_id: str | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
         # One positional argument, because a tool may have a parameter with a name that LangChain uses itself, such as `config`.

@@ -9,7 +9,7 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 
 from albert_tools.engine.agent.offers import Offer
-from albert_tools.surfaces.exports.offers import Service, acall, failure_text, offers, output_text
+from albert_tools.surfaces.exports.agent import Agent, Service, failure_text, output_text
 
 
 def openai_agents_tools(service: Service, *, session: str) -> list[FunctionTool]:
@@ -19,16 +19,17 @@ def openai_agents_tools(service: Service, *, session: str) -> list[FunctionTool]
         service: An open service.
         session: The token of the session in which the agent works.
     """
-    return [_tool(service, session, name, offer) for name, offer in offers(service, session).items()]
+    agent = Agent(service, session)
+    return [_tool(agent, name, offer) for name, offer in agent.offers().items()]
 
 
-def _tool(service: Service, session: str, name: str, offer: Offer) -> FunctionTool:
+def _tool(agent: Agent, name: str, offer: Offer) -> FunctionTool:
     async def invoke(context: ToolContext[Any], given: str) -> str:
         try:
             arguments = json.loads(given or "{}")
         except (ValueError, RecursionError) as error:
             return f"invalid_arguments: the arguments are not JSON: {error}\nwrite one JSON object"
-        result = await acall(service, offer, arguments, session)
+        result = await agent.acall(offer, arguments)
         return output_text(result.output) if result.error is None else failure_text(result.error)
 
     # The strict mode of schemas knows no optional parameters.

@@ -8,7 +8,7 @@ from pydantic_ai import RunContext, ToolDefinition, ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from albert_tools.surfaces.exports.offers import Service, acall, aoffers, failure_text
+from albert_tools.surfaces.exports.agent import Agent, Service, failure_text
 
 #: The service checks the arguments, and reports all mistakes at once.
 _ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema())
@@ -24,8 +24,7 @@ class AlbertToolset(AbstractToolset[Any]):
     """
 
     def __init__(self, service: Service, *, session: str, id: str | None = None) -> None:
-        self._service = service
-        self._session = session
+        self._agent = Agent(service, session)
         self._id = id
 
     @property
@@ -36,7 +35,7 @@ class AlbertToolset(AbstractToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """The tools that the session is offered now. Tools that change something run one after the other."""
         found = {}
-        for name, offer in (await aoffers(self._service, self._session)).items():
+        for name, offer in (await self._agent.aoffers()).items():
             definition = ToolDefinition(
                 name=name,
                 description=offer.description,
@@ -57,7 +56,7 @@ class AlbertToolset(AbstractToolset[Any]):
             ToolFailed: The failure, for the model.
         """
         assert tool.tool_def.metadata is not None
-        result = await acall(self._service, tool.tool_def.metadata["offer"], tool_args, self._session)
+        result = await self._agent.acall(tool.tool_def.metadata["offer"], tool_args)
         if result.error is not None:
             raise ToolFailed(failure_text(result.error))
         return result.output

@@ -11,7 +11,7 @@ from smolagents.tools import AUTHORIZED_TYPES
 
 from albert_tools.engine.agent.offers import Offer
 from albert_tools.service import SyncToolService
-from albert_tools.surfaces.exports.offers import call, failure_text, offers
+from albert_tools.surfaces.exports.agent import Agent, failure_text
 
 
 def smolagents_tools(service: SyncToolService, *, session: str) -> list[Tool]:
@@ -21,7 +21,8 @@ def smolagents_tools(service: SyncToolService, *, session: str) -> list[Tool]:
         service: An open service. smolagents calls tools synchronously, so this is a `SyncToolService`.
         session: The token of the session in which the agent works.
     """
-    return [_Tool(service, session, name, offer) for name, offer in offers(service, session).items()]
+    agent = Agent(service, session)
+    return [_Tool(agent, name, offer) for name, offer in agent.offers().items()]
 
 
 class ToolFailed(Exception):
@@ -33,8 +34,8 @@ class _Tool(Tool):
     # The parameters of `forward` are those of the service's tool.
     skip_forward_signature_validation = True
 
-    def __init__(self, service: SyncToolService, session: str, name: str, offer: Offer) -> None:
-        self.service, self.session, self.offer = service, session, offer
+    def __init__(self, agent: Agent, name: str, offer: Offer) -> None:
+        self.agent, self.offer = agent, offer
         # A code agent calls a tool as a function, so its name is a name of Python.
         self.name, self.description = name.replace("-", "__"), offer.description
         required = offer.parameters.get("required", ())
@@ -48,7 +49,7 @@ class _Tool(Tool):
     def forward(self, **arguments: Any) -> Any:
         # Models pass null for a parameter that they leave out.
         given = {k: v for k, v in arguments.items() if v is not None or self.inputs[k]["type"] == "any"}
-        result = call(self.service, self.offer, given, self.session)
+        result = self.agent.call(self.offer, given)
         if result.error is not None:
             raise ToolFailed(failure_text(result.error))
         return result.output

@@ -398,9 +398,11 @@ async def test_a_caller_in_another_event_loop_waits_without_blocking_and_cancels
 
     service = opened(primitives=[wait, park])
     _, token = service.open_session("a test")
-    results = await asyncio.gather(*(service.ainvoke("wait", {"seconds": 0}, session=token) for _ in range(3)))
+    results = await asyncio.gather(
+        *(service.arun(lambda s: s.invoke("wait", {"seconds": 0}, session=token)) for _ in range(3))
+    )
     assert [r.value() for r in results] == ["waited"] * 3
-    caller = asyncio.create_task(service.ainvoke("park", session=token))
+    caller = asyncio.create_task(service.arun(lambda s: s.invoke("park", session=token)))
     assert await asyncio.to_thread(begun.wait, 30)
     caller.cancel()
     assert await asyncio.to_thread(cancelled.wait, 30)

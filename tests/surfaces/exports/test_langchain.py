@@ -90,6 +90,23 @@ def test_an_answered_question_lets_the_call_pass(service: SyncToolService, token
     assert (folder / "new.txt").read_text() == "x"
 
 
+def test_a_waiting_tool_goes_on_where_it_waits(service: SyncToolService, token: str, folder: Path) -> None:
+    source = (
+        "def two(path: str) -> str:\n    '''Write two files.\n\n    Args:\n        path: A name.\n    '''\n"
+        "    tools.write_file(path=path, content='1', create_only=True)\n"
+        "    tools.write_file(path=f'{path}2', content='2', create_only=True)\n    return 'written'\n"
+    )
+    service.define(source)
+    run = tools_of(service, token)["run_tool"]
+    for _ in range(2):
+        waits = called(run, name="two", arguments={"path": "a"})
+        assert "; then make the same call again" in waits.content
+        (question,) = service.within(lambda inner: inner.approvals.all(["open"]))
+        service.within(lambda inner, id=question.id: inner.approvals.answer(id, "once", by="a test"))
+    assert called(run, name="two", arguments={"path": "a"}).content == "written"
+    assert ((folder / "a").read_text(), (folder / "a2").read_text()) == ("1", "2")
+
+
 async def test_an_asynchronous_service_serves_asynchronous_agents(tmp_path: Path, folder: Path) -> None:
     async with ToolService.open(home=tmp_path / "home", workspace=folder) as service:
         _, token = service.open_session("a test")
