@@ -58,6 +58,8 @@ Source = str | bytes | Mapping[str, Any]
 DAY = 24 * 3600.0
 #: Seconds between two checks for runs that another process cancelled, and the number of checks without a run before polling stops.
 POLL_SECONDS, MAX_IDLE_POLLS = 0.25, 20
+#: The family of the saved tools in lists.
+SAVED = "saved"
 #: The most versions that a description lists.
 MAX_VERSIONS = 10
 #: The rationale codes of a denial that only applies in the current mode.
@@ -914,14 +916,22 @@ class ToolService:
         return replace(description, policy=self.standing(definition, description.gated), bounds=bounds)
 
     async def list(
-        self, category: str | None = None, *, family: str | None = None, hidden: bool = False
+        self,
+        category: str | None = None,
+        *,
+        family: str | None = None,
+        hidden: bool = False,
+        limit: int | None = None,
+        after: str = "",
     ) -> builtins.list[Listed]:
-        """List the tools.
+        """List the tools, all of them or a page.
 
         Args:
             category: Only the tools of this category of the rules, such as ``read_only``.
             family: Only the tools of this family, such as ``files``; ``saved`` for the saved tools.
             hidden: Whether to include primitives that the current mode denies.
+            limit: The most tools to return; None for all.
+            after: The name of the last tool on the page before.
 
         Returns:
             Primitives in the order of registration, then saved tools by name. A damaged tool has a `problem`.
@@ -935,10 +945,31 @@ class ToolService:
                 f"there is no category {category!r}{did_you_mean(str(category), CATEGORIES)}",
                 hint=f"the categories are {', '.join(CATEGORIES)}; `family` selects a family",
             )
-        primitives = [self._primitive(p) for p in self.registry.primitives()]
-        found = [listed for listed in primitives if hidden or not listed.hidden]
-        found += await asyncio.to_thread(lambda: self._all_listed(self.store.list()))
-        return [t for t in found if category in (None, t.category) and family in (None, t.family)]
+
+        def chosen(tool: Listed) -> bool:
+            return category in (None, tool.category) and family in (None, tool.family)
+
+        primitives = self.registry.primitives()
+        names = [p.name for p in primitives]
+        if after in names:
+            primitives, after = primitives[names.index(after) + 1 :], ""
+        elif after:
+            primitives = []
+        found = [t for t in map(self._primitive, primitives) if (hidden or not t.hidden) and chosen(t)][:limit]
+
+        def saved() -> builtins.list[Listed]:
+            if family not in (None, SAVED):
+                return []
+            if limit is None:
+                return [*filter(chosen, self._all_listed(s for s in self.store.list() if s.name > after))]
+            rest: builtins.list[Listed] = []
+            last = after
+            while len(found) + len(rest) < limit and (page := self.store.page(last, limit)):
+                rest += [*filter(chosen, self._all_listed(page))]
+                last = page[-1].name
+            return rest[: limit - len(found)]
+
+        return found + await asyncio.to_thread(saved)
 
     def _primitive(self, primitive: Primitive) -> Listed:
         d = primitive.definition
@@ -962,19 +993,22 @@ class ToolService:
             limit: The most tools to return.
 
         Returns:
-            Saved tools, the best match first, then primitives.
+            Saved tools, the best match first, then primitives. A quarter of the places is reserved for primitives.
 
         Raises:
             Failure: `io_error` if the store can't be read.
         """
-        found = await asyncio.to_thread(lambda: self._all_listed(self.store.search(text, limit)))
         words = [w for w in text.lower().split() if w]
+        primitives = []
         for primitive in self.registry.primitives():
             d = primitive.definition
             spoken = f"{d.name} {d.name.replace('_', ' ')} {d.description}".lower()
             if words and all(w in spoken for w in words):
-                found.append(self._primitive(primitive))
-        return found[: max(0, limit)]
+                primitives.append(self._primitive(primitive))
+        primitives.sort(key=lambda tool: any(w not in tool.name for w in words))
+        saved = max(0, limit - min(len(primitives), limit // 4))
+        found = await asyncio.to_thread(lambda: self._all_listed(self.store.search(text, saved)))
+        return [*found, *primitives][: max(0, limit)]
 
     def _all_listed(self, summaries: Iterable[Summary]) -> builtins.list[Listed]:
         active = self.context.activations.all() if self.context.activations is not None else {}
@@ -985,7 +1019,7 @@ class ToolService:
             name=summary.name,
             kind="composite",
             description=first_line(summary.description),
-            family="saved",
+            family=SAVED,
             version=summary.version,
             versions=summary.versions,
             created=summary.created,

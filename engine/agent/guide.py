@@ -173,7 +173,7 @@ def guide(
     primitives = [p for p in covered if p.name not in mounted]
     active = service.context.activations.all() if service.context.activations is not None else {}
     # Sessions with a list of tools can't use others.
-    others = [s.name for s in service.store.search("", MAX_SAVED + 1)] if leased is None else []
+    others = [s.name for s in service.store.page("", MAX_SAVED + 1)] if leased is None else []
     listed = [*dict.fromkeys([*active, *[*mounted][:MAX_MOUNTED], *others])] if leased is None else []
     saved = []
     for name in dict.fromkeys([*named, *listed[:MAX_SAVED]]):

@@ -104,5 +104,5 @@ class ToolRegistry:
         """Every name that can be called: primitives in the order of registration, then saved tools by name."""
         found = list(self._primitives)
         if self._store is not None:
-            found += [s.name for s in self._store.list() if s.problem is None and s.name not in self._primitives]
+            found += [name for name in self._store.names() if name not in self._primitives]
         return found

@@ -23,7 +23,11 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     if same is not None:
         return same
     # A source can contain thousands of names, and comparing two names is slow.
-    candidates = [c for c in candidates if abs(len(c) - len(name)) <= 3][:MAX_CANDIDATES]
+    candidates = [c for c in candidates if abs(len(c) - len(name)) <= 3]
+    if len(candidates) > MAX_CANDIDATES:
+        # Most misspellings keep the beginning or the end.
+        candidates.sort(key=lambda c: (c[:3] != name[:3]) + (c[-3:] != name[-3:]))
+    candidates = candidates[:MAX_CANDIDATES]
     close = get_close_matches(name, candidates, n=1, cutoff=cutoff)
     return close[0] if close else None
 

@@ -77,6 +77,12 @@ class ToolStore(Protocol):
     def list(self) -> list[Summary]:
         """The tools that are not deleted, by name. Damaged entries have a `problem`."""
 
+    def page(self, after: str, limit: int) -> builtins.list[Summary]:
+        """At most `limit` tools that are not deleted and whose names follow `after`, by name."""
+
+    def names(self) -> builtins.list[str]:
+        """The names of the tools that are neither deleted nor damaged, in order."""
+
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
         """At most `limit` versions of a tool, newest first, and the total number of versions. The tool may be deleted."""
 

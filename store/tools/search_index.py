@@ -1,10 +1,10 @@
 """The search index: a cache that is updated from the files before each answer.
 
 It is an SQLite database in the cache folder, with one row per entry and a full-text table of names, descriptions and sources.
-Saving a tool does not change the index. A listing compares the stamps of all entries and reads the changed entries. A search must
-be fast. So after this process has checked all entries once, a search skips each shard whose folder has an unchanged modification
-time. A save renames a file into its shard, which changes this time. If the time is so recent that two writes could have the same
-time, it is not used.
+Saving a tool does not change the index. A whole list compares the stamps of all entries and reads the changed entries. Searches,
+names and pages must be fast. So they skip each shard whose folder has an unchanged modification time. A save renames a file into
+its shard, which changes this time. If the time is so recent that two writes could have the same time, it is not used. A file that
+somebody edits in place is noticed by the next list, and its version by its hash whenever it is loaded.
 
 A corrupt or outdated database is deleted and built again. If this fails, or if another process has locked the database, the same
 tables are built in memory. So the index never causes an error; only an unreadable tools folder does.
@@ -19,14 +19,18 @@ import re
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.store.places import make_folder
 from albert_tools.store.tools.entry import SETTLING, Stamp
 from albert_tools.store.tools.scan import describe, entries_of, shards_of
+
+_T = TypeVar("_T")
 
 #: The layout of the tables below. A database with another layout is deleted.
 LAYOUT = 1
@@ -65,7 +69,6 @@ class Index:
         self._process = os.getpid()
         self._database: sqlite3.Connection | None = None
         self._memory: sqlite3.Connection | None = None
-        self._looked = False
 
     def list(self) -> builtins.list[Summary]:
         """All entries that are not deleted, sorted by name.
@@ -73,16 +76,28 @@ class Index:
         Raises:
             Failure: `io_error` if the tools' folder can't be read.
         """
-        return self._answer(None, 0, False)
+        return self._answer(_by_name, everything=True)
+
+    def page(self, after: str, limit: int) -> builtins.list[Summary]:
+        """At most `limit` entries whose names follow `after`, sorted by name. Raises as `list`."""
+        return self._answer(lambda database: _by_name(database, after, limit))
+
+    def names(self) -> builtins.list[str]:
+        """The names of the undamaged entries, sorted. Raises as `list`."""
+        query = "SELECT name FROM entries WHERE NOT deleted AND problem IS NULL ORDER BY name"
+        return self._answer(lambda database: [row[0] for row in database.execute(query)])
 
     def search(self, text: str, limit: int, any_word: bool = False) -> builtins.list[Summary]:
         """The entries that contain every word of `text`. If there are none, or with `any_word`: any word. If still none: any word
-        as part of another word.
+        as part of another word of a name or a description.
 
         Raises:
             Failure: `io_error` if the tools' folder can't be read.
         """
-        return self._answer(text, limit, any_word) if limit > 0 else []
+        if limit <= 0 or not text.strip():
+            return self.page("", max(0, limit))
+        words = re.findall(r"[^\W_]+", text)[:MAX_WORDS]
+        return self._answer(lambda database: _search(database, words, limit, any_word)) if words else []
 
     def close(self) -> None:
         """Close the database. The next question opens it again."""
@@ -92,22 +107,22 @@ class Index:
                     database.close()
                 self._database = self._memory = None
 
-    def _answer(self, text: str | None, limit: int, any_word: bool) -> builtins.list[Summary]:
+    def _answer(self, query: Callable[[sqlite3.Connection], _T], everything: bool = False) -> _T:
+        """The result of a query on the updated database. `everything` also checks shards whose folders are unchanged."""
         if self._process != os.getpid():
             _inherited.extend(d for d in (self._database, self._memory) if d is not None)
             self._lock, self._database, self._memory = threading.Lock(), None, None
-            self._process, self._looked = os.getpid(), False
+            self._process = os.getpid()
         with self._lock:
             for attempt in (self._on_disk, self._on_disk_anew):
                 try:
-                    database = attempt()
-                    return self._query(database, text, limit, any_word)
+                    return query(self._updated(attempt(), everything))
                 except (sqlite3.Error, OSError, Failure) as error:
                     if isinstance(error, Failure) and _about(error, self._folder):
                         raise
                     if getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED:
                         break
-            return self._query(self._in_memory(), text, limit, any_word)
+            return query(self._updated(self._in_memory(), everything))
 
     # The database
 
@@ -117,7 +132,6 @@ class Index:
         if self._database is None:
             make_folder(self._path.parent)
             self._database = _open(str(self._path))
-            self._looked = False
         return self._database
 
     def _on_disk_anew(self) -> sqlite3.Connection:
@@ -133,33 +147,14 @@ class Index:
     def _in_memory(self) -> sqlite3.Connection:
         if self._memory is None:
             self._memory = _open(":memory:")
-            self._looked = False
         return self._memory
 
-    # Answers
-
-    def _query(
-        self, database: sqlite3.Connection, text: str | None, limit: int, any_word: bool
-    ) -> builtins.list[Summary]:
-        self._refresh(database, everything=text is None or not self._looked)
-        self._looked = True
-        if text is None or not text.strip():
-            rows = database.execute(
-                f"SELECT {_SUMMARY} FROM entries e WHERE NOT deleted ORDER BY name, file LIMIT ?",
-                (-1 if text is None else limit,),
-            )
-            return [Summary(*row) for row in rows]
-        words = re.findall(r"[^\W_]+", text)[:MAX_WORDS]
-        if not words:
-            return []
-        quoted = [f'"{word}"*' for word in words]
-        for expression in ([] if any_word else [" AND ".join(quoted)]) + [" OR ".join(quoted)]:
-            found = _matching(database, expression, limit)
-            if found:
-                return found
-        return _containing(database, words, limit)
-
     # Freshness
+
+    def _updated(self, database: sqlite3.Connection, everything: bool) -> sqlite3.Connection:
+        """The database, after what has changed was read."""
+        self._refresh(database, everything)
+        return database
 
     def _refresh(self, database: sqlite3.Connection, everything: bool) -> None:
         now = time.time_ns()
@@ -194,6 +189,10 @@ class Index:
             for shard, file in stale:
                 self._replace(database, shard, file)
             database.executemany("REPLACE INTO shards VALUES (?, ?)", fresh.items())
+            # An entry that could not be read may become readable without a change of its folder.
+            database.execute(
+                f"UPDATE shards SET mtime = {NEVER} WHERE shard IN (SELECT shard FROM entries WHERE stamp IS NULL)"
+            )
             database.executemany("DELETE FROM shards WHERE shard = ?", [(s,) for s in gone])
             database.execute("COMMIT")
         except BaseException:
@@ -255,8 +254,24 @@ def _open(path: str) -> sqlite3.Connection:
     return database
 
 
-def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list[Summary]:
-    """The results of the full-text search. Matches in names rank highest. Empty if this SQLite has no FTS5."""
+def _by_name(database: sqlite3.Connection, after: str = "", limit: int = -1) -> list[Summary]:
+    """The entries whose names follow `after`, sorted by name. A negative limit means all."""
+    query = f"SELECT {_SUMMARY} FROM entries e WHERE NOT deleted AND name > ? ORDER BY name, file LIMIT ?"
+    return [Summary(*row) for row in database.execute(query, (after, limit))]
+
+
+def _search(database: sqlite3.Connection, words: list[str], limit: int, any_word: bool) -> list[Summary]:
+    """See `Index.search`."""
+    quoted = [f'"{word}"*' for word in words]
+    for expression in ([] if any_word else [" AND ".join(quoted)]) + [" OR ".join(quoted)]:
+        found = _matching(database, expression, limit)
+        if found:
+            return found
+    return _containing(database, words, limit, found is None)
+
+
+def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list[Summary] | None:
+    """The results of the full-text search. Matches in names rank highest. None if this SQLite has no FTS5."""
     query = (
         f"SELECT {_SUMMARY} FROM words w JOIN entries e ON e.id = w.rowid WHERE words MATCH ?"
         " ORDER BY bm25(words, 10.0, 4.0, 1.0), e.name LIMIT ?"
@@ -265,16 +280,15 @@ def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list
         return [Summary(*row) for row in database.execute(query, (expression, limit))]
     except sqlite3.OperationalError as error:
         if any(sign in str(error) for sign in ("fts5", "no such column", "no such function", "MATCH")):
-            return []
+            return None
         raise
 
 
-def _containing(database: sqlite3.Connection, words: list[str], limit: int) -> list[Summary]:
+def _containing(database: sqlite3.Connection, words: list[str], limit: int, in_sources: bool) -> list[Summary]:
     """The entries that contain one of the words anywhere, found by a scan of all rows. More words rank higher; words in a name
-    count twice."""
-    rows = database.execute(
-        f"SELECT {_SUMMARY}, w.source FROM entries e JOIN words w ON w.rowid = e.id WHERE NOT e.deleted ORDER BY e.name"
-    )
+    count twice. Sources are read only if there is no full-text search, because that is slow."""
+    source, table = ("w.source", "entries e JOIN words w ON w.rowid = e.id") if in_sources else ("''", "entries e")
+    rows = database.execute(f"SELECT {_SUMMARY}, {source} FROM {table} WHERE NOT e.deleted ORDER BY e.name")
     folded = [word.casefold() for word in words]
     scored = []
     for row in rows:

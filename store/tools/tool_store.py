@@ -126,6 +126,18 @@ class TinyToolStore:
         """
         return self._opened_index().list()
 
+    def page(self, after: str, limit: int) -> builtins.list[Summary]:
+        """At most `limit` tools whose names follow `after`, like a part of `list`.
+
+        Raises:
+            Failure: `io_error` if the folder can't be read.
+        """
+        return self._opened_index().page(after, limit)
+
+    def names(self) -> builtins.list[str]:
+        """The names of the tools that are neither deleted nor damaged, in order. Raises as `page`."""
+        return self._opened_index().names()
+
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
         """At most `limit` versions of a tool, newest first, and the total number. The tool may be deleted. Never raises."""
         return history(Place.of(self.folder, name), name, limit) if NAME.match(name) else ([], 0)
@@ -163,7 +175,7 @@ class TinyToolStore:
 
     def _unknown(self, name: str) -> Failure:
         try:
-            near = did_you_mean(name, (s.name for s in self.list()))
+            near = did_you_mean(name, self.names())
         except Failure:
             near = ""
         return Failure(

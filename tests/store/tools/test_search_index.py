@@ -229,3 +229,31 @@ def test_an_edit_by_hand_is_listed_even_if_the_clock_was_set_back(full: TinyTool
     for store in (full, TinyToolStore(full.folder, full._cache)):
         [shout] = [s for s in store.list() if s.name == "shout"]
         assert shout.problem == "the content does not match the hash it was saved under"
+
+
+def test_pages_and_names(store: TinyToolStore, make) -> None:
+    for name in ("b", "d", "a", "c", "gone"):
+        store.save(make(name))
+    store.delete("gone")
+    Place.of(store.folder, "c").entry.write_text("{}")
+    assert [s.name for s in store.page("", 3)] == ["a", "b", "c"]
+    assert [s.name for s in store.page("c", 3)] == ["d"]
+    assert store.page("d", 3) == store.page("", 0) == []
+    assert store.names() == ["a", "b", "d"]
+
+
+def test_any_word_finds_tools_with_some_of_the_words(full: TinyToolStore) -> None:
+    assert _names(full, "read table") == ["read_csv"]
+    assert [s.name for s in full.search("read table", 20, any_word=True)] == ["read_csv", "shout"]
+
+
+def test_an_entry_that_becomes_readable_is_found(full: TinyToolStore, make, tmp_path: Path) -> None:
+    entry, elsewhere = Place.of(full.folder, "shout").entry, tmp_path / "elsewhere"
+    entry.rename(elsewhere)
+    hidden = elsewhere.rename(tmp_path / "hidden")
+    entry.symlink_to(elsewhere)
+    settled = 1_700_000_000 * 10**9
+    os.utime(entry.parent, ns=(settled, settled))
+    assert full.page("read_csv", 1)[0].problem == "it is a broken link"
+    hidden.rename(elsewhere)
+    assert _names(full, "loudly") == ["shout"]
