@@ -228,4 +228,5 @@ def _marked(text: str, mark: str) -> str:
 
 def _printable(text: str) -> str:
     """The text in one line, without invisible characters. They could hide instructions from the owner."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    text = " ".join(text.split())
+    return text if text.isprintable() else "".join(c for c in text if c.isprintable())
