@@ -69,7 +69,7 @@ def test_with_ten_thousand_tools_the_list_has_2000_tokens() -> None:
     # Each primitive has its line or its signature, and some saved tools have a line.
     lines = text.partition("can't call them.\n")[2]
     assert re.findall(r"^- `?(\w+)(?:\(|:)", lines.partition(SAVED)[0], re.MULTILINE) == [p.name for p in PRIMITIVES]
-    assert "\n- tool_00000: Do the thing number 0\n" in lines
+    assert "\n- tool_00000: Do the thing number 0. Then rest\n" in lines
 
 
 def test_a_larger_budget_adds_lines_then_examples_then_signatures() -> None:
@@ -90,6 +90,18 @@ def test_named_tools_have_their_signatures_first() -> None:
         text = rendered(tokens, named=("edit_file", "tool_00009"), many=10)
         assert "\n- `edit_file(path: str, old_text: str, new_text: str) -> {path: str, " in text
         assert "\n- `tool_00009(a: str) -> str`: Do the thing number 9. Then rest.\n" in text
+
+
+def test_many_primitives_are_cut_too() -> None:
+    many = [card(replace(p.definition, name=f"crm.{p.name}_{i}")) for i in range(50) for p in builtin_primitives()]
+    for tokens in (1800, 4000):
+        text = render([*PRIMITIVES, *many], [], (), more=False, lookup=OWN_TOOLS, tokens=tokens)
+        assert estimate(text) <= tokens
+        assert re.search(r"^- read_file, .*, and 1,\d\d\d more$", text, re.MULTILINE)
+    assert (
+        estimate(render([*PRIMITIVES, *many], [], (), more=False, lookup=OWN_TOOLS))
+        <= estimate(PAGE) + CATALOGUE_TOKENS
+    )
 
 
 def test_a_budget_that_is_too_small_is_refused() -> None:
