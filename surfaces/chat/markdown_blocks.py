@@ -72,5 +72,7 @@ def markdown(text: str) -> Markdown:
     """Untrusted markdown for a terminal. HTML is shown as text, and the address of a link is shown beside it."""
     made = _Markdown("", hyperlinks=False)
     made.markup = safe(text)
-    made.parsed = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).parse(made.markup)
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    # An entity could stand for an invisible character.
+    made.parsed = parser.disable("entity").parse(made.markup)
     return made

@@ -47,11 +47,13 @@ def asker(console: Console, session: bool = False) -> Asker:
     async def ask(question: Question) -> Answer:
         with console.alone():
             withdrawn = threading.Event()
+            asked = asyncio.ensure_future(asyncio.to_thread(_ask, question, console, session, withdrawn))
             try:
-                choice = await asyncio.to_thread(_ask, question, console, session, withdrawn)
-                return Answer(choice, f"{person()}, at the terminal")
+                return Answer(await asyncio.shield(asked), f"{person()}, at the terminal")
             except asyncio.CancelledError as cancelled:
                 withdrawn.set()
+                # Until it has ended, it could read what is typed next.
+                await asyncio.wait([asked])
                 why = str(cancelled.args[0]) if cancelled.args else ""
                 _line(f"\n{console.paint(f'  {one_line(why)}', 'dim', err=True)}" if why else "")
                 raise

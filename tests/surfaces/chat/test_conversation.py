@@ -120,7 +120,7 @@ def work_until_killed(report: Report, home: Path, work: Path, base_url: str, way
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_chat_that_was_killed_in_a_call_goes_on(chats: Chats, way: str) -> None:
-    write, wait = ("write_file", {"path": "a.txt", "content": "x"}), ("sleep", {"seconds": 300})
+    write, wait = ("write_file", {"path": "a.txt", "content": "x"}), ("sleep", {"seconds": 60})
     with scripted([calls(way, write, wait, text="Now. ")]) as model:
         child = Child(work_until_killed, chats.home, chats.work, model.base_url, way)
         while child.hear() != "Finished":
