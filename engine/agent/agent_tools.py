@@ -26,7 +26,14 @@ from albert_tools.engine.service import Listed, ToolService
 
 #: The most characters of a source in an argument. The checker refuses shorter texts, too, and then says why.
 MAX_SOURCE = 1024 * 1024
-_EFFECTS: Mapping[str, tuple[Any, ...]] = {"define_tool": ("write",), "remove_tool": ("delete",)}
+#: The effects of those that do more than read. A program that they run may have any effect.
+_ANY = ("read", "write", "delete", "execute", "network")
+_EFFECTS: Mapping[str, tuple[Any, ...]] = {
+    "define_tool": ("write",),
+    "remove_tool": ("delete",),
+    "run_tool": _ANY,
+    "run_source": _ANY,
+}
 
 
 class Found(TypedDict):

@@ -298,8 +298,8 @@ class ChatSession:
 
 
 def _only_reads(offer: Offer | None) -> bool:
-    """Whether a call certainly changes nothing. `run_tool` and `run_source` do what the program does."""
-    return offer is not None and offer.reads_only and offer.name not in ("run_tool", "run_source")
+    """Whether a call certainly changes nothing."""
+    return offer is not None and offer.reads_only
 
 
 def result_text(result: ToolResult) -> str:

@@ -172,6 +172,8 @@ def test_specs_are_deterministic_and_have_a_form_for_each_provider(bench: Any) -
     assert openai[-1]["function"]["parameters"] == anthropic[-1]["input_schema"] == mcp[-1]["inputSchema"]
     assert mcp[-1]["outputSchema"]["properties"]["result"] == schemas[-1]["result"] == {"type": "string"}
     assert mcp[-1]["annotations"]["readOnlyHint"] is True
+    reading = [spec["name"] for spec in mcp[: len(AGENT_TOOLS)] if spec["annotations"]["readOnlyHint"]]
+    assert reading == [name for name in AGENT_TOOLS if name in READING_TOOLS]
     assert tool_name(spec_name("crm.find")) == "crm.find"
     with pytest.raises(Failure, match="no form 'yaml'"):
         service.tool_specs("yaml")
