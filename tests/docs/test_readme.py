@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.docs.test_command_line_page import demand_shown, typed
 from tests.surfaces.conftest import Albert
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 BASE = 'def base(text: str) -> str:\n    """Be called."""\n    return text.upper()\n'
 TOP = 'def top(text: str) -> str:\n    """Call another."""\n    return tools.base(text=text) + "!"\n'
 
@@ -18,7 +22,7 @@ TOP = 'def top(text: str) -> str:\n    """Call another."""\n    return tools.bas
 def test_the_readme_shows_what_the_commands_print(tmp_path: Path) -> None:
     albert = Albert(tmp_path)
     shutil.copy(ROOT / "examples" / "data" / "project" / "notes.md", albert.project)
-    (source,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    source = PROGRAMS[0]
     for name, text in (("find_and_replace", source), ("base", BASE), ("top", TOP)):
         albert.write(f"{name}.tool", text)
     assert albert("define", "base.tool", "top.tool").code == 0
@@ -29,3 +33,13 @@ def test_the_readme_shows_what_the_commands_print(tmp_path: Path) -> None:
     shown = [block for block in sessions if any(not line.startswith("$") for line in block.splitlines())]
     assert len(shown) == 2
     demand_shown(albert, typed(shown))
+
+
+@pytest.mark.surfaces
+def test_the_readme_hands_tools_to_an_agent_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALBERT_HOME", str(tmp_path / "home"))
+    (tmp_path / "project").mkdir()
+    names: dict[str, Any] = {}
+    exec(PROGRAMS[1].replace("/tmp/project", str(tmp_path / "project")), names)  # noqa: S102
+    with names["service"]:
+        assert {"read_file", "define_tool"} <= {tool.name for tool in names["tools"]}

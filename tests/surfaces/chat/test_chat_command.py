@@ -305,9 +305,7 @@ def test_ctrl_c_stops_the_answer_and_the_call_but_not_the_chat(chatting) -> None
     assert code == 0
 
     assert shown.count("! interrupted") == 2
-    assert any(
-        re.match(r"✗ sleep seconds=60 · .* · cancelled: the user has stopped this call", line) for line in shown
-    )
+    assert any(re.match(r"✗ sleep seconds=60 · .* · cancelled: the user has stopped this call", line) for line in shown)
     sent = json.dumps(chat.model.requests[-1].body)
     assert "one two three four\\n\\n[This answer was interrupted.]" in sent
     assert '\\"code\\": \\"cancelled\\"' in sent
