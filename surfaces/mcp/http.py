@@ -12,12 +12,11 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
-from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
-from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE
+from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, RequestLimit
 from albert_tools.surfaces.mcp.server import McpServer
 
 LOOPBACK = "127.0.0.1"
@@ -50,10 +49,10 @@ def session_token() -> str:
     return found.token
 
 
-def http_app(server: McpServer, service: ToolService, host: str) -> Starlette:
+def http_app(server: McpServer, service: ToolService, host: str) -> ASGIApp:
     """The application that serves clients which reach it by the address `host`. A request without a session's token is refused."""
     names = [host, *(("localhost",) if host in (LOOPBACK, "[::1]") else ())]
-    return server.server.streamable_http_app(
+    app = server.server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MAX_MESSAGE,
         max_sessions=MAX_OLDER_SESSIONS,
@@ -64,6 +63,7 @@ def http_app(server: McpServer, service: ToolService, host: str) -> Starlette:
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{host}"), resource_server_url=None),
         token_verifier=SessionTokens(service),
     )
+    return RequestLimit(app)
 
 
 async def serve_http(app: ASGIApp, host: str, port: int, ready: Callable[[str], object]) -> None:

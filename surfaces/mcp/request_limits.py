@@ -7,49 +7,71 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
-from mcp import types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.shared.exceptions import MCPError
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-#: Bytes of one message. A source may have 1 MiB; HTTP has the same limit.
+#: Bytes of one message. A source may have 1 MiB.
 MAX_MESSAGE = 4 * 1024 * 1024
-#: The requests of one client that are not answered yet. Further requests are refused over HTTP, and not read over stdio.
-MAX_REQUESTS = 256
+#: The requests of one client without an answer, and their bytes. Further ones are refused over HTTP, and not read over stdio.
+MAX_REQUESTS, MAX_BYTES = 256, 16 * 1024 * 1024
 #: The calls of one client that run. Further calls wait for their turn.
 MAX_CALLS = 32
 
 
-class _Client:
-    def __init__(self) -> None:
-        self.requests = 0
-        self.calls = asyncio.Semaphore(MAX_CALLS)
-
-
-class RequestLimits:
-    """Middleware that applies the limits. `client` returns the name of the client whose request is handled."""
+class CallLimit:
+    """Middleware that lets calls wait. `client` returns the name of the client whose request is handled."""
 
     def __init__(self, client: Callable[[], str]) -> None:
         self._client = client
-        self._clients: dict[str, _Client] = {}
+        self._turns: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Handle one message."""
-        if ctx.request_id is None:
+        if ctx.method != "tools/call":
             return await call_next(ctx)
         name = self._client()
-        client = self._clients.setdefault(name, _Client())
-        if client.requests >= MAX_REQUESTS:
-            raise MCPError(
-                types.INTERNAL_ERROR, f"{MAX_REQUESTS} requests of this session are under way; wait for their answers"
-            )
-        client.requests += 1
+        turns, users = self._turns.setdefault(name, (asyncio.Semaphore(MAX_CALLS), []))
+        users.append(None)
         try:
-            async with client.calls if ctx.method == "tools/call" else nullcontext():
+            async with turns:
                 return await call_next(ctx)
         finally:
-            client.requests -= 1
-            if not client.requests:
-                self._clients.pop(name, None)
+            users.pop()
+            if not users:
+                self._turns.pop(name, None)
+
+
+class RequestLimit:
+    """An application that refuses requests over HTTP before their bodies are read, if their client has too many."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._open: dict[str, list[int]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        declared = headers.get("content-length", "")
+        size = MAX_MESSAGE if scope["method"] == "POST" else 0
+        if declared.isdecimal() and len(declared) < 10:
+            size = min(int(declared), size)
+        client = headers.get("authorization", "")
+        known = self._open.setdefault(client, [])
+        if len(known) >= MAX_REQUESTS or sum(known) + size > MAX_BYTES:
+            message = "too many requests of this session are under way; wait for their answers"
+            await PlainTextResponse(message, 429)(scope, receive, send)
+            return
+        known.append(size)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            known.remove(size)
+            if not known:
+                self._open.pop(client, None)

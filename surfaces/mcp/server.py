@@ -20,7 +20,7 @@ from albert_tools.surfaces.mcp.calls import Calls
 from albert_tools.surfaces.mcp.offers import Offers
 from albert_tools.surfaces.mcp.pages import Pages
 from albert_tools.surfaces.mcp.questions import state_key
-from albert_tools.surfaces.mcp.request_limits import RequestLimits
+from albert_tools.surfaces.mcp.request_limits import CallLimit
 
 NAME = "albert-tools"
 #: Seconds in which a client may answer a question by repeating the call. The question itself stays open for longer.
@@ -84,7 +84,7 @@ class McpServer:
             ttl=ANSWER_SECONDS,
             bind_principal=lambda ctx: session_of(token()).id,
         )
-        self.server.middleware += [RequestLimits(token), RequestStateBoundary(security, default_audience=NAME)]
+        self.server.middleware += [CallLimit(token), RequestStateBoundary(security, default_audience=NAME)]
 
     @asynccontextmanager
     async def _announcing(self, _: Server[Any]) -> AsyncIterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
 from types import TracebackType
@@ -19,11 +20,11 @@ from mcp import types
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
-from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, MAX_REQUESTS
+from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_REQUESTS
 from albert_tools.surfaces.mcp.server import McpServer
 
-#: A line with more bytes than this is read only while fewer than `MAX_HEAVY` requests have no answer.
-HEAVY, MAX_HEAVY = 64 * 1024, 8
+#: Bytes of a line that is read even if the requests without an answer have too many. It may cancel one of them.
+SMALL = 64 * 1024
 #: Bytes that are read at once, and bytes that a writable pipe takes without blocking.
 _CHUNK, _PIPE_BUF = 64 * 1024, 4096
 
@@ -52,24 +53,46 @@ def _claim(stream: int, instead: int) -> int:
 
 
 class _Gate:
-    """Counts the requests that have no answer yet."""
+    """Counts the requests that have no answer yet, and their bytes."""
 
     def __init__(self) -> None:
-        self._open = 0
+        self._bytes = 0
+        #: The bytes of each request, by its id. A hostile client uses an id more than once.
+        self._open: list[tuple[types.RequestId, int]] = []
+        #: The bytes of the lines that are read but not parsed yet, in order.
+        self._lines: deque[int] = deque()
         self._changed = anyio.Event()
 
-    def enter(self) -> None:
-        self._open += 1
-
-    async def leave(self) -> None:
-        self._open -= 1
-        self._changed.set()
-        self._changed = anyio.Event()
-
-    async def below(self, most: int) -> None:
-        """Wait until fewer than `most` requests have no answer."""
-        while self._open >= most:
+    async def admit(self, line: bytearray) -> str:
+        """Wait until there is room for a line. Returns its text."""
+        size = len(line)
+        while len(self._open) >= MAX_REQUESTS or (size > SMALL and self._bytes + size > MAX_BYTES):
             await self._changed.wait()
+        self._lines.append(size)
+        return line.decode("utf-8", "replace")
+
+    def enter(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """Count the next parsed line, if it is a request."""
+        size = self._lines.popleft()
+        if not isinstance(item, SessionMessage) or not isinstance(item.message, types.JSONRPCRequest):
+            return item
+        number = item.message.id
+        self._open.append((number, size))
+        self._bytes += size
+
+        async def unanswered() -> None:
+            # A cancelled request gets no answer.
+            self.leave(number)
+
+        return SessionMessage(item.message, ServerMessageMetadata(on_request_unanswered=unanswered))
+
+    def leave(self, number: types.RequestId | None) -> None:
+        """A request has its answer."""
+        at = next((at for at, (known, _) in enumerate(self._open) if known == number), None)
+        if at is not None:
+            self._bytes -= self._open.pop(at)[1]
+            self._changed.set()
+            self._changed = anyio.Event()
 
 
 class _Lines:
@@ -86,8 +109,7 @@ class _Lines:
             for line in lines:
                 rest += line
                 if rest and not skipping:
-                    await self._gate.below(MAX_HEAVY if len(rest) > HEAVY else MAX_REQUESTS)
-                    yield rest.decode("utf-8", "replace")
+                    yield await self._gate.admit(rest)
                 rest, skipping = bytearray(), False
             if not skipping:
                 rest += last
@@ -153,17 +175,10 @@ class _Requests(_Stream):
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return self._entered(await self._inner.__anext__())
+        return self._gate.enter(await self._inner.__anext__())
 
     async def receive(self) -> SessionMessage | Exception:
-        return self._entered(await self._inner.receive())
-
-    def _entered(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        if not isinstance(item, SessionMessage) or not isinstance(item.message, types.JSONRPCRequest):
-            return item
-        self._gate.enter()
-        # A cancelled request gets no answer.
-        return SessionMessage(item.message, ServerMessageMetadata(on_request_unanswered=self._gate.leave))
+        return self._gate.enter(await self._inner.receive())
 
 
 class _Answers(_Stream):
@@ -174,4 +189,4 @@ class _Answers(_Stream):
             await self._inner.send(item)
         finally:
             if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
-                await self._gate.leave()
+                self._gate.leave(item.message.id)
