@@ -23,6 +23,7 @@ FOLDERS = ("grammar", "engine", "builtins", "store", "telemetry", "surfaces")
 
 #: Each extra, and a module that needs it.
 EXTRAS = {
+    "chat": "albert_tools.surfaces.chat.command",
     "langchain": "albert_tools.surfaces.exports.langchain",
     "mcp": "albert_tools.surfaces.mcp.server",
     "openai-agents": "albert_tools.surfaces.exports.openai_agents",
@@ -31,7 +32,7 @@ EXTRAS = {
     "wire": "albert_tools.surfaces.wire.server",
 }
 #: The commands that need an extra.
-COMMANDS = {"mcp": ["mcp"], "wire": ["serve"]}
+COMMANDS = {"chat": ["chat"], "mcp": ["mcp"], "wire": ["serve"]}
 SHOUT = '''def shout(text: str) -> str:
     """Write a text in capitals.
 
@@ -109,7 +110,7 @@ def define_and_run(albert: Path, folder: Path) -> None:
 
 def test_it_has_every_module_and_every_data_file(wheel: Path) -> None:
     listed = run("git", "ls-files", "--cached", "--others", "--exclude-standard", *FOLDERS, "albert_tools", cwd=ROOT)
-    files = {n for n in listed.split() if (ROOT / n).is_file() and not (ROOT / n).is_symlink()}
+    files = {n for n in listed.split() if (ROOT / n).is_file()}
     wanted = {n if n.startswith("albert_tools/") else f"albert_tools/{n}" for n in files}
     packed = {n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n}
     assert packed == wanted
