@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from albert_tools import ToolService
-from albert_tools.surfaces.chat.anthropic_model import AnthropicModel
-from albert_tools.surfaces.chat.conversation import Saved
-from albert_tools.surfaces.chat.openai_model import OpenAIModel
-from albert_tools.surfaces.chat.session import ChatSession, Event
+from albert_tools.surfaces.chat import AnthropicModel, ChatSession, OpenAIModel, Saved
+from albert_tools.surfaces.chat.session import Event
 from tests.helpers.scripted_model import Reply, Script, ScriptedModel, scripted, tool_call
 
 #: Each way of calling tools: the interface, and the protocol of the calls.
