@@ -1,4 +1,4 @@
-"""A chat with a language model that calls the tools. The names are loaded on first use, because the providers' packages are large."""
+"""A chat with a language model that calls the tools. Names are loaded on first use: the providers' packages are large."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ class Calls(Protocol):
     prompt: str
     offers: Mapping[str, Offer]
 
-    def reader(self, turn: int) -> NativeReader | TextReader:
-        """The reader of one answer. `turn` is part of the ids that it makes."""
+    def reader(self, used: set[str]) -> NativeReader | TextReader:
+        """The reader of one answer. `used` are the ids of earlier calls; the reader adds its own."""
         ...
 
     def sent(self, messages: Sequence[Message]) -> Sequence[Message]:
@@ -83,9 +83,9 @@ class NativeCalls:
         self.prompt = ""
         self.offers: Mapping[str, Offer] = {offer.name: offer for offer in offers}
 
-    def reader(self, turn: int) -> NativeReader:
+    def reader(self, used: set[str]) -> NativeReader:
         """The reader of one answer."""
-        return NativeReader(turn)
+        return NativeReader(used)
 
     def sent(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The messages unchanged: `Model` implementations know them."""
@@ -95,9 +95,8 @@ class NativeCalls:
 class NativeReader:
     """Reads one answer with native calls. `stopped`: the rest of the answer is not needed."""
 
-    def __init__(self, turn: int) -> None:
-        self._turn = turn
-        self._ids: set[str] = set()
+    def __init__(self, used: set[str]) -> None:
+        self._used, self._number = used, 0
         self.stopped, self.end = False, 0
 
     def read(self, piece: str | Requested) -> Iterable[Part]:
@@ -106,12 +105,12 @@ class NativeReader:
             self.end += len(piece)
             yield piece
             return
-        if len(self._ids) == MAX_CALLS:
+        if self._number == MAX_CALLS:
             self.stopped = True
             yield Failure("invalid_arguments", f"the answer has more than {MAX_CALLS} calls; the others were ignored")
             return
-        given = piece.id if _ID.match(piece.id) and piece.id not in self._ids else f"call_{self._turn}_{len(self._ids)}"
-        self._ids.add(given)
+        self._number += 1
+        given = _new_id(piece.id, self._used)
         arguments = read_object(piece.arguments or "{}")
         if isinstance(arguments, Failure):
             # Providers refuse a history with invalid JSON.
@@ -140,9 +139,9 @@ class TextCalls:
         )
         self.prompt = _TEXT_PROTOCOL + "\n".join(lines) + "\n"
 
-    def reader(self, turn: int) -> TextReader:
+    def reader(self, used: set[str]) -> TextReader:
         """The reader of one answer."""
-        return TextReader(turn)
+        return TextReader(used)
 
     def sent(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The messages as texts."""
@@ -159,8 +158,8 @@ class TextCalls:
 class TextReader:
     """Reads one answer with calls in its text. `stopped`: the rest of the answer is not needed."""
 
-    def __init__(self, turn: int) -> None:
-        self._parser, self._turn, self._number = ToolInvocationParser(), turn, 0
+    def __init__(self, used: set[str]) -> None:
+        self._parser, self._used = ToolInvocationParser(), used
 
     @property
     def stopped(self) -> bool:
@@ -182,11 +181,16 @@ class TextReader:
     def _parts(self, found: Iterable[str | ToolInvocation | Failure]) -> Iterable[Part]:
         for part in found:
             if isinstance(part, ToolInvocation):
-                self._number += 1
-                arguments = json.dumps(part.arguments)
-                yield Requested(f"call_{self._turn}_{self._number}", part.tool, arguments), part
+                yield Requested(_new_id("", self._used), part.tool, json.dumps(part.arguments)), part
             else:
                 yield part
+
+
+def _new_id(given: str, used: set[str]) -> str:
+    """The id of a call: the given one, unless it can't be used again. The form of a new one suits every provider."""
+    found = given if _ID.match(given) and given not in used else f"call{len(used):05}"
+    used.add(found)
+    return found
 
 
 def tool_result(name: str, text: str) -> str:

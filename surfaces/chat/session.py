@@ -181,15 +181,10 @@ class ChatSession:
 
     async def _answer(self, system: str, calls: Calls) -> tuple[str, list[tuple[Requested, Made]], list[Failure]]:
         """Receive one answer and save it. Returns its text, its calls, and its mistakes."""
-        reader = calls.reader(len(self.conversation.messages))
+        reader = calls.reader({call.id for message in self.conversation.messages for call in message.calls})
         messages = calls.sent(self.conversation.messages)
-        raw, shown, made, wrong, ended = (
-            list[str](),
-            list[str](),
-            list[tuple[Requested, Made]](),
-            list[Failure](),
-            Ended(),
-        )
+        raw, shown, wrong, ended = list[str](), list[str](), list[Failure](), Ended()
+        made: list[tuple[Requested, Made]] = []
 
         def take(parts: Iterable[Part]) -> None:
             for part in parts:
@@ -220,9 +215,13 @@ class ChatSession:
             take(reader.close())
             complete = True
         finally:
-            self._charge(ended, [system, json.dumps(calls.tools)], messages, "".join(raw))
+            if complete or size:
+                # A provider that has refused the request has used nothing.
+                self._charge(ended, [system, json.dumps(calls.tools)], messages, "".join(raw))
             if not complete and "".join(shown).strip():
                 self._append(Message("assistant", f"{''.join(shown)}\n\n[This answer was interrupted.]"))
+        if size > MAX_ANSWER:
+            self._listen(Remark(f"the answer has more than {MAX_ANSWER:,} characters, and was cut"))
         if ended.reason and ended.reason not in _COMPLETE:
             self._listen(Remark(f"the provider ended the answer early: {ended.reason[:100]}"))
         self._append(Message("assistant", "".join(raw)[: reader.end], [requested for requested, _ in made]))

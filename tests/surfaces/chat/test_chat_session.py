@@ -103,6 +103,17 @@ async def test_an_active_tool_is_called_by_its_name_in_the_version_that_was_acti
     assert third.results[0]["output"] == "hello"
 
 
+@pytest.mark.parametrize("way", ["openai native", "anthropic native"])
+async def test_each_call_of_a_conversation_has_an_id_of_its_own(chats: Chats, way: str) -> None:
+    # The scripted model numbers the calls of each answer from 0, as some servers do. Other providers refuse a repeated id.
+    chat = await chats.chat([*[Reply(calls=[("list_directory", {"path": "."})] * 2)] * 2, "done"], way)
+    await chat.ask("go")
+    messages = chat.conversation.messages
+    made = [call.id for message in messages for call in message.calls]
+    assert len({*made}) == 4
+    assert [result.id for message in messages for result in message.results] == made
+
+
 async def test_calls_that_only_read_run_side_by_side(chats: Chats) -> None:
     (chats.work / "a.txt").write_text("a")
     reading = [("read_file", {"path": "a.txt"})] * 5
@@ -189,6 +200,7 @@ async def test_an_endless_answer_is_cut(chats: Chats, way: str) -> None:
     chat = await chats.chat([Reply("words " * 1_000_000, piece=60_000), "short"], way)
     await chat.ask("go")
     assert len(chat.conversation.messages[-1].text) < 4.2 * 1024 * 1024
+    assert chats.events[-1] == Remark("the answer has more than 4,194,304 characters, and was cut")
     assert (await chat.ask("again")).text == "short"
 
 
