@@ -37,20 +37,6 @@ def session_of_token(service: ToolService, given: str) -> Session:
     return service.sessions.find(given, None if isinstance(workspace, Failure) else str(workspace.root))
 
 
-def may(service: ToolService, session: Session | None, tool: str) -> bool:
-    """Whether the lease of the session, and the leases of its ancestors, allow a tool."""
-    if session is None:
-        return True
-    versions, _ = service.store.history(tool, 1)
-    try:
-        service.sessions.demand(session, tool, author=versions[0].author if versions else "")
-    except Failure as failure:
-        if failure.rule == "lease.tools":
-            return False
-        raise
-    return True
-
-
 def only_these(session: Session) -> str:
     """A sentence below a list: the session may call no other tools."""
     return f"session {session.id} (given by ALBERT_SESSION) may call no other tools"

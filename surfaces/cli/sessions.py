@@ -18,7 +18,7 @@ from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.service_options import open_service
-from albert_tools.surfaces.cli.session_tools import may, session_of_token, token
+from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.times import about, moment
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -129,8 +129,7 @@ def _preset_tools(service: ToolService, preset: str, within: str | None) -> list
     found = tools_of(preset, filter(None, map(registry.get, registry.names())))
     if found is None or not within:
         return found
-    above = session_of_token(service, within)
-    return [name for name in found if may(service, above, name)]
+    return [name for name in found if service.covers(within, name)]
 
 
 def _may(session: Session) -> str:

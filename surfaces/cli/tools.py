@@ -22,7 +22,7 @@ from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
 from albert_tools.surfaces.cli.person import demand_person, person
 from albert_tools.surfaces.cli.service_options import in_service
-from albert_tools.surfaces.cli.session_tools import may, only_these, session_of_environment, token
+from albert_tools.surfaces.cli.session_tools import only_these, session_of_environment, token
 from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         from albert_tools.checkup import mistakes
 
         session = session_of_environment(service)
-        found = [t for t in await service.list(hidden=True) if may(service, session, t.name)]
-        primitives = [p for p in service.registry.primitives() if may(service, session, p.name)]
+        found = [t for t in await service.list(hidden=True) if service.covers(token(), t.name)]
+        primitives = [p for p in service.registry.primitives() if service.covers(token(), p.name)]
         rules = service.context.governance
         wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
         return found, primitives, service.registry.problems, session, wrong
@@ -96,8 +96,7 @@ def search(options: argparse.Namespace, console: Console) -> int:
     """List the tools whose name or description matches a text."""
 
     async def find(service: ToolService) -> list[Listed]:
-        session = session_of_environment(service)
-        return [t for t in await service.search(" ".join(options.text)) if may(service, session, t.name)]
+        return [t for t in await service.search(" ".join(options.text)) if service.covers(token(), t.name)]
 
     found = in_service(options, find)
     if console.json:
@@ -170,7 +169,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
     async def describe(service: ToolService) -> tuple[Description, str | None]:
         found = await service.describe(options.name, options.version)
         session = session_of_environment(service)
-        refused = session is not None and not may(service, session, options.name)
+        refused = not service.covers(token(), options.name)
         return found, session.id if session is not None and refused else None
 
     found, refused = in_service(options, describe)
