@@ -13,6 +13,10 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.wire import tool_pb2 as pb
 
 
+#: The largest integer of an argument. No file is so long.
+_MAX_INTEGER = 2**63 - 1
+
+
 class Call(NamedTuple):
     """A call of one of our tools. `content` is the bytes that an argument names by their hash."""
 
@@ -34,7 +38,8 @@ def ref_of(digest: bytes) -> str:
 
 
 def _file_read(message: pb.FileRead) -> Call:
-    return Call("read_bytes", {"path": message.path, "offset": message.offset, "limit": message.limit or None})
+    offset = min(message.offset, _MAX_INTEGER)
+    return Call("read_bytes", {"path": message.path, "offset": offset, "limit": message.limit or None})
 
 
 def _file_write(message: pb.FileWrite) -> Call:
