@@ -36,8 +36,8 @@ def run() -> tuple[int, str]:
 
 def summary(output: str) -> list[str]:
     """The lines about the scenarios, and the total."""
-    found = output[output.rfind("=== SUMMARY ===") :]
-    return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in found.splitlines() if line.strip()]
+    found = re.sub(r"\x1b\[[0-9;]*m", "", output[output.rfind("=== SUMMARY ===") :])
+    return [line for line in found.partition("\nnpm ")[0].splitlines() if line.strip()]
 
 
 def main() -> int:
