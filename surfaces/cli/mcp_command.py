@@ -25,6 +25,7 @@ from albert_tools.surfaces.cli.usage_error import Usage
 PROCESS_SECONDS = 30 * 86400.0
 #: Bytes of an output that a result shows whole: a model reads it.
 OUTPUT_BYTES = 128 * 1024
+MAX_PORT = 65535
 
 
 def mcp(options: argparse.Namespace, console: Console) -> int:
@@ -41,7 +42,9 @@ def mcp(options: argparse.Namespace, console: Console) -> int:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         asyncio.run(_http(options, console))
         return 0
-    if sys.stdin is not None and sys.stdin.isatty():
+    if sys.stdin is None:
+        raise Usage("stdin is closed", "a client starts this command and writes to its stdin")
+    if sys.stdin.isatty():
         console.note("a client starts this command and writes to its stdin; docs/mcp.md shows how")
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(_stdio(options))
@@ -49,7 +52,8 @@ def mcp(options: argparse.Namespace, console: Console) -> int:
 
 
 def _check_http(options: argparse.Namespace) -> None:
-    if not options.http.rpartition(":")[2].isdecimal():
+    port = options.http.rpartition(":")[2]
+    if not port.isdecimal() or len(port) > 5 or int(port) > MAX_PORT:
         raise Usage(f"--http {options.http!r} is no port", "write --http 8765, or --http HOST:8765")
     if any(getattr(options, name) is not None for name in ("tools", "preset", "client", "seconds")):
         raise Usage(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -69,6 +70,7 @@ def test_a_terminated_server_ends_its_session(place: Place):
     ("words", "environ", "message"),
     [
         (["--http", "x"], {}, "--http 'x' is no port"),
+        (["--http", "65536"], {}, "--http '65536' is no port"),
         (["--http", "0", "--tools", "read_file"], {}, "the session is that of the client's token"),
         (["--tools", ","], {}, "--tools names no tool"),
         (["--tools", "read_file", "--preset", "read-only"], {}, "both name the tools"),
@@ -82,6 +84,19 @@ def test_wrong_options_are_refused(albert: Albert, words: list[str], environ: di
     done = albert("mcp", *words, env=environ)
     assert done.code in (1, 2, 3)
     assert message in done.err.replace("\n  ", " ")
+
+
+def test_a_closed_stdin_is_reported(place: Place):
+    command = shlex.join([*place.albert.command, "mcp"])
+    done = subprocess.run(
+        ["bash", "-c", f"{command} <&-"],
+        cwd=place.albert.project,
+        env=place.albert.environ,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "stdin is closed" in done.stderr
 
 
 def test_without_the_sdk_the_command_names_the_package(
