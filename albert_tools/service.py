@@ -321,13 +321,20 @@ class SyncToolService:
         self._door = threading.Lock()
         self._shut = False
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="albert-tools", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="albert-tools", daemon=True)
         self._thread.start()
         try:
             self._service = self._wait(self._made(make))
         except BaseException:
             self._end()
             raise
+
+    def _serve(self) -> None:
+        """Runs in the service's own thread, because the caller of `close` may be in an event loop."""
+        self._loop.run_forever()
+        # Cancel calls that were submitted while the service was closing.
+        self._loop.run_until_complete(_cancel_others())
+        self._loop.close()
 
     @staticmethod
     async def _made(make: Callable[[], ToolService]) -> ToolService:
@@ -377,9 +384,6 @@ class SyncToolService:
             self._shut = True
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        # Cancel calls that were submitted while the service was closing.
-        self._loop.run_until_complete(_cancel_others())
-        self._loop.close()
 
     @property
     def service(self) -> ToolService:

@@ -406,3 +406,10 @@ async def test_a_caller_in_another_event_loop_waits_without_blocking_and_cancels
     assert await asyncio.to_thread(begun.wait, 30)
     caller.cancel()
     assert await asyncio.to_thread(cancelled.wait, 30)
+
+
+async def test_a_service_can_be_closed_inside_another_event_loop(opened: Open) -> None:
+    with opened() as service:
+        assert (await service.arun(lambda s: s.invoke("wait", {"seconds": 0}))).ok
+    with pytest.raises(RuntimeError, match="closed"):
+        service.invoke("wait", {"seconds": 0})
