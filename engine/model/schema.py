@@ -228,7 +228,7 @@ class _Walk:
             if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
                 _report(found, field, "type", f"expected {spell({'type': names})}, got {_show(value)}")
                 return
-        if len(schema) == 1:
+        if kinds is not None and len(schema) == 1:
             return  # Most schemas only have a type.
         if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
             near = _near(value, schema["enum"])
