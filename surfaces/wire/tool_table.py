@@ -12,7 +12,6 @@ from albert_tools.builtins.git.git_options import OVER_NETWORK
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.wire import tool_pb2 as pb
 
-
 #: The largest integer of an argument. No file is so long.
 _MAX_INTEGER = 2**63 - 1
 
