@@ -43,7 +43,11 @@ _WITH_SECRETS = 'while [[ $1 != -- ]]; do IFS= read -r -d "" "$1"; export "$1"; 
 
 
 class ConfinedServer:
-    """One process. `view` is what it sees, `why` says why it ended. `ended` is called when all its messages are delivered."""
+    """One process.
+
+    `view` is what it sees, and `why` says why it ended. `finished` is true when its output has ended. `ended` is called when all its
+    messages are delivered.
+    """
 
     def __init__(
         self, words: Sequence[str], secrets: Mapping[str, str], connect: Connect | None, ended: Callable[[], object]
@@ -57,6 +61,7 @@ class ConfinedServer:
         self._gone = asyncio.Event()
         self.view: View | None = None
         self.why = ""
+        self.finished = False
         self.confinement = ""
 
     @property
@@ -144,6 +149,7 @@ class ConfinedServer:
                     self.why = self.why or too_long()
                     return
                 except (asyncio.IncompleteReadError, OSError):
+                    self.finished = True
                     # The session reports the end of this stream, with `why`.
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_STOP_SECONDS):

@@ -70,8 +70,8 @@ class Link:
 
     @property
     def ended(self) -> bool:
-        """Whether the connection is closed."""
-        return self._task is not None and self._task.done()
+        """Whether the connection is closed, or its server has closed it."""
+        return (self.server is not None and self.server.finished) or (self._task is not None and self._task.done())
 
     def _demanded(self, context: CallContext) -> NetworkRules | None:
         if context.network is None and (self._mount.url or self._mount.hosts):

@@ -63,8 +63,6 @@ def call(name, arguments):
             )
         case "hang":
             time.sleep(600)
-        case "last":
-            signal.setitimer(signal.ITIMER_REAL, 0.001)
         case "fail":
             return {"content": [{"type": "text", "text": "no such customer"}], "isError": True}
         case "structured":
@@ -112,3 +110,5 @@ for line in sys.stdin:
         send({"id": message["id"], "error": {"code": -32601, "message": "no such method"}})
     else:
         send({"id": message["id"], "result": result})
+        if message.get("params", {}).get("name") == "last":
+            break

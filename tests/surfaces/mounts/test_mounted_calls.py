@@ -133,13 +133,13 @@ def test_one_process_answers_all_calls_and_ends_with_the_service(mounting: Make)
     assert len(set(home.value("born"))) == 1
     # Lines that are no messages, and answers to no question, are ignored.
     assert home.value("m.junk") == "{}"
-    (process,) = children("raw_server.py")
+    (process,) = children("raw_server.py", b"python3")
     home.service.close()
     assert not Path(f"/proc/{process}").exists()
 
 
-def children(words: str) -> list[int]:
-    """The processes whose command line contains a text, without bubblewrap's own."""
+def children(words: str, program: bytes = b"") -> list[int]:
+    """The processes below this one whose command line contains a text. `program` is the end of their first word."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -148,7 +148,7 @@ def children(words: str) -> list[int]:
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-            if line[0].endswith(b"python3") and any(words.encode() in word for word in line) and descends(parent):
+            if line[0].endswith(program) and any(words.encode() in word for word in line) and descends(parent):
                 found.append(int(entry.name))
     return found
 
