@@ -45,8 +45,8 @@ _WITH_SECRETS = 'while [[ $1 != -- ]]; do IFS= read -r -d "" "$1"; export "$1"; 
 class ConfinedServer:
     """One process.
 
-    `view` is what it sees, and `why` says why it ended. `finished` is true when its output has ended. `ended` is called when all its
-    messages are delivered.
+    `view` is what it sees, and `why` says why it ended. `finished` is true when its output has ended. `ended` is called when all
+    its messages are delivered.
     """
 
     def __init__(
