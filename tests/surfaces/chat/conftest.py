@@ -41,7 +41,7 @@ class Chats:
         if options.get("saved") is None:
             options["saved"] = self.saved(protocol)
         price = options.pop("price", None)
-        model = made("m", self.model.base_url, "key-of-the-test", price=price)
+        model = made("m", options.pop("base_url", self.model.base_url), "key-of-the-test", price=price)
         service = service or await self.service()
         chat = ChatSession(service, model, listen=self.events.append, **options)
         return await self._stack.enter_async_context(chat)

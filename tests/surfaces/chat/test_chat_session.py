@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import tracemalloc
 from dataclasses import replace
@@ -13,7 +14,9 @@ import pytest
 
 from albert_tools import Failure
 from albert_tools.builtins.models.providers import Price
+from albert_tools.surfaces.chat import connection
 from albert_tools.surfaces.chat.session import Began, Finished, Limits, Remark, Text
+from tests.helpers.network import raw
 from tests.helpers.scripted_model import Reply, Request, tool_call
 
 from .conftest import WAYS, Chats, calls
@@ -355,3 +358,33 @@ async def test_large_results_are_cut(chats: Chats) -> None:
     chat = await chats.chat([Reply(calls=[("read_file", {"path": "a.txt"})]), "ok"])
     await chat.ask("go")
     assert len(chats.model.requests[1].results[0]["beginning"]) == 64 * 1024
+
+
+@pytest.mark.parametrize("way", ["openai native", "anthropic native"])
+@pytest.mark.parametrize(
+    ("junk", "code"),
+    [
+        (b"data: " + b"x" * 3_000_000, "too_large"),
+        (b"event: message_start\ndata: {oops\n\n", "service_error"),
+        (b"event: message_start\ndata: [1]\n\n", "service_error"),
+        (
+            b'event: message_start\ndata: {"type": "message_start", "message": 3, "choices": "x", "usage": 4}\n\n',
+            "service_error",
+        ),
+        (b"", "network_error"),
+    ],
+    ids=["endless line", "no JSON", "no object", "wrong types", "nothing"],
+)
+async def test_a_provider_that_sends_junk_is_reported(
+    chats: Chats, monkeypatch: pytest.MonkeyPatch, way: str, junk: bytes, code: str
+) -> None:
+    def handler(_: bytes, peer: socket.socket) -> None:
+        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + junk)
+        peer.close()
+
+    monkeypatch.setattr(connection, "MAX_RESPONSE", 1_000_000)
+    with raw(handler) as server:
+        chat = await chats.chat([], way, base_url=f"http://127.0.0.1:{server.port}/v1")
+        with pytest.raises(Failure) as caught:
+            await chat.ask("hi")
+    assert caught.value.code == code
