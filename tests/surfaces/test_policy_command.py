@@ -223,8 +223,8 @@ def test_policy_check(ruled: Any) -> None:
     found = ruled("policy", "check")
     assert (found.code, found.out) == (
         1,
-        "warning: tools.write_file.forbidden_paths: 'secrets' can still be used by edit_file, move_file, copy_file, "
-        "make_directory, bash, run_program and 3 more; write `forbidden_paths` at the top of the file to forbid it to every tool\n",
+        "warning: tools.write_file.forbidden_paths: 'secrets' can still be used by edit_file, write_bytes, move_file, "
+        "copy_file, make_directory, bash and 4 more; write `forbidden_paths` at the top of the file to forbid it to every tool\n",
     )
     rules = ruled.home / "config" / "governance.yaml"
     rules.write_text("forbidden_paths: [secrets]\n")

@@ -12,13 +12,14 @@ import pytest
 from albert_tools import SyncToolService, ToolService
 
 pytestmark = pytest.mark.surfaces
-agents = pytest.importorskip("agents")
 
 
 def run(service: Any, token: str, *calls: tuple[str, str]) -> Any:
     """Run an agent whose model makes these calls and then says "done"."""
+    from agents import Runner
+
     agent, config = _agent(service, token, calls)
-    return agents.Runner.run_sync(agent, "Do it.", run_config=config)
+    return Runner.run_sync(agent, "Do it.", run_config=config)
 
 
 def _agent(service: Any, token: str, calls: Any) -> Any:
@@ -88,8 +89,10 @@ def test_schemas_keep_their_optional_parameters(service: SyncToolService, token:
 
 
 async def test_an_asynchronous_service(tmp_path: Path, folder: Path) -> None:
+    from agents import Runner
+
     async with ToolService.open(home=tmp_path / "home", workspace=folder) as service:
         _, token = service.open_session("a test")
         agent, config = _agent(service, token, [("read_file", '{"path": "notes.txt"}')])
-        result = await agents.Runner.run(agent, "Read.", run_config=config)
+        result = await Runner.run(agent, "Read.", run_config=config)
         assert outputs(result) == ["a cat"]

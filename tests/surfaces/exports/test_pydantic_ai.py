@@ -12,7 +12,6 @@ from albert_tools import SyncToolService, ToolService
 from tests.surfaces.exports.conftest import PARK
 
 pytestmark = pytest.mark.surfaces
-pytest.importorskip("pydantic_ai")
 
 
 def agent_of(

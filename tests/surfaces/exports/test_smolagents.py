@@ -9,7 +9,6 @@ import pytest
 from albert_tools import SyncToolService
 
 pytestmark = pytest.mark.surfaces
-pytest.importorskip("smolagents")
 
 
 def model_of(*messages: Any) -> Any:
