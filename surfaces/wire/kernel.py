@@ -87,6 +87,12 @@ class Kernel:
             return denied(request.request_id[:256], "invalid_request", "invalid_request", message, found)
         tool = request.WhichOneof("tool")
         try:
+            self._service.actions.session(request.session_token)
+        except Failure as failure:
+            # Who has no session must not learn which tools exist, change the mode by attempts, or fill the ledger.
+            self._malformed.record(raw, [f"session_token {failure.rule or failure.code}"])
+            return failed(request.request_id, tool, failure)
+        try:
             return await self._call(request, tool, TOOLS[tool].call(getattr(request, tool)), trace)
         except Failure as failure:
             return failed(request.request_id, tool, failure)

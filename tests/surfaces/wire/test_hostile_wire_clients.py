@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -243,3 +244,21 @@ async def test_the_socket_is_private_and_has_one_server(tmp_path: Path) -> None:
         taken = socket.create_server(("127.0.0.1", 0))
         with taken, pytest.raises(Failure, match="can't listen"):
             await serving(service, tmp_path / "other" / "s", taken.getsockname()[1]).__aenter__()
+
+
+def test_a_client_without_a_session_learns_nothing_and_changes_nothing(wires: Callable[..., Wire]) -> None:
+    w = wires()
+    source = 'def private(secret_name: str) -> str:\n    """Return it."""\n    return secret_name\n'
+    w.ok(tool_call=pb.ToolCall(name="define_tool", arguments_json=json.dumps({"source": source})))
+    before = len([*w.service.context.ledger.entries()])
+    calls = [("privat", {}), ("private", {}), ("run_tool", {"name": "private"}), ("no_tool" * 20, {"x": "y" * 9000})]
+    calls += [("read_file", {"path": "../x"})] * MAX_A_MINUTE
+    for name, arguments in calls:
+        call = pb.ToolCall(name=name, arguments_json=json.dumps(arguments))
+        denied = w.ask(session_token="alb_" + "0" * 64, tool_call=call).denied
+        assert denied.rule_id == "session.unknown"
+        assert "private" not in denied.message
+    assert w.within(lambda: w.service.context.modes.mode) == "NORMAL"
+    added = [*w.service.context.ledger.entries()][before:]
+    assert len(added) <= MAX_A_MINUTE
+    assert {e.kind for e in added} == {"malformed"}
