@@ -8,15 +8,17 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import AsyncMock
 
 import httpx2
 import psutil
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
-from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, MAX_REQUESTS
+from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_REQUESTS, RequestLimit
 from tests.surfaces.mcp.conftest import PATIENCE, Place
 
 NEW = {
@@ -292,3 +294,31 @@ async def test_the_bodies_of_a_client_are_bounded_together(place: Place):
         over.set()
         await asyncio.gather(*bodies, return_exceptions=True)
         assert (await post(client, place, "tools/list")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "change", [lambda n: {"Authorization": "BEARER"[:n] + "bearer"[n:]}, lambda n: {"Content-Length": "0"}]
+)
+async def test_no_header_makes_a_client_s_share_larger(change: Callable[[int], dict[str, str]]):
+    over, begun = asyncio.Event(), 0
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal begun
+        begun += 1
+        await over.wait()
+
+    async def send(message: Message) -> None:
+        assert message.get("status", 429) == 429
+
+    limit, receive = RequestLimit(app), AsyncMock()
+    requests = []
+    for n in range(6):
+        headers = {"Authorization": "bearer", "Transfer-Encoding": "chunked"} | change(n)
+        headers["Authorization"] += " token"
+        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": "POST", "headers": raw}
+        requests.append(asyncio.create_task(limit(scope, receive, send)))
+    await asyncio.sleep(0)
+    assert begun == MAX_BYTES // MAX_MESSAGE
+    over.set()
+    await asyncio.gather(*requests)
