@@ -18,11 +18,11 @@ from albert_tools.engine.service import ToolService
 class Offer(Struct, frozen=True):
     """A tool that an agent is offered.
 
-    `version` is the version of a saved tool to call; empty for other tools.
+    `version` is the version of a saved tool to call; None for other tools.
     """
 
     definition: ToolDefinition
-    version: str = ""
+    version: str | None = None
 
     @property
     def name(self) -> str:

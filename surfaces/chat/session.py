@@ -260,7 +260,7 @@ class ChatSession:
                     result = await self.service.invoke(
                         invocation.tool,
                         invocation.arguments,
-                        version=(offer.version if offer is not None else "") or None,
+                        version=offer.version if offer is not None else None,
                         session=self._token,
                     )
                 found[requested.id] = result
