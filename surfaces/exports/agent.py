@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any
 
 from albert_tools.engine.agent.offers import Offer, offered
+from albert_tools.engine.agent.suspended_calls import SuspendedCalls
 from albert_tools.engine.agent.tool_specs import MAX_SPEC_NAME, spec_name
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import ToolResult
@@ -17,22 +16,18 @@ from albert_tools.service import SyncToolService, ToolService
 
 #: `SyncToolService` serves any agent; `ToolService` serves asynchronous agents in its own event loop.
 Service = ToolService | SyncToolService
-#: Calls whose suspended runs are remembered. `albert runs resume` resumes a forgotten one.
-MAX_SUSPENDED = 1000
 
 
 class Agent:
     """The offers and the calls of one session.
 
-    A call that waits for a person fails. When the agent makes the same call again, its run is resumed, so nothing that it has
-    already done is done again.
+    A call that waits for a person fails. When the agent makes the same call again, its run is resumed.
     """
 
     def __init__(self, service: Service, session: str) -> None:
         self._service = service
         self._session = session
-        #: The run that waits, for each suspended call.
-        self._suspended: OrderedDict[str, str] = OrderedDict()
+        self._suspended = SuspendedCalls()
 
     def offers(self) -> dict[str, Offer]:
         """The tools that the session is offered, by the names that a provider of models accepts.
@@ -73,30 +68,14 @@ class Agent:
         return await self._made(self._service, offer, arguments)
 
     async def _made(self, service: ToolService, offer: Offer, arguments: Mapping[str, Any]) -> ToolResult:
-        # A program of an agent can pass any value, also one that is not JSON.
-        call = sha256(repr((offer.name, offer.version, arguments)).encode()).hexdigest()
-        waiting = self._suspended.pop(call, None)
-        if waiting is None:
-            result = await service.invoke(offer.name, arguments, version=offer.version or None, session=self._session)
-        else:
-            try:
-                result = await service.resume(waiting, session=self._session)
-            except Failure as failure:
-                result = ToolResult(offer.name, error=failure)
-        if result.error is not None and result.error.code == "suspended" and "run" in result.error.details:
-            self._suspended[call] = result.error.details["run"]
-            while len(self._suspended) > MAX_SUSPENDED:
-                self._suspended.popitem(last=False)
-        return result
+        return await self._suspended.invoke(
+            service, offer.name, arguments, version=offer.version, session=self._session
+        )
 
 
 def failure_text(failure: Failure) -> str:
     """A failure as a model reads it: the code, the message, and what to do."""
-    hint = failure.hint
-    if failure.code == "suspended" and "approval" in failure.details:
-        approval = failure.details["approval"]
-        hint = f"a person answers with `albert approvals answer {approval} once`; then make the same call again"
-    return "\n".join(filter(None, (f"{failure.code}: {failure.message}", hint)))
+    return "\n".join(filter(None, (f"{failure.code}: {failure.message}", failure.hint)))
 
 
 def output_text(output: Any) -> str:
