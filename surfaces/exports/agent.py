@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.agent.offers import Offer, offered
 from albert_tools.engine.agent.suspended_calls import SuspendedCalls
 from albert_tools.engine.agent.tool_specs import MAX_SPEC_NAME, spec_name
-from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.service import SyncToolService, ToolService
 
@@ -71,13 +69,3 @@ class Agent:
         return await self._suspended.invoke(
             service, offer.name, arguments, version=offer.version, session=self._session
         )
-
-
-def failure_text(failure: Failure) -> str:
-    """A failure as a model reads it: the code, the message, and what to do."""
-    return "\n".join(filter(None, (f"{failure.code}: {failure.message}", failure.hint)))
-
-
-def output_text(output: Any) -> str:
-    """An output as a model reads it: a text as it is, anything else as JSON."""
-    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)

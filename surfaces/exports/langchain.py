@@ -8,8 +8,9 @@ from typing import Any
 from langchain_core.tools import BaseTool, ToolException
 
 from albert_tools.engine.agent.offers import Offer
+from albert_tools.engine.agent.texts import failure_text, output_text
 from albert_tools.engine.model.result import ToolResult
-from albert_tools.surfaces.exports.agent import Agent, Service, failure_text, output_text
+from albert_tools.surfaces.exports.agent import Agent, Service
 
 
 def langchain_tools(service: Service, *, session: str) -> list[BaseTool]:

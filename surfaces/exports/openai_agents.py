@@ -9,7 +9,9 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 
 from albert_tools.engine.agent.offers import Offer
-from albert_tools.surfaces.exports.agent import Agent, Service, failure_text, output_text
+from albert_tools.engine.agent.texts import failure_text, output_text
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.exports.agent import Agent, Service
 
 
 def openai_agents_tools(service: Service, *, session: str) -> list[FunctionTool]:
@@ -28,7 +30,8 @@ def _tool(agent: Agent, name: str, offer: Offer) -> FunctionTool:
         try:
             arguments = json.loads(given or "{}")
         except (ValueError, RecursionError) as error:
-            return f"invalid_arguments: the arguments are not JSON: {error}\nwrite one JSON object"
+            message = f"the arguments are not JSON: {error}"
+            return failure_text(Failure("invalid_arguments", message, hint="write one JSON object"))
         result = await agent.acall(offer, arguments)
         return output_text(result.output) if result.error is None else failure_text(result.error)
 

@@ -8,7 +8,8 @@ from pydantic_ai import RunContext, ToolDefinition, ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from albert_tools.surfaces.exports.agent import Agent, Service, failure_text
+from albert_tools.engine.agent.texts import failure_text, plain
+from albert_tools.surfaces.exports.agent import Agent, Service
 
 #: The service checks the arguments, and reports all mistakes at once.
 _ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema())
@@ -59,4 +60,4 @@ class AlbertToolset(AbstractToolset[Any]):
         result = await self._agent.acall(tool.tool_def.metadata["offer"], tool_args)
         if result.error is not None:
             raise ToolFailed(failure_text(result.error))
-        return result.output
+        return plain(result.output)

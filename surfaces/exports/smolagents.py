@@ -10,8 +10,9 @@ from smolagents import Tool
 from smolagents.tools import AUTHORIZED_TYPES
 
 from albert_tools.engine.agent.offers import Offer
+from albert_tools.engine.agent.texts import failure_text
 from albert_tools.service import SyncToolService
-from albert_tools.surfaces.exports.agent import Agent, failure_text
+from albert_tools.surfaces.exports.agent import Agent
 
 
 def smolagents_tools(service: SyncToolService, *, session: str) -> list[Tool]:

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from albert_tools.engine.agent.suspended_calls import SuspendedCalls, waiting
+from albert_tools.engine.agent.texts import failure_text
 from albert_tools.engine.model.bounds import MAX_IDENTIFIER, MAX_TRACE
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import ToolResult
@@ -21,7 +22,7 @@ from albert_tools.service import ToolService
 from albert_tools.surfaces.mcp.offers import Offers
 from albert_tools.surfaces.mcp.progress import progress_of
 from albert_tools.surfaces.mcp.questions import QUESTION, Waiting, ask, can_ask, question_of, read_state, record_answer
-from albert_tools.surfaces.mcp.results import call_result, failure_text
+from albert_tools.surfaces.mcp.results import call_result
 
 Context = ServerRequestContext[Any, Any]
 

@@ -14,9 +14,10 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
+from albert_tools.engine.agent.texts import failure_text
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
-from albert_tools.surfaces.mcp.results import declared_schema, failure_text
+from albert_tools.surfaces.mcp.results import declared_schema
 
 if TYPE_CHECKING:
     from albert_tools.engine.agent.offers import Offer

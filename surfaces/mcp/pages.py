@@ -15,11 +15,12 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
+from albert_tools.engine.agent.texts import failure_text, plain
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 from albert_tools.surfaces.mcp.offers import Offers, page_of
-from albert_tools.surfaces.mcp.results import RESULT_URI, failure_text, plain
+from albert_tools.surfaces.mcp.results import RESULT_URI
 
 GUIDE_URI, HELP_URI, TOOL_URI = "albert://guide", "albert://help/", "albert://tools/"
 #: Bytes of a large output that one reading returns. `read_result` reads any part of a larger one.
@@ -101,7 +102,7 @@ class Pages:
             else:
                 raise MCPError(types.INVALID_PARAMS, "there is no such resource", {"uri": plain(uri)})
         except Failure as failure:
-            raise MCPError(types.INVALID_PARAMS, plain(failure_text(failure)), {"uri": plain(uri)}) from failure
+            raise MCPError(types.INVALID_PARAMS, failure_text(failure), {"uri": plain(uri)}) from failure
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=plain(uri), mime_type=mime, text=plain(text))]
         )

@@ -15,7 +15,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.context import ServerRequestContext
 
-from albert_tools.surfaces.mcp.results import plain
+from albert_tools.engine.agent.texts import plain
 
 #: Messages that wait to be sent, and the most characters of one.
 MAX_WAITING, MAX_MESSAGE = 32, 500

@@ -23,6 +23,7 @@ from mcp.server.elicitation import render_elicitation_schema
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field, StrictBool, ValidationError
 
+from albert_tools.engine.agent.texts import plain
 from albert_tools.engine.authority.approvals import Approval
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
@@ -32,7 +33,6 @@ from albert_tools.store.private_folder import make_private
 from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
 from albert_tools.surfaces.cli.approvals import whole_arguments
 from albert_tools.surfaces.cli.console import one_line
-from albert_tools.surfaces.mcp.results import plain
 
 #: The key of the question in a request for input.
 QUESTION = "approval"

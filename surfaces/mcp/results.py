@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from mcp import types
 
+from albert_tools.engine.agent.texts import failure_text, output_text, plain
 from albert_tools.engine.agent.tool_specs import output_schema
 from albert_tools.engine.model.definition import Json, Schema
-from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import ToolResult
 
 #: Keys of ``_meta``: the failure as data, and the run, by which a person finds the call in the record.
@@ -44,23 +43,24 @@ def declared_schema(result: Schema) -> Schema | None:
 def call_result(result: ToolResult, declared: Schema) -> types.CallToolResult:
     """The answer to a call of a tool whose result has the schema `declared`."""
     meta: dict[str, Any] = {RUN: result.run_id} if result.run_id else {}
-    content: list[types.ContentBlock] = []
+    content: list[types.ContentBlock]
+    structured = None
     if result.error is not None:
-        content.append(_text(failure_text(result.error)))
+        content = [_text(failure_text(result.error))]
         meta[ERROR] = plain(result.error.as_dict())
     else:
-        content += _output(result.output)
+        output = plain(result.output)
+        content, structured = _output(output), _structured(output, declared)
     if result.log:
-        content.append(_text(f"printed:\n{result.log[-MAX_LOG:]}"))
-    structured = None if result.error is not None else _structured(plain(result.output), declared)
+        content.append(_text(plain(f"printed:\n{result.log[-MAX_LOG:]}")))
     return types.CallToolResult(
         content=content, structured_content=structured, is_error=result.error is not None, _meta=meta or None
     )
 
 
 def _structured(output: Json, declared: Schema) -> dict[str, Json]:
-    is_object = isinstance(output, dict) and declared.get("type", "object" if not declared else None) == "object"
-    return dict(output) if is_object or is_large(output) else {"result": output}
+    is_object = isinstance(output, dict) and (not declared or declared.get("type") == "object")
+    return output if is_object or is_large(output) else {"result": output}
 
 
 def is_large(output: Json) -> bool:
@@ -71,55 +71,20 @@ def is_large(output: Json) -> bool:
 def _output(output: Json) -> list[types.ContentBlock]:
     handle = output.get("handle") if isinstance(output, Mapping) and output.get("truncated") is True else None
     if not isinstance(handle, str):
-        return [_text(_spelled(output))]
+        return [_text(output_text(output))]
     size = output.get("size_bytes")
     link = types.ResourceLink(
-        uri=RESULT_URI + _clean(handle),
+        uri=RESULT_URI + handle,
         name="the whole output",
-        description=f"`read_result` reads parts of it: its handle is {_clean(handle)}",
+        description=f"`read_result` reads parts of it: its handle is {handle}",
         mime_type="application/json" if output.get("kind") == "json" else "text/plain",
         size=size if type(size) is int else None,
     )
     if not is_large(output):
-        return [_text(_spelled(output)), link]
+        return [_text(output_text(output)), link]
     left_out = f"… the whole output has {output['size_bytes']:,} bytes; read_result(handle={handle!r}) reads it …"
     return [_text(f"{output['head']}\n{left_out}\n{output['tail']}"), link]
 
 
-def failure_text(failure: Failure) -> str:
-    """A failure for a model: what is wrong, where, and what to do."""
-    where = ""
-    if failure.line is not None and failure.code not in ("example_failed", "invalid_source"):
-        trail = failure.details.get("trail") or [{"tool": failure.tool, "line": failure.line}]
-        where = f" (line {trail[-1]['line']} of {trail[-1]['tool']})"
-    hint = f"\nhint: {failure.hint}" if failure.hint else ""
-    return f"{failure.code}: {failure.message}{where}{hint}"
-
-
 def _text(text: str) -> types.TextContent:
-    return types.TextContent(text=_clean(text))
-
-
-def _spelled(output: Json) -> str:
-    return output if isinstance(output, str) else msgspec.json.encode(plain(output)).decode()
-
-
-def plain(value: Json) -> Json:
-    """The value without half surrogate pairs, which no JSON text can carry. A file's name can contain them."""
-    try:
-        msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return _mended(value)
-    return value
-
-
-def _mended(value: Json) -> Json:
-    if isinstance(value, str):
-        return _clean(value)
-    if isinstance(value, Mapping):
-        return {_clean(str(name)): _mended(part) for name, part in value.items()}
-    return [_mended(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    return types.TextContent(text=text)

@@ -61,7 +61,7 @@ def test_the_session_decides_what_is_offered(service: SyncToolService) -> None:
 def test_outputs_are_text_and_the_result_is_the_artifact(service: SyncToolService, token: str) -> None:
     tools = tools_of(service, token)
     counted = called(tools["count_letters"], text="abca", config="a")
-    assert (counted.content, counted.status) == ('{"a": 2}', "success")
+    assert (counted.content, counted.status) == ('{"a":2}', "success")
     assert (counted.artifact["output"], counted.artifact["log"]) == ({"a": 2}, "counting\n")
     assert tools["read_file"].invoke({"path": "notes.txt"}) == "a cat"
     assert tools["crm-find"].invoke({"name": "Ada"}) == "Ada of the CRM"
@@ -70,7 +70,10 @@ def test_outputs_are_text_and_the_result_is_the_artifact(service: SyncToolServic
 def test_failures_are_messages_with_a_hint(service: SyncToolService, token: str, folder: Path) -> None:
     tools = tools_of(service, token)
     broken = called(tools["break_down"])
-    assert (broken.status, broken.content) == ("error", "not_found: there is nothing to break down\nlook elsewhere")
+    assert (broken.status, broken.content) == (
+        "error",
+        "not_found: there is nothing to break down\nhint: look elsewhere",
+    )
     assert called(tools["area"], size={"width": "2"}, scael=1).content.startswith("invalid_arguments: ")
     refused = called(tools["define_tool"], source="def t(:\n")
     assert refused.status == "error"

@@ -72,8 +72,8 @@ def test_outputs_and_failures_are_texts(service: SyncToolService, token: str) ->
         ("write_file", json.dumps({"path": "a", "content": "b"})),
     )
     counted, text, customer, broken, cut, listed, waits = outputs(result)
-    assert (counted, text, customer) == ('{"a": 1, "ä": 1}', "a cat", "Ada of the CRM")
-    assert broken == "not_found: there is nothing to break down\nlook elsewhere"
+    assert (counted, text, customer) == ('{"a":1,"ä":1}', "a cat", "Ada of the CRM")
+    assert broken == "not_found: there is nothing to break down\nhint: look elsewhere"
     assert cut.startswith("invalid_arguments: the arguments are not JSON")
     assert listed.startswith("invalid_arguments: ")
     assert "albert approvals answer" in waits

@@ -61,7 +61,10 @@ def test_failures_are_failed_results_however_many(service: SyncToolService, toke
     calls = [("break_down", {})] * 4 + [("area", {"size": 1}), ("write_file", {"path": "a", "content": "b"})]
     run = agent_of(service, token, *calls).run_sync("Break it.")
     broken, *_, wrong, waits = answers(run)
-    assert (broken.outcome, broken.content) == ("failed", "not_found: there is nothing to break down\nlook elsewhere")
+    assert (broken.outcome, broken.content) == (
+        "failed",
+        "not_found: there is nothing to break down\nhint: look elsewhere",
+    )
     assert wrong.content.startswith("invalid_arguments: ")
     assert "albert approvals answer" in waits.content
     assert run.output == "done"

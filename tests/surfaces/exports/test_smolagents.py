@@ -49,7 +49,7 @@ def test_an_agent_that_makes_calls(service: SyncToolService, token: str) -> None
     assert agent.run("Do it.") == "done"
     counted, area, broken, waits, _ = agent.memory.steps[1:]
     assert (counted.observations, area.observations) == ("{'a': 2}", "6 None")
-    assert "not_found: there is nothing to break down\nlook elsewhere" in broken.error.message
+    assert "not_found: there is nothing to break down\nhint: look elsewhere" in broken.error.message
     assert "albert approvals answer" in waits.error.message
 
 
