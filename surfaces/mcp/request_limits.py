@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from starlette.datastructures import Headers
@@ -27,22 +28,16 @@ class CallLimit:
 
     def __init__(self, client: Callable[[], str]) -> None:
         self._client = client
-        self._turns: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
+        #: The turns of each client with a call.
+        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Handle one message."""
         if ctx.method != "tools/call":
             return await call_next(ctx)
-        name = self._client()
-        turns, users = self._turns.setdefault(name, (asyncio.Semaphore(MAX_CALLS), []))
-        users.append(None)
-        try:
-            async with turns:
-                return await call_next(ctx)
-        finally:
-            users.pop()
-            if not users:
-                self._turns.pop(name, None)
+        turns = self._turns.setdefault(self._client(), asyncio.Semaphore(MAX_CALLS))
+        async with turns:
+            return await call_next(ctx)
 
 
 class RequestLimit:
