@@ -1,4 +1,4 @@
-"""Announces a changed list of tools: to new clients by their subscriptions, and to older ones by a notification.
+"""Announces a changed list of tools: to clients with subscriptions, and to those of older revisions by notifications.
 
 Another process may change what is active, so this polls. The list never changes because an agent has defined a tool.
 """
@@ -19,14 +19,14 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 
-#: Seconds between two looks.
+#: Seconds between two polls.
 POLL_SECONDS = 0.5
-#: The older clients that are told, the newest ones. A client that has left is not told apart from a quiet one.
+#: The most older clients that are notified: the newest ones. A client that has left looks like a quiet one.
 MAX_OLDER_CLIENTS = 256
 
 
 class Announcements:
-    """Tells the clients of one server."""
+    """Notifies the clients of one server."""
 
     def __init__(self, service: ToolService) -> None:
         self._service = service
@@ -45,7 +45,7 @@ class Announcements:
             self._older.popitem(last=False)
 
     async def run(self) -> None:
-        """Look for changes until cancelled."""
+        """Poll until cancelled."""
         known = None
         while True:
             # While the record can't be read, calls report that.
@@ -60,7 +60,7 @@ class Announcements:
         await self._bus.publish(ToolsListChanged())
         await self._bus.publish(ResourcesListChanged())
         for session in [*self._older.values()]:
-            # A client that does not read must not keep the others from being told.
+            # A client that does not read must not delay the others.
             with anyio.move_on_after(POLL_SECONDS):
                 await session.send_tool_list_changed()
                 await session.send_resource_list_changed()

@@ -6,9 +6,10 @@ A call uses the version that is listed. So a tool that an agent has defined agai
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp import types
 from mcp.shared.exceptions import MCPError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Tools in one page of the list.
 PAGE = 100
+#: A whole number in a request.
+NUMBER = "[0-9]{1,9}"
 #: Sessions whose list is remembered, and the seconds for which it is. A change of what is active has an effect at once; a change of
 #: the rules, the mode or the lease is judged with each call anyway.
 MAX_REMEMBERED, REMEMBERED_SECONDS = 64, 1.0
@@ -50,9 +53,8 @@ class Offers:
         Raises:
             MCPError: The cursor is invalid, or the session has ended.
         """
-        tools = (await self._list(token)).tools
-        start, end = page_of(cursor, len(tools))
-        return types.ListToolsResult(tools=tools[start:end], next_cursor=str(end) if end < len(tools) else None)
+        tools, following = page_of(cursor, (await self._list(token)).tools)
+        return types.ListToolsResult(tools=tools, next_cursor=following)
 
     async def find(self, token: str, name: str) -> Offer | None:
         """The offer with this name; None if there is no such offer.
@@ -90,12 +92,13 @@ class Offers:
             return known
 
 
-def page_of(cursor: str | None, total: int) -> tuple[int, int]:
-    """The first item of the page that begins at the cursor, and the item after its last one. Raises MCPError."""
-    if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
+def page_of(cursor: str | None, items: list[Any]) -> tuple[list[Any], str | None]:
+    """The items of the page that begins at the cursor, and the cursor of the next page. Raises MCPError."""
+    if cursor is not None and not re.fullmatch(NUMBER, cursor):
         raise MCPError(types.INVALID_PARAMS, "invalid cursor; list again from the beginning")
-    start = min(int(cursor or 0), total)
-    return start, min(start + PAGE, total)
+    start = int(cursor or 0)
+    end = start + PAGE
+    return items[start:end], str(end) if end < len(items) else None
 
 
 def _tool(offer: Offer) -> types.Tool:

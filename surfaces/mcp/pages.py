@@ -6,6 +6,7 @@ shows it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
@@ -19,7 +20,7 @@ from albert_tools.engine.agent.texts import failure_text, plain
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
-from albert_tools.surfaces.mcp.offers import Offers, page_of
+from albert_tools.surfaces.mcp.offers import NUMBER, Offers, page_of
 from albert_tools.surfaces.mcp.results import RESULT_URI
 
 GUIDE_URI, HELP_URI, TOOL_URI = "albert://guide", "albert://help/", "albert://tools/"
@@ -60,8 +61,8 @@ class Pages:
             )
             for name in await self._offers.saved(self._token())
         ]
-        start, end = page_of(params.cursor if params is not None else None, len(found))
-        return types.ListResourcesResult(resources=found[start:end], next_cursor=str(end) if end < len(found) else None)
+        page, following = page_of(params.cursor if params is not None else None, found)
+        return types.ListResourcesResult(resources=page, next_cursor=following)
 
     async def templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -134,9 +135,7 @@ class Pages:
         """A prompt. Raises MCPError."""
         given = params.arguments or {}
         tokens = given.get("tokens", "")
-        if params.name != _GUIDE.name or (
-            tokens and not (tokens.isascii() and tokens.isdecimal() and len(tokens) < 10)
-        ):
+        if params.name != _GUIDE.name or (tokens and not re.fullmatch(NUMBER, tokens)):
             raise MCPError(types.INVALID_PARAMS, "there is the prompt guide(tools, tokens); tokens is a whole number")
         named = [name.strip() for name in given.get("tools", "").split(",") if name.strip()]
         try:

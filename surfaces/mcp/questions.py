@@ -11,7 +11,6 @@ a key that outlives the server.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -126,7 +125,7 @@ def _is_yes(content: Any) -> bool:
 
 def read_state(text: str | None) -> Waiting | None:
     """The state of a repeated call. The SDK has checked that this server made it for this call of this session."""
-    return None if not text else Waiting.model_validate(json.loads(text))
+    return Waiting.model_validate_json(text) if text else None
 
 
 def state_key(state: Path) -> bytes:
