@@ -244,48 +244,50 @@ class ChatSession:
         """Make the calls of an answer, side by side if all of them only read, and save their results."""
         message = Message("tools", "\n".join(f"[the chat program] {f.message}. {f.hint or ''}" for f in wrong))
         self.conversation.messages.append(message)
-        begun: dict[str, tuple[str, Mapping[str, Any]]] = {}
         found: dict[str, ToolResult] = {}
         places = asyncio.Semaphore(MAX_TOGETHER)
 
         async def make(requested: Requested, invocation: Made) -> None:
             async with places:
-                if isinstance(invocation, Failure):
-                    result = ToolResult(requested.name, error=invocation)
-                else:
-                    begun[requested.id] = (invocation.tool, invocation.arguments)
-                    self._listen(Began(requested.id, *begun[requested.id]))
-                    # An active tool is offered in the version that was activated.
-                    offer = calls.offers.get(invocation.tool)
-                    result = await self.service.invoke(
-                        invocation.tool,
-                        invocation.arguments,
-                        version=offer.version if offer is not None else None,
-                        session=self._token,
-                    )
-                found[requested.id] = result
+                found[requested.id] = await self._invoke(requested, invocation, calls)
                 message.results = [
                     Returned(r.id, r.name, result_text(done), done.ok)
                     for r, _ in made
                     if (done := found.get(r.id)) is not None
                 ]
-                self._listen(Finished(requested.id, *begun.get(requested.id, (requested.name, {})), result))
 
+        offers = [calls.offers.get(each.tool) for _, each in made if not isinstance(each, Failure)]
         try:
-            if all(isinstance(each, Failure) or _only_reads(calls.offers.get(each.tool)) for _, each in made):
+            if all(offer is not None and offer.reads_only for offer in offers):
                 await asyncio.gather(*(make(*each) for each in made))
             else:
                 for each in made:
                     await make(*each)
                     self._save()
         finally:
-            for requested, _ in made:
-                if requested.id in begun and requested.id not in found:
-                    stopped = ToolResult(requested.name, error=Failure("cancelled", "the user has stopped this call"))
-                    self._listen(Finished(requested.id, *begun[requested.id], stopped))
             self.conversation.unfinished(CANCELLED)
             self._save()
         return [(requested, found[requested.id]) for requested, _ in made]
+
+    async def _invoke(self, requested: Requested, invocation: Made, calls: Calls) -> ToolResult:
+        """Make one call."""
+        if isinstance(invocation, Failure):
+            result = ToolResult(requested.name, error=invocation)
+            self._listen(Finished(requested.id, requested.name, {}, result))
+            return result
+        call = (requested.id, invocation.tool, invocation.arguments)
+        self._listen(Began(*call))
+        # An active tool is offered in the version that was activated.
+        offer = calls.offers.get(invocation.tool)
+        version = (offer.version or None) if offer is not None else None
+        result = ToolResult(requested.name, error=Failure("cancelled", "the user has stopped this call"))
+        try:
+            result = await self.service.invoke(
+                invocation.tool, invocation.arguments, version=version, session=self._token
+            )
+        finally:
+            self._listen(Finished(*call, result))
+        return result
 
     def _append(self, message: Message) -> None:
         self.conversation.messages.append(message)
@@ -294,11 +296,6 @@ class ChatSession:
     def _save(self) -> None:
         if self._saved is not None:
             self._saved.save()
-
-
-def _only_reads(offer: Offer | None) -> bool:
-    """Whether a call certainly changes nothing."""
-    return offer is not None and offer.reads_only
 
 
 def result_text(result: ToolResult) -> str:
