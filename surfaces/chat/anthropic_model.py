@@ -83,7 +83,7 @@ class AnthropicModel:
                     ):
                         call[2].append(event.delta.partial_json)
                     elif event.type == "content_block_stop" and call is not None:
-                        yield Requested(call[0], call[1], "".join(call[2]) or "{}")
+                        yield Requested(call[0], call[1], "".join(call[2]))
                         call = None
                     elif event.type == "message_delta":
                         completion, reason = event.usage.output_tokens, event.delta.stop_reason or reason

@@ -23,7 +23,7 @@ from albert_tools.engine.model.result import ToolResult
 from albert_tools.service import ToolService
 from albert_tools.surfaces.chat.conversation import CANCELLED, UNKNOWN, Conversation, Saved
 from albert_tools.surfaces.chat.model import Ended, Message, Model, Requested, Returned
-from albert_tools.surfaces.chat.protocols import Calls, Made, Part, calls_of
+from albert_tools.surfaces.chat.protocols import Calls, Made, NativeCalls, Part, TextCalls
 
 #: Characters of one answer. What a model may write in one answer is much less.
 MAX_ANSWER = 4 * MiB
@@ -152,7 +152,9 @@ class ChatSession:
         assert self._token is not None, "write `async with ChatSession(…) as chat:`"
         self._append(Message("user", text))
         # The tools that are offered may have changed since the last message.
-        calls = await calls_of(self.service, self.conversation.protocol, self.model.specs, self._token)
+        offers = await self.offered()
+        native = self.conversation.protocol == "native"
+        calls = NativeCalls(offers, self.model.specs) if native else TextCalls(offers)
         system = await self.service.guide(session=self._token) + calls.prompt
         said, failed, mistakes = "", Counter[str](), 0
         for _ in range(self.limits.rounds):
