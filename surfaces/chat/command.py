@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+from albert_tools.engine.authority.authorization import Asker
 from albert_tools.engine.service import DAY
-from albert_tools.service import ToolService
 from albert_tools.surfaces.chat.conversation import Saved
 from albert_tools.surfaces.chat.model_options import model_of
 from albert_tools.surfaces.chat.plain_view import PlainView
@@ -23,8 +24,6 @@ from albert_tools.surfaces.cli.usage_error import Usage
 
 #: Bytes of an output that the model gets whole. Of a larger one it gets a part and a handle.
 OUTPUT_BYTES = 24 * 1024
-#: The most characters of a message from stdin.
-MAX_MESSAGE = 1024 * 1024
 
 
 def run_chat(options: argparse.Namespace, console: Console) -> int:
@@ -38,22 +37,15 @@ def run_chat(options: argparse.Namespace, console: Console) -> int:
 
 async def _once(options: argparse.Namespace, console: Console) -> int:
     """Answer the message on stdin."""
-    message = sys.stdin.read(MAX_MESSAGE + 1)
-    if not message.strip() or len(message) > MAX_MESSAGE:
-        raise Usage(
-            "stdin has no message" if not message.strip() else f"the message has over {MAX_MESSAGE:,} characters"
-        )
+    message = sys.stdin.read()
+    if not message.strip():
+        raise Usage("stdin has no message")
     view = PlainView(console)
-    async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
-        saved = _saved(options)
-        try:
-            async with _session(options, service, saved, view) as chat:
-                with view.turn():
-                    answer = await chat.ask(message)
-        finally:
-            saved.close()
+    async with _chat(options, view) as chat:
+        with view.turn():
+            answer = await chat.ask(message)
     if console.json:
-        found = saved.conversation
+        found = chat.conversation
         ending = {
             "stopped": answer.stopped or None,
             "conversation": found.id,
@@ -71,16 +63,29 @@ async def _terminal(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.chat.view import TerminalView
 
     view = TerminalView(console)
-    async with open_service(options, ask=asking(console, view), output_bytes=OUTPUT_BYTES) as service:
-        saved = _saved(options)
-        try:
-            async with _session(options, service, saved, view) as chat:
-                code = await Terminal(chat, view, console, _folder(options)).run()
-        finally:
-            saved.close()
-    if saved.conversation.messages:
-        console.note(f"to continue: albert chat --resume {saved.conversation.id}")
+    async with _chat(options, view, asking(console, view)) as chat:
+        code = await Terminal(chat, view, console, _folder(options)).run()
+    if chat.conversation.messages:
+        console.note(f"to continue: albert chat --resume {chat.conversation.id}")
     return code
+
+
+@asynccontextmanager
+async def _chat(
+    options: argparse.Namespace, view: Callable[[Event], None], ask: Asker | None = None
+) -> AsyncIterator[ChatSession]:
+    """The chat that the options describe."""
+    async with open_service(options, ask=ask, output_bytes=OUTPUT_BYTES) as service:
+        with closing(_saved(options)) as saved:
+            model = model_of(options, service)
+            # A session within another one ends with that one.
+            within = token()
+            _, session = open_session(
+                service, options, f"chat with {model.name[:200]}", None if within else DAY, within
+            )
+            limits = Limits(options.rounds, options.max_tokens, options.max_cost)
+            async with ChatSession(service, model, session=session, saved=saved, limits=limits, listen=view) as chat:
+                yield chat
 
 
 def _folder(options: argparse.Namespace) -> Path:
@@ -95,14 +100,3 @@ def _saved(options: argparse.Namespace) -> Saved:
     if options.protocol is not None:
         raise Usage("--protocol is for a new conversation", "a conversation keeps its way of calling tools")
     return Saved.resume(folder, options.resume)
-
-
-def _session(
-    options: argparse.Namespace, service: ToolService, saved: Saved, view: Callable[[Event], None]
-) -> ChatSession:
-    model = model_of(options, service)
-    # A session within another one ends with that one.
-    within = token()
-    _, session = open_session(service, options, f"chat with {model.name[:200]}", None if within else DAY, within)
-    limits = Limits(options.rounds, options.max_tokens, options.max_cost)
-    return ChatSession(service, model, session=session, saved=saved, limits=limits, listen=view)
