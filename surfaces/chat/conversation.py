@@ -51,9 +51,7 @@ class Conversation(Struct):
     @property
     def title(self) -> str:
         """The beginning of the first message."""
-        return " ".join(next((m.text for m in self.messages if m.role == "user"), "")[: 4 * MAX_TITLE].split())[
-            :MAX_TITLE
-        ]
+        return " ".join(next((m.text for m in self.messages if m.role == "user"), "").split())[:MAX_TITLE]
 
     def unfinished(self, result: str) -> bool:
         """Give each call without a result this one. Returns whether there was such a call."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable
 from pathlib import Path
 
 from albert_tools.engine.authority.authorization import Answer as Approval
@@ -12,7 +11,7 @@ from albert_tools.engine.authority.authorization import Asker, Question
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.chat.conversation import recent
 from albert_tools.surfaces.chat.input_line import InputLine
-from albert_tools.surfaces.chat.session import Answer, ChatSession
+from albert_tools.surfaces.chat.session import ChatSession
 from albert_tools.surfaces.chat.view import TerminalView
 from albert_tools.surfaces.cli.approval_prompt import asker
 from albert_tools.surfaces.cli.console import Console, one_line
@@ -70,28 +69,17 @@ class Terminal:
         loop.add_signal_handler(signal.SIGINT, interrupt)
         try:
             with self._view.turn():
-                answer = await self._ended(asking)
-        except Failure as failure:
-            self._console.failure(failure.as_dict())
-            return True
+                await asyncio.wait([asking])
         finally:
             loop.remove_signal_handler(signal.SIGINT)
-        if answer is None:
-            self._view.remark("interrupted")
-        elif answer.stopped:
-            self._view.remark(f"{answer.stopped}; write a message to go on")
-        return interrupts < 2
-
-    @staticmethod
-    async def _ended(asking: Awaitable[Answer]) -> Answer | None:
-        """The answer; None if it was interrupted."""
         try:
-            return await asking
+            if stopped := asking.result().stopped:
+                self._view.remark(f"{stopped}; write a message to go on")
         except asyncio.CancelledError:
-            current = asyncio.current_task()
-            if current is not None and current.cancelling():
-                raise
-            return None
+            self._view.remark("interrupted")
+        except Failure as failure:
+            self._console.failure(failure.as_dict())
+        return interrupts < 2
 
     async def _command(self, text: str) -> None:
         say = self._console.say

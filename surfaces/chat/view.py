@@ -25,8 +25,6 @@ from albert_tools.surfaces.cli.console import Console, one_line, safe
 
 #: Seconds between two drawings of the incomplete part, and its most lines.
 _PAUSE, _MAX_LINES = 0.12, 12
-#: Calls whose lines are shown while they run.
-_MAX_RUNNING = 8
 
 
 class TerminalView:
@@ -68,9 +66,8 @@ class TerminalView:
                 self._print_blocks(self._blocks.end())
                 self._running[event.id] = (call_line(event.name, event.arguments), time.monotonic())
             case Finished():
-                _, began = self._running.pop(event.id, ("", None))
-                seconds = 0.0 if began is None else time.monotonic() - began
-                self._print(self._result_line(event, seconds))
+                _, began = self._running.pop(event.id, ("", time.monotonic()))
+                self._print(self._result_line(event, time.monotonic() - began))
             case Remark():
                 self._print_blocks(self._blocks.end())
                 self.remark(event.text)
@@ -98,7 +95,7 @@ class TerminalView:
         lines = safe(self._blocks.rest[-4000:]).splitlines()[-_MAX_LINES:]
         shown: list[RenderableType] = [Padding(Line("\n".join(lines)), (0, 0, 0, 2))] if any(lines) else []
         now, width = time.monotonic(), self._rich.width - 10
-        for text, began in [*self._running.values()][:_MAX_RUNNING]:
+        for text, began in self._running.values():
             shown.append(Line(f"◌ {cut(text, width)} {now - began:.0f} s", style="dim"))
         return Group(*shown)
 
