@@ -13,7 +13,6 @@ import json
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable
 from typing import Any
 
 from albert_tools.engine.model.definition import Schema
@@ -26,7 +25,7 @@ MAX_DESCRIPTION, MAX_PARAMETER_DESCRIPTION = 4000, 500
 #: Characters of an enumeration as JSON.
 MAX_ENUM = 10_000
 
-_KINDS = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+_KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
 _FIGURES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 #: Characters that look empty although they are not of an invisible category. Texts can be hidden in them.
@@ -58,20 +57,6 @@ def identifier(name: str) -> str:
     return f"{found}_" if keyword.iskeyword(found) else found
 
 
-def unique(names: Iterable[str], what: str) -> dict[str, str]:
-    """Map each identifier to the server's name.
-
-    Raises:
-        Unusable: two names have the same identifier.
-    """
-    found: dict[str, str] = {}
-    for name in names:
-        other = found.setdefault(identifier(name), name)
-        if other != name:
-            raise Unusable(f"the {what} {other!r} and {name!r} would both be {identifier(name)!r}")
-    return found
-
-
 def parameters_schema(schema: Any) -> tuple[Schema, dict[str, str]]:
     """The schema of a tool's arguments, and the server's name of each parameter that has another one here.
 
@@ -81,11 +66,15 @@ def parameters_schema(schema: Any) -> tuple[Schema, dict[str, str]]:
     whole = schema if isinstance(schema, dict) else {}
     properties = whole.get("properties")
     properties = properties if isinstance(properties, dict) else {}
-    names = unique(properties, "parameters")
+    names: dict[str, str] = {}
+    for remote in properties:
+        other = names.setdefault(identifier(remote), remote)
+        if other != remote:
+            raise Unusable(f"the parameters {other!r} and {remote!r} would both be {identifier(remote)!r}")
     if len(names) > 100:
         raise Unusable(f"it has {len(names)} parameters, and at most 100 can be mounted")
     required = whole.get("required")
-    required = set(filter(_is_text, required)) if isinstance(required, list) else set()
+    required = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     missing = sorted(required - properties.keys())
     if missing:
         raise Unusable(f"it requires {missing[0]!r:.80}, which its schema does not describe")
@@ -128,7 +117,7 @@ class _Reader:
         self._simple(schema, found)
         for key in ("anyOf", "oneOf"):
             parts = schema.get(key)
-            if isinstance(parts, list) and 0 < len(parts) <= 50:
+            if isinstance(parts, list) and parts:
                 # `oneOf` would be wrong for alternatives that were made equal.
                 found["anyOf"] = [self._copy(part, depth + 1) for part in parts]
         if isinstance(schema.get("items"), dict):
@@ -148,9 +137,8 @@ class _Reader:
 
     def _simple(self, schema: Schema, found: Schema) -> None:
         kinds = schema.get("type")
-        if isinstance(kinds, list) and kinds and all(_is_text(k) and k in _KINDS for k in kinds):
-            found["type"] = kinds
-        elif _is_text(kinds) and kinds in _KINDS:
+        listed = kinds if isinstance(kinds, list) else [kinds]
+        if listed and all(kind in _KINDS for kind in listed):
             found["type"] = kinds
         for key in _COUNTS:
             if type(schema.get(key)) is int and schema[key] >= 0:
@@ -164,7 +152,7 @@ class _Reader:
 
     def _target(self, reference: Any) -> Any:
         """What a reference inside the schema refers to; None if nothing."""
-        if not _is_text(reference) or not reference.startswith("#/"):
+        if not isinstance(reference, str) or not reference.startswith("#/"):
             return None
         here = self._whole
         for part in reference[2:].split("/"):
@@ -175,10 +163,6 @@ class _Reader:
     def _described(schema: Schema, found: Schema) -> Schema:
         said = plain_text(schema.get("description"), MAX_PARAMETER_DESCRIPTION)
         return {**found, "description": quoted(said)} if said else found
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _is_name(value: Any) -> bool:
