@@ -6,19 +6,15 @@ The file ``mounts.json`` in the configuration folder has all of it, so a service
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from albert_tools.engine.model.bounds import MiB
 from albert_tools.engine.model.definition import Schema
 from albert_tools.engine.model.failure import Failure
 
 FILE = "mounts.json"
-#: Bytes of the file.
-MAX_FILE = 64 * MiB
 
 
 class PinnedTool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,10 +68,7 @@ def read_mounts(file: Path) -> dict[str, Mount]:
         Failure: `damaged`, `io_error`.
     """
     try:
-        with open(file, "rb") as opened:
-            if os.fstat(opened.fileno()).st_size > MAX_FILE:
-                raise _damaged(file, f"it is larger than {MAX_FILE // MiB} MiB")
-            data = opened.read(MAX_FILE)
+        data = file.read_bytes()
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -83,15 +76,10 @@ def read_mounts(file: Path) -> dict[str, Mount]:
     try:
         return {mount.name: mount for mount in msgspec.json.decode(data, type=list[Mount])}
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise _damaged(file, str(error)) from None
+        hint = "correct it, or delete it and mount the servers again"
+        raise Failure("damaged", f"{file} can't be used: {error}", hint=hint) from None
 
 
 def written(mounts: Iterable[Mount]) -> bytes:
     """The content of the file."""
     return msgspec.json.format(msgspec.json.encode(sorted(mounts, key=lambda m: m.name)), indent=1)
-
-
-def _damaged(file: Path, why: str) -> Failure:
-    return Failure(
-        "damaged", f"{file} can't be used: {why}", hint="correct it, or delete it and mount the servers again"
-    )

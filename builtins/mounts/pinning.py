@@ -17,14 +17,14 @@ from albert_tools.builtins.mounts.server_schemas import (
     plain_text,
     result_schema,
 )
-from albert_tools.engine.model.bounds import KiB, MiB
+from albert_tools.engine.model.bounds import KiB
 from albert_tools.engine.model.definition import canonical, digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import look_alike
 from albert_tools.engine.model.primitive import MAX_NAME
 
-#: Tools of one server; bytes of what it says about one of them, and about all.
-MAX_TOOLS, MAX_TOOL_BYTES, MAX_LISTING_BYTES = 500, 64 * KiB, 4 * MiB
+#: Tools of one server, and bytes of what it says about one of them.
+MAX_TOOLS, MAX_TOOL_BYTES = 500, 64 * KiB
 
 #: What a server says about a tool. Its other statements, such as icons, are shown to nobody.
 _SAID = ("name", "description", "inputSchema", "outputSchema", "annotations")
@@ -58,12 +58,10 @@ def pinned(server: str, listing: Sequence[Mapping[str, Any]]) -> Pinned:
         raise Failure("too_large", f"{server} has more than {MAX_TOOLS} tools")
     tools: list[PinnedTool] = []
     refused: list[str] = []
-    total = 0
     for tool in listing:
         shown = repr(plain_text(tool.get("name"), 80))
         try:
             size = len(canonical({key: tool.get(key) for key in _SAID}))
-            total += size
             if size > MAX_TOOL_BYTES:
                 raise Unusable(f"its description and schema have {size:,} bytes; the limit is {MAX_TOOL_BYTES:,}")
             tools.append(_pinned(server, tool))
@@ -71,8 +69,6 @@ def pinned(server: str, listing: Sequence[Mapping[str, Any]]) -> Pinned:
             refused.append(f"{shown}: {why}")
         except RecursionError:
             refused.append(f"{shown}: its schema is nested too deeply")
-    if total > MAX_LISTING_BYTES:
-        raise Failure("too_large", f"the tools of {server} have {total:,} bytes of descriptions and schemas")
     return Pinned(tuple(_apart(server, tools, refused)), tuple(refused))
 
 
