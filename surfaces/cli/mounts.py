@@ -11,8 +11,10 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+import msgspec
 
 from albert_tools.builtins.mounts.mount import FILE, Mount, PinnedTool, read_mounts, written
 from albert_tools.engine.model.failure import Failure
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from albert_tools.builtins.mounts.pinning import Pinned
     from albert_tools.service import ToolService
 
-_LIST, _LOOK = "list", "look"
 _USAGE = "albert mount NAME -- COMMAND…, albert mount NAME URL, albert mount look NAME, or albert mount list"
 
 
@@ -68,7 +69,7 @@ def _new(options: argparse.Namespace, file: Path, name: str, url: str) -> Mount:
     from albert_tools.builtins.net.secrets import value_of
     from albert_tools.engine.policy.host_rules import read_host
 
-    if name in (_LIST, _LOOK) or identifier(name) != name or len(name) > 40:
+    if name in ("list", "look") or identifier(name) != name or len(name) > 40:
         raise Usage(f"mount: {one_line(name)!r} can't be the name of a server", "use at most 40 letters, digits and _")
     if name in read_mounts(file):
         raise Failure("exists", f"there is a mounted server {name} already", hint=f"`albert unmount {name}` removes it")
@@ -108,7 +109,7 @@ def _check_url(url: str, options: argparse.Namespace) -> None:
 async def _mount(options: argparse.Namespace, file: Path, new: Mount, console: Console) -> int:
     async with _service(options) as service:
         found = await _pinned(service, new)
-        accepted = _with_tools(new, found)
+        accepted = msgspec.structs.replace(new, tools=found.tools)
         if not console.json:
             _show_server(accepted, console)
             for tool in accepted.tools:
@@ -127,7 +128,7 @@ async def _mount(options: argparse.Namespace, file: Path, new: Mount, console: C
 async def _look(options: argparse.Namespace, file: Path, known: Mount, console: Console) -> int:
     async with _service(options) as service:
         found = await _pinned(service, known)
-        accepted = _with_tools(known, found)
+        accepted = msgspec.structs.replace(known, tools=found.tools)
         before = {tool.remote: tool for tool in known.tools}
         changed = [tool for tool in found.tools if before.pop(tool.remote, None) != tool]
         if not console.json:
@@ -174,10 +175,6 @@ async def _pinned(service: ToolService, server: Mount) -> Pinned:
     return pinned(server.name, listing)
 
 
-def _with_tools(server: Mount, found: Pinned) -> Mount:
-    return Mount(server.name, server.command, server.url, server.hosts, server.secrets, server.trust, found.tools)
-
-
 def _mounted(file: Path, name: str) -> Mount:
     mounts = read_mounts(file)
     if name not in mounts:
@@ -218,23 +215,16 @@ def _confirmed(options: argparse.Namespace, console: Console, question: str) -> 
 
 def _done(server: Mount, found: Pinned, console: Console, said: str) -> int:
     if console.json:
-        console.document({"ok": True, "mount": _document(server), "refused": list(found.refused)})
+        console.document({"ok": True, "mount": msgspec.to_builtins(server), "refused": list(found.refused)})
     else:
         console.say(said)
     return 0
 
 
-def _document(server: Mount) -> dict[str, Any]:
-    import msgspec
-
-    whole: dict[str, Any] = msgspec.to_builtins(server)
-    return whole
-
-
 def _list(file: Path, console: Console) -> int:
     mounts = read_mounts(file)
     if console.json:
-        console.document({"ok": True, "mounts": [_document(m) for m in mounts.values()]})
+        console.document({"ok": True, "mounts": msgspec.to_builtins([*mounts.values()])})
         return 0
     for server in mounts.values():
         _show_server(server, console)
