@@ -2,7 +2,8 @@
 
 A connection is opened at the first call, by a task of its own that closes it when the service closes. Whenever it is opened, and
 once a minute, the server's tools are compared with the accepted ones. A tool that differs is suspended: its calls are denied until
-the owner has looked at it. A server that has ended is started again by the next call, after a pause that grows with each failure.
+the owner has looked at it. A server that has ended is started again by the next call. After each further failure there is a longer
+pause, in which calls fail.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from albert_tools.builtins.mounts.server_limits import (
     CHECK_SECONDS,
     FIRST_PAUSE,
     LONGEST_PAUSE,
-    PATIENCE,
     START_SECONDS,
 )
 from albert_tools.builtins.mounts.server_link import Link
@@ -51,8 +51,7 @@ class Connection:
         self._mount = mount
         self._lock = asyncio.Lock()
         self._link: Link | None = None
-        self._failures = 0
-        self._again_at = 0.0
+        self._again_at = self._pause = 0.0
 
     async def aclose(self) -> None:
         """Close the connection, and end the server's process."""
@@ -92,9 +91,7 @@ class Connection:
             raise
         finally:
             link.record(context)
-        self._failures = 0
-        if not isinstance(result, CallToolResult):
-            raise Failure("service_error", f"{self._mount.name} asks for input during a call, which is not supported")
+        self._pause = 0.0
         return link.secrets_out_of(result)
 
     def _demand_accepted(self, link: Link, tool: PinnedTool) -> None:
@@ -119,7 +116,10 @@ class Connection:
             elif link is not None and not await link.suits(context):
                 await self.aclose()
             if self._link is None:
-                await self._pause(context)
+                left = self._again_at - time.monotonic()
+                if left > 0:
+                    why = f"{self._mount.name} has failed several times; it is started again in {left:.1f} s"
+                    raise Failure("service_error", why, retryable=True)
                 link = Link(self._mount, context)
                 self._link = link
                 try:
@@ -139,16 +139,9 @@ class Connection:
             return self._link
 
     async def _failed(self, link: Link) -> None:
-        """Close a connection that has failed. The next one is opened after a pause."""
+        """Close a connection that has failed. After the first failure, the next one may be opened at once."""
         if self._link is link:
             self._link = None
-            pause = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
-            self._again_at, self._failures = time.monotonic() + pause, min(self._failures + 1, 20)
+            self._again_at = time.monotonic() + self._pause
+            self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
             await link.aclose()
-
-    async def _pause(self, context: CallContext) -> None:
-        left = self._again_at - time.monotonic()
-        if left > min(PATIENCE, context.remaining):
-            why = f"{self._mount.name} has failed {self._failures} times; it is started again in {left:.0f} s"
-            raise Failure("service_error", why, retryable=True)
-        await asyncio.sleep(max(0.0, left))

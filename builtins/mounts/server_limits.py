@@ -15,14 +15,10 @@ CALL_SECONDS = 300.0
 START_SECONDS = 60.0
 #: Seconds after which the tools of a running server are compared with the accepted ones again.
 CHECK_SECONDS = 60.0
-#: Seconds before a server is started again that has failed: the first pause, doubled after each failure, and the longest one.
+#: Seconds before a server that has failed twice is started again, doubled after each further failure, and the most seconds.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-#: Seconds that a call waits for such a pause. A call that would wait longer fails.
-PATIENCE = 2.0
 #: Seconds to close a connection.
 CLOSE_SECONDS = 5.0
-#: Requests of a server's process that are recorded for one call.
-MAX_SEEN = 200
 
 
 def too_much(size: int, count: int) -> str | None:

@@ -21,19 +21,15 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     Implementation,
-    InputRequiredResult,
     PaginatedRequestParams,
 )
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from albert_tools.builtins.mounts.confined_server import ConfinedServer, seen_by_server
 from albert_tools.builtins.mounts.http_server import http_streams
 from albert_tools.builtins.mounts.mount import Mount
 from albert_tools.builtins.mounts.pinning import MAX_TOOLS, pinned_hash
-from albert_tools.builtins.mounts.server_limits import (
-    CLOSE_SECONDS,
-    MAX_SEEN,
-)
+from albert_tools.builtins.mounts.server_limits import CLOSE_SECONDS
 from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
 from albert_tools.builtins.net.proxy import FilteringProxy
 from albert_tools.builtins.net.secrets import Secrets
@@ -41,7 +37,6 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.policy.host_rules import host_of, is_host
 
-_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
 #: Characters of a server's message that an error repeats.
 _MAX_SAID = 1000
 
@@ -57,7 +52,7 @@ class Link:
         self._mount = mount
         self._secrets = Secrets()
         self._workspace = context.workspace
-        self._rules = self._demanded(context)
+        self._rules = context.network
         self._seen: list[dict[str, Any]] = []
         self._proxy: FilteringProxy | None = None
         self._closing = asyncio.Event()
@@ -73,13 +68,9 @@ class Link:
         """Whether the connection is closed, or its server has closed it."""
         return (self.server is not None and self.server.finished) or (self._task is not None and self._task.done())
 
-    def _demanded(self, context: CallContext) -> NetworkRules | None:
-        if context.network is None and (self._mount.url or self._mount.hosts):
-            raise Failure("permission_denied", "no rules for the network apply here", rule="network")
-        return context.network
-
     def _rules_now(self) -> NetworkRules:
-        assert self._rules is not None
+        if self._rules is None:
+            raise Failure("permission_denied", "no rules for the network apply here", rule="network")
         return self._rules
 
     async def open(self) -> None:
@@ -145,7 +136,7 @@ class Link:
 
     def begin(self, context: CallContext) -> None:
         """A call begins: its rules apply from now on."""
-        self._rules = self._demanded(context)
+        self._rules = context.network
         if self.server is not None:
             self.server.asked()
 
@@ -169,7 +160,7 @@ class Link:
         self.hashes = {str(tool.get("name")): pinned_hash(tool) for tool in self.listing}
         self.listed_at = time.monotonic()
 
-    async def request(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult | InputRequiredResult:
+    async def request(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
         """Call a tool. The SDK's `call_tool` would check the result by the server's own schema, whose patterns may take for ever.
 
         Raises:
@@ -177,7 +168,7 @@ class Link:
         """
         session = (await self._client).session
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
-        answer: CallToolResult | InputRequiredResult = await self._answered(session.send_request(request, _RESULT))
+        answer: CallToolResult = await self._answered(session.send_request(request, CallToolResult))
         return answer
 
     async def _answered(self, request: Any) -> Any:
@@ -207,7 +198,8 @@ class Link:
 
     def _why_ended(self, message: str = "") -> Failure:
         """The failure for a connection that has ended."""
-        error = self._task.exception() if self._task is not None and self._ended_by_error() else None
+        failed = self._task is not None and self._task.done() and not self._task.cancelled()
+        error = self._task.exception() if self._task is not None and failed else None
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         found = next((e for e in (error, getattr(error, "__cause__", None)) if isinstance(e, Failure)), None)
@@ -217,9 +209,6 @@ class Link:
             said = self.server.errors
             return self._said(f"it stopped: {self.server.why or message or 'it closed its output'}", said)
         return self._said(f"the connection ended: {plain_text(error, _MAX_SAID) or 'its server closed it'}", message)
-
-    def _ended_by_error(self) -> bool:
-        return self._task is not None and self._task.done() and not self._task.cancelled()
 
     def _said(self, what: str, said: str) -> Failure:
         text = plain_text(self._secrets.out_of_text(said), _MAX_SAID)
@@ -235,9 +224,9 @@ class Link:
 
     def record(self, context: CallContext) -> None:
         """Record the requests to the network since the last record. Calls at the same time share them."""
-        seen, self._seen[:] = self._seen[:MAX_SEEN], []
+        seen, self._seen[:] = [*self._seen], []
         if self._proxy is not None:
-            for one in self._proxy.seen[:MAX_SEEN]:
+            for one in self._proxy.seen:
                 size = one.sent_bytes + one.size_bytes
                 seen.append({"method": one.method, "url": one.url, "refused": one.refused, "size_bytes": size})
             self._proxy.seen.clear()
