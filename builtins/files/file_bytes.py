@@ -55,19 +55,16 @@ def read_bytes(context: CallContext, path: FilePath, offset: Offset = 0, limit: 
     """
     contents = _contents(context)
     with context.workspace.open(path) as file:
-        if offset == 0 and limit is None:
-            data = file.read(MAX_FILE)
-        else:
-            size, most = max(0, file.facts.st_size - offset), file.most(MAX_FILE)
-            wanted = size if limit is None else min(limit, size)
-            if wanted > most:
-                raise Failure(
-                    "too_large",
-                    f"{wanted:,} bytes of {path!r} are more than the {most:,} that can be read at once",
-                    hint="ask for fewer bytes, with limit",
-                    rule="max_file_size_mb" if most < MAX_FILE else None,
-                )
-            data = file.part(offset, wanted)
+        size, most = max(0, file.facts.st_size - offset), file.most(MAX_FILE)
+        wanted = size if limit is None else min(limit, size)
+        if wanted > most:
+            raise Failure(
+                "too_large",
+                f"{wanted:,} bytes of {path!r} are more than the {most:,} that can be read at once",
+                hint="ask for fewer bytes, with limit",
+                rule="max_file_size_mb" if most < MAX_FILE else None,
+            )
+        data = file.part(offset, wanted)
         handle = contents.put(data)
         digest = hashlib.sha256(data).hexdigest()
         part = {"offset": offset} if len(data) < file.facts.st_size else {}
