@@ -18,8 +18,6 @@ from albert_tools.engine.model.limits import MiB
 
 #: Bytes of one response. The text of an answer is much smaller, but each piece has an envelope.
 MAX_RESPONSE = 64 * MiB
-#: Seconds to connect, and seconds without any data.
-CONNECT, SILENCE = 15.0, 300.0
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -46,10 +44,8 @@ async def _bound(response: httpx2.Response) -> None:
 
 
 def http_client() -> httpx2.AsyncClient:
-    """The client for a provider's package."""
-    return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(SILENCE, connect=CONNECT), follow_redirects=False, event_hooks={"response": [_bound]}
-    )
+    """The client for a provider's package, which sets its own times to wait."""
+    return httpx2.AsyncClient(follow_redirects=False, event_hooks={"response": [_bound]})
 
 
 @contextmanager
