@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
             if reply.status != 200:
                 self._whole({"type": "error", "error": {"type": "error", "message": reply.text}}, reply)
             elif not body.get("stream"):
-                self._whole((_anthropic_message if anthropic else _openai_message)(reply), reply)
+                self._whole(_openai_message(reply), reply)
             else:
                 self._stream((_anthropic_events if anthropic else _openai_events)(reply), reply)
 
@@ -242,23 +242,6 @@ def _openai_message(reply: Reply) -> dict[str, Any]:
     return {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": choices, **usage}
 
 
-def _anthropic_message(reply: Reply) -> dict[str, Any]:
-    content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
-    for index, (name, arguments) in enumerate(reply.calls):
-        content.append({"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": dict(arguments)})  # type: ignore[arg-type]
-    usage = reply.usage or (0, 0)
-    return {
-        "id": "msg",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": content,
-        "stop_reason": reply.finish or ("tool_use" if reply.calls else "end_turn"),
-        "stop_sequence": None,
-        "usage": {"input_tokens": usage[0], "output_tokens": usage[1]},
-    }
-
-
 def _anthropic_events(reply: Reply) -> Iterator[bytes | None]:
     def event(name: str, **more: Any) -> bytes:
         return _event({"type": name, **more}, name)
@@ -271,8 +254,13 @@ def _anthropic_events(reply: Reply) -> Iterator[bytes | None]:
 
     usage = reply.usage or (0, 0)
     message = {
-        **_anthropic_message(Reply()),
+        "id": "msg",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
         "stop_reason": None,
+        "stop_sequence": None,
         "usage": {"input_tokens": usage[0], "output_tokens": 1},
     }
     yield event("message_start", message=message)

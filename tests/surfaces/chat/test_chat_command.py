@@ -180,6 +180,7 @@ primitives:
     providers:
       here:
         base_url: {url}
+        stream: false
         api_key: {{secret: KEY}}
         models: [small, big-*]
         price: {{prompt: 1000000, completion: 0}}
