@@ -16,7 +16,7 @@ from albert_tools.surfaces.chat.model_options import model_of
 from albert_tools.surfaces.chat.plain_view import PlainView
 from albert_tools.surfaces.chat.session import ChatSession, Event, Limits
 from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.exit_codes import DONE, FAILED
+from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, SUSPENDED
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.sessions import check_session_options, open_session
@@ -40,10 +40,11 @@ async def _once(options: argparse.Namespace, console: Console) -> int:
     message = sys.stdin.read()
     if not message.strip():
         raise Usage("stdin has no message")
-    view = PlainView(console)
+    view = PlainView(console, options.home)
     async with _chat(options, view) as chat:
         with view.turn():
             answer = await chat.ask(message)
+        waits = any(chat.service.approvals.get(each).state == "open" for each in view.questions)
     if console.json:
         found = chat.conversation
         ending = {
@@ -55,7 +56,9 @@ async def _once(options: argparse.Namespace, console: Console) -> int:
         console.document({"ok": not answer.stopped, "answer": answer.text, **ending})
     elif answer.stopped:
         view.remark(answer.stopped)
-    return FAILED if answer.stopped else DONE
+    if answer.stopped:
+        return FAILED
+    return SUSPENDED if waits else DONE
 
 
 async def _terminal(options: argparse.Namespace, console: Console) -> int:

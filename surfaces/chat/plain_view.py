@@ -6,16 +6,23 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from albert_tools.engine.model.result import ToolResult
 from albert_tools.surfaces.chat.call_line import call_line, verdict_of
 from albert_tools.surfaces.chat.session import Began, Event, Finished, Remark, Text
 from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.cli.hints import command_line
 
 
 class PlainView:
-    """A listener for `ChatSession`, with the same methods as `TerminalView`."""
+    """A listener for `ChatSession`, with the same methods as `TerminalView`.
 
-    def __init__(self, console: Console) -> None:
-        self._console, self._open_line = console, False
+    `home` is the value of ``--home``, which commands in a hint repeat.
+    """
+
+    def __init__(self, console: Console, home: str | None) -> None:
+        self._console, self._home, self._open_line = console, home, False
+        #: The questions that calls have left open.
+        self.questions: set[str] = set()
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -33,8 +40,20 @@ class PlainView:
             case Finished():
                 line = f"{call_line(event.name, event.arguments)} · {verdict_of(event.result)[0]}"
                 self._console.note(f"{'✓' if event.result.ok else '✗'} {line}")
+                self._question(event.result)
             case Remark():
                 self.remark(event.text)
+
+    def _question(self, result: ToolResult) -> None:
+        """Print the command that answers the question for which a call waits."""
+        if result.error is None or result.error.code != "suspended" or "approval" not in result.error.details:
+            return
+        approval = result.error.details["approval"]
+        self.questions.add(approval)
+        # The definition of a tool has no run that could be resumed.
+        resume, what = (["--resume"], " and makes it") if "run" in result.error.details else ([], "")
+        answer = command_line(self._home, "approvals", "answer", approval, "once", *resume)
+        self._console.note(f"  `{answer}` allows the call{what}")
 
     def _end_line(self) -> None:
         if self._open_line:

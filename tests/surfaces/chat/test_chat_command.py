@@ -111,6 +111,19 @@ def test_each_call_is_one_line_on_stderr(chatting) -> None:
     assert second == "✗ file_info path=\"no\" · not_found: there is nothing at 'no'"
 
 
+def test_a_call_that_waits_names_the_command_that_answers(chatting) -> None:
+    chat = chatting([Reply(calls=[("write_file", {"path": "a.txt", "content": "x"})]), "It waits."])
+    chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
+    done = chat.albert(*chat.words, stdin=b"go")
+    assert (done.code, done.out) == (4, "It waits.\n")
+    call, hint = done.err.splitlines()
+    assert call.endswith("needs a person's approval in NORMAL; the run waits for the answer")
+    answer = re.fullmatch(r"  `albert (approvals answer \w+ once --resume)` allows the call and makes it", hint)
+    assert answer is not None
+    assert chat.albert(*answer[1].split()).code == 0
+    assert (chat.albert.project / "a.txt").read_text() == "x"
+
+
 def test_a_json_document_has_the_answer_and_what_was_used(chatting) -> None:
     chat = chatting(["Hello"])
     done = chat.albert(*chat.words, "--json", stdin=b"Hi")
