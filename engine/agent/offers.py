@@ -31,8 +31,9 @@ class Offer(Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """The whole description."""
-        return self.definition.description
+        """The description without the paragraph about errors: an error explains itself, and `describe_tool` has the paragraph."""
+        paragraphs = self.definition.description.split("\n\n")
+        return "\n\n".join(p for p in paragraphs if not p.startswith("Fails with "))
 
     @property
     def parameters(self) -> Schema:
