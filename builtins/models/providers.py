@@ -61,8 +61,8 @@ class Provider(NamedTuple):
         return self.prices.get(model, self.price)
 
 
-def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
-    """Returns the provider with that name, if it allows the model.
+def provider_of(settings: Mapping[str, Any], name: str, model: str | None) -> Provider:
+    """Returns the provider with that name, if it allows the model. None means that no model is chosen yet.
 
     Raises:
         Failure: `permission_denied`.
@@ -83,7 +83,11 @@ def provider_of(settings: Mapping[str, Any], name: str, model: str) -> Provider:
         raise _denied(
             place, f"the configuration of {name!r} has a mistake: {error}", "the owner should correct it", "provider"
         ) from None
-    if found.models is not None and not any(matches_name(model, pattern) for pattern in found.models):
+    if (
+        model is not None
+        and found.models is not None
+        and not any(matches_name(model, pattern) for pattern in found.models)
+    ):
         raise _denied(
             f"{place}.models",
             f"{model[:100]!r} is not among the models of {name!r}: {', '.join(found.models[:20]) or 'none'}",

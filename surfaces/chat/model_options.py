@@ -8,8 +8,7 @@ the provider's own package reads its usual variables, such as ``OPENAI_API_KEY``
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from albert_tools.builtins.models.providers import PLACE, Provider, provider_of
@@ -42,14 +41,13 @@ def model_of(options: argparse.Namespace, service: ToolService) -> Model:
             _demand_secret(service, provider.api_key, address)
             key = secrets.take(provider.api_key)
     api = options.api or ("anthropic" if _is_anthropic(address) else "openai")
-    clean: Callable[[str], str] = secrets.out_of_text
     if api == "anthropic":
         from albert_tools.surfaces.chat.anthropic_model import AnthropicModel
 
-        return AnthropicModel(name, address, key, price=price, clean=clean)
+        return AnthropicModel(name, address, key, price=price, clean=secrets.out_of_text)
     from albert_tools.surfaces.chat.openai_model import OpenAIModel
 
-    return OpenAIModel(name, address, key, price=price, stream=stream, clean=clean)
+    return OpenAIModel(name, address, key, price=price, stream=stream, clean=secrets.out_of_text)
 
 
 def _provider(options: argparse.Namespace, service: ToolService) -> Provider | None:
@@ -63,25 +61,16 @@ def _provider(options: argparse.Namespace, service: ToolService) -> Provider | N
     if options.secret is not None:
         raise Usage("--secret is only for --base-url", "a configured provider names its own key")
     settings = service.context.ruling(audit=False).governance.primitives.get("inference", {})
-    names = _names(settings)
+    known = settings.get("providers")
+    names = [*map(str, known)] if isinstance(known, Mapping) else []
     if options.provider is None and (not names or options.api is not None):
         return None
     if options.provider is None and len(names) > 1:
         raise Usage(f"several providers are configured: {', '.join(names[:20])}", "choose one with --provider")
-    name = options.provider or names[0]
-    model = options.model
-    if model is None:
-        # The first model of the provider's list, if it is not a pattern.
-        listed = settings.get("providers", {}).get(name, {}).get("models") if name in names else None
-        model = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], str) else ""
-        if name in names and (not model or "*" in model):
-            raise Usage(f"the provider {name!r} has no first model", "choose one with --model")
-    return provider_of(settings, name, model)
-
-
-def _names(settings: Mapping[str, Any]) -> list[str]:
-    providers = settings.get("providers")
-    return [str(name) for name in providers] if isinstance(providers, Mapping) else []
+    provider = provider_of(settings, options.provider or names[0], options.model)
+    if options.model is None and (not provider.models or "*" in provider.models[0]):
+        raise Usage(f"the provider {provider.name!r} has no first model", "choose one with --model")
+    return provider
 
 
 def _demand_secret(service: ToolService, secret: str, address: str) -> None:
@@ -95,5 +84,4 @@ def _demand_secret(service: ToolService, secret: str, address: str) -> None:
 
 
 def _is_anthropic(address: str | None) -> bool:
-    host = urlsplit(address or "").hostname or ""
-    return host == "anthropic.com" or host.endswith(".anthropic.com")
+    return f".{urlsplit(address or '').hostname}".endswith(".anthropic.com")

@@ -267,7 +267,7 @@ def test_a_flood_of_messages_stops_the_server(mounting: Make, monkeypatch: pytes
 
 
 def test_a_call_that_takes_too_long_ends(mounting: Make) -> None:
-    rules = {"categories": {"execute": {"allowed_in_modes": ["NORMAL"]}}, "tools": {"m.hang": {"timeout_seconds": 1}}}
+    rules = {**ALLOWED, "tools": {"m.hang": {"timeout_seconds": 1}}}
     home = mounting(governance=rules)
     home.mount("m", tool("hang"))
     assert home.error("m.hang").code == "timeout"
@@ -294,7 +294,7 @@ def test_results(mounting: Make) -> None:
 
 
 def test_the_process_sees_what_a_command_sees(mounting: Make) -> None:
-    rules = {"forbidden_paths": ["secrets/"], "categories": {"execute": {"allowed_in_modes": ["NORMAL"]}}}
+    rules = {**ALLOWED, "forbidden_paths": ["secrets/"]}
     home = mounting(governance=rules)
     for name in ("secrets", ".git"):
         (home.work / name).mkdir()
@@ -314,9 +314,7 @@ def test_the_process_sees_what_a_command_sees(mounting: Make) -> None:
 
 
 def test_a_running_server_is_started_again_when_the_rules_hide_more(mounting: Make) -> None:
-    home = mounting(
-        governance={"forbidden_paths": ["*.key"], "categories": {"execute": {"allowed_in_modes": ["NORMAL"]}}}
-    )
+    home = mounting(governance={**ALLOWED, "forbidden_paths": ["*.key"]})
     home.mount("m", tool("read", "path"))
     assert home.value("m.read", path="a.key") == "FileNotFoundError"
     (home.work / "a.key").write_text("secret")
@@ -338,9 +336,7 @@ def test_the_process_reaches_only_the_named_hosts(mounting: Make) -> None:
 
 
 def test_a_forbidden_host_stays_forbidden(mounting: Make) -> None:
-    home = mounting(
-        governance={"forbidden_hosts": ["127.0.0.1"], "categories": {"execute": {"allowed_in_modes": ["NORMAL"]}}}
-    )
+    home = mounting(governance={**ALLOWED, "forbidden_hosts": ["127.0.0.1"]})
     with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
         home.mount("m", tool("fetch", "url"), hosts=("127.0.0.1",))
         assert "403" in home.value("m.fetch", url=f"http://127.0.0.1:{server.port}/x")
