@@ -12,7 +12,6 @@ import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -89,16 +88,13 @@ def _new(options: argparse.Namespace, file: Path, name: str, url: str) -> Mount:
 
 
 def _check_url(url: str, options: argparse.Namespace) -> None:
+    from albert_tools.builtins.net.urls import read_url
+
     try:
-        parts = urlsplit(url)
-        proper = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        proper = False
-    if not proper or parts.username is not None:
-        raise Usage(
-            f"mount: {one_line(url)!r} is not a URL of a server", "write https://HOST/PATH, or a command after --"
-        )
-    if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        found = read_url(url)
+    except Failure as failure:
+        raise Usage(f"mount: {failure.message}", "write https://HOST/PATH, or a command after --") from None
+    if found.scheme == "http" and found.host not in ("localhost", "127.0.0.1", "::1"):
         raise Usage("mount: the connection to another machine must be encrypted", "write https://")
     if options.host:
         raise Usage("--host is about a server that is a command; a URL names its own host", "leave it out")
@@ -204,7 +200,7 @@ def _confirmed(options: argparse.Namespace, console: Console, question: str) -> 
 
     if options.yes:
         return True
-    if console.json or not console.interactive or sys.stdin is None or not sys.stdin.isatty():
+    if not console.interactive or sys.stdin is None or not sys.stdin.isatty():
         raise Usage("mount: there is nobody to confirm it", "read what the server says, then add --yes")
     console.flush()
     if confirmed(question):
