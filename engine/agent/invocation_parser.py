@@ -230,8 +230,6 @@ def decoded(body: str) -> ToolInvocation | Failure:
 
 def read_object(text: str) -> dict[str, Any] | Failure:
     """The JSON object of a text, or what is wrong with it. Line ends in strings are accepted, because models write sources so."""
-    if len(text) > MAX_CALL:
-        return _wrong(f"the call has more than {MAX_CALL:,} characters", "write the content in several calls")
     try:
         document = json.loads(text, strict=False, object_pairs_hook=_unique, parse_constant=_no_constant)
         # A lone surrogate can't be sent or saved.

@@ -106,7 +106,7 @@ class Saved:
         """
         make_private(folder, "the conversations")
         found = [each for each in _ids(folder) if each.startswith(name)]
-        if not found or (name and not set(name) <= set("0123456789abcdef-")):
+        if not found:
             raise Failure("not_found", f"there is no conversation {name!r}" if name else "there is no conversation yet")
         if name and len(found) > 1 and name not in found:
             raise Failure(
@@ -172,9 +172,7 @@ def _ids(folder: Path) -> list[str]:
 
 def _read(path: Path) -> Conversation:
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        found = msgspec.json.decode(data, type=Conversation)
+        found = msgspec.json.decode(path.read_bytes(), type=Conversation)
     except OSError as error:
         raise io_failure("read the conversation", path, error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
