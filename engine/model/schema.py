@@ -118,6 +118,8 @@ Violation = dict[str, str]
 
 #: The most schemas around a part of a value. Only a schema that refers to itself reaches it; Python's stack is the reason.
 MAX_WALK_DEPTH = 150
+#: The most violations that are reported. An object can have a million unknown names.
+MAX_VIOLATIONS = 100
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -146,11 +148,11 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def violations(value: Any, schema: Schema, field: str = "") -> list[Violation]:
-    """All violations of `schema` in `value`, in the order of its fields.
+    """The violations of `schema` in `value`, in the order of its fields: all of them, or the first `MAX_VIOLATIONS`.
 
     `field` is the path to `value`. The violations contain longer paths: ``rows[3].name``.
     """
-    return _Walk(schema).violations(value, schema, field)
+    return _Walk(schema).violations(value, schema, field)[:MAX_VIOLATIONS]
 
 
 #: If one of these rules is violated, the caller probably meant another alternative.
@@ -158,7 +160,8 @@ _OTHER_ALTERNATIVE = ("type", "enum", "const")
 
 
 def _report(found: list[Violation], field: str, rule: str, message: str) -> None:
-    found.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
+    if len(found) < MAX_VIOLATIONS:
+        found.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
 
 
 class _Walk:
@@ -181,8 +184,8 @@ class _Walk:
         return found
 
     def walk(self, value: Any, schema: Schema, field: str, found: list[Violation]) -> None:
-        """Append all violations of `schema` in `value` to `found`."""
-        if not schema:
+        """Append the violations of `schema` in `value` to `found`, until it is full."""
+        if not schema or len(found) >= MAX_VIOLATIONS:
             return
         if self.depth == MAX_WALK_DEPTH:
             _report(found, field, "depth", "is nested too deep")
@@ -272,7 +275,7 @@ class _Walk:
             at = f"{field}.{name}" if field else str(name)
             if name in properties:
                 self.walk(item, properties[name], at, found)
-            elif others is False:
+            elif others is False and len(found) < MAX_VIOLATIONS:
                 from albert_tools.engine.model.nearest_name import did_you_mean
 
                 _report(found, at, "unknown", f"unknown name{did_you_mean(str(name), properties)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from typing import Any, Literal, NotRequired, Optional, Required, TypedDict
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.definition import TYPE_NAMES, spell
-from albert_tools.engine.model.schema import kind_of, schema_of, violations
+from albert_tools.engine.model.schema import MAX_VIOLATIONS, kind_of, schema_of, violations
 
 
 class Point(TypedDict):
@@ -139,6 +140,15 @@ def nested(depth: int, innermost: Any) -> Any:
     for _ in range(depth):
         innermost = {"in": innermost}
     return innermost
+
+
+def test_no_more_violations_are_reported_than_somebody_reads() -> None:
+    closed = {"type": "object", "properties": {"a_1": {}}, "additionalProperties": False}
+    objects = {"type": "array", "items": {"anyOf": [{"type": "string"}, closed]}}
+    began = time.process_time()
+    assert len(violations({f"a{i}": i for i in range(100_000)}, closed)) == MAX_VIOLATIONS
+    assert len(violations([{"a1": 1}] * 100_000, objects)) == MAX_VIOLATIONS
+    assert time.process_time() - began < 1
 
 
 def test_a_schema_that_refers_to_itself_is_checked_in_linear_time() -> None:
