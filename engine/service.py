@@ -64,6 +64,8 @@ SAVED = "saved"
 MAX_VERSIONS = 10
 #: The rationale codes of a denial that only applies in the current mode.
 _OF_MODE = ("mode", "tool_mode")
+#: The words of a search that primitives are compared with.
+MAX_WORDS = 16
 #: The most tools that are searched for calls of a replaced tool.
 MAX_CALLERS = 1000
 
@@ -998,7 +1000,7 @@ class ToolService:
         Raises:
             Failure: `io_error` if the store can't be read.
         """
-        words = [w for w in text.lower().split() if w]
+        words = [*dict.fromkeys(text.lower().split())][:MAX_WORDS]
         primitives = []
         for primitive in self.registry.primitives():
             d = primitive.definition

@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -442,6 +443,13 @@ def test_calls_from_many_threads(service: SyncToolService) -> None:
 
 
 # Lists and descriptions
+
+
+def test_a_long_search_takes_no_time(service: SyncToolService) -> None:
+    began = time.process_time()
+    assert service.search("file " * 500_000)[0].name == service.search("file")[0].name
+    service.search(" ".join(f"a{i}" for i in range(500_000)))
+    assert time.process_time() - began < 1.5
 
 
 def test_list_search_describe_remove(service: SyncToolService, tmp_path: Path) -> None:
