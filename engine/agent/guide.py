@@ -28,6 +28,8 @@ SAVED_SHARE = 0.1
 MAX_SAVED = 30
 #: The most tools of mounted servers among them.
 MAX_MOUNTED = 10
+#: The most tools that a caller names. Each of them is looked up.
+MAX_NAMED = 500
 #: Characters of the line of a tool.
 MAX_LINE = 120
 
@@ -163,6 +165,9 @@ def guide(
     lookup: str = OWN_TOOLS,
 ) -> str:
     """The guide for a session, see `ToolService.guide`. The tools that its lease lists count as named."""
+    tools = [*dict.fromkeys(tools)]
+    if len(tools) > MAX_NAMED:
+        raise Failure("invalid_arguments", f"a guide shows at most {MAX_NAMED} tools by name, not {len(tools):,}")
     missing = [name for name in tools if not service.covers(session, name)]
     if missing:
         message = f"{missing[0]} is not among the tools of the session's lease"

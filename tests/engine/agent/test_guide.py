@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from albert_tools import Failure, SyncToolService
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.agent.guide import CATALOGUE_TOKENS, MAX_SAVED, OWN_TOOLS, card, estimate, render
+from albert_tools.engine.agent.guide import CATALOGUE_TOKENS, MAX_NAMED, MAX_SAVED, OWN_TOOLS, card, estimate, render
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.vocabulary import BUILTINS, MODULES
 from tests.helpers.versions import make
@@ -165,3 +165,9 @@ def test_the_estimate() -> None:
     assert estimate("read_file(path: str)") == 8
     assert estimate("12345 internationalization\n\n") == 2 + 4 + 1
     assert estimate("é字🎉") == 2 + 3 + 4
+
+
+def test_a_caller_names_a_bounded_number_of_tools(service: SyncToolService):
+    assert service.guide(["read_file"] * (MAX_NAMED + 1)) == service.guide(["read_file"])
+    with pytest.raises(Failure, match=f"at most {MAX_NAMED} tools by name, not {MAX_NAMED + 1}"):
+        service.guide([f"t{i}" for i in range(MAX_NAMED + 1)])
