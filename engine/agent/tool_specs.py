@@ -42,17 +42,17 @@ def tool_specs(offers: Iterable[Offer], provider: str) -> list[dict[str, Json]]:
                 {
                     "type": "function",
                     "function": {
-                        "name": spec_name(o.name),
+                        "name": name,
                         "description": o.description,
                         "parameters": o.parameters,
                     },
                 }
-                for o in _short(offers)
+                for name, o in by_spec_name(offers).items()
             ]
         case "anthropic":
             return [
-                {"name": spec_name(o.name), "description": o.description, "input_schema": o.parameters}
-                for o in _short(offers)
+                {"name": name, "description": o.description, "input_schema": o.parameters}
+                for name, o in by_spec_name(offers).items()
             ]
         case "mcp":
             return [_mcp(o) for o in offers]
@@ -65,8 +65,9 @@ def tool_specs(offers: Iterable[Offer], provider: str) -> list[dict[str, Json]]:
     )
 
 
-def _short(offers: Iterable[Offer]) -> Iterable[Offer]:
-    return (o for o in offers if len(o.name) <= MAX_SPEC_NAME)
+def by_spec_name(offers: Iterable[Offer]) -> dict[str, Offer]:
+    """The tools by their `spec_name`, without those whose name is too long for providers. `run_tool` calls these."""
+    return {spec_name(offer.name): offer for offer in offers if len(offer.name) <= MAX_SPEC_NAME}
 
 
 def _mcp(offer: Offer) -> dict[str, Json]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from albert_tools.engine.agent.offers import Offer, offered
 from albert_tools.engine.agent.suspended_calls import SuspendedCalls
-from albert_tools.engine.agent.tool_specs import MAX_SPEC_NAME, spec_name
+from albert_tools.engine.agent.tool_specs import by_spec_name
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.service import SyncToolService, ToolService
 
@@ -28,9 +28,7 @@ class Agent:
         self._suspended = SuspendedCalls()
 
     def offers(self) -> dict[str, Offer]:
-        """The tools that the session is offered, by the names that a provider of models accepts.
-
-        A tool whose name is too long for providers is left out; `run_tool` calls it.
+        """The tools that the session is offered, see `by_spec_name`.
 
         Raises:
             Failure: `permission_denied` if the session has ended; `io_error`, `damaged`.
@@ -41,7 +39,7 @@ class Agent:
             if isinstance(service, SyncToolService)
             else offered(service, self._session)
         )
-        return {spec_name(offer.name): offer for offer in found if len(offer.name) <= MAX_SPEC_NAME}
+        return by_spec_name(found)
 
     async def aoffers(self) -> dict[str, Offer]:
         """As `offers`, without blocking the event loop."""
