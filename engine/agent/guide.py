@@ -9,11 +9,11 @@ get what is left. They come last in the text. So the rest stays the same when a 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
@@ -185,7 +185,7 @@ def guide(
     saved = []
     for name in dict.fromkeys([*named, *listed[:MAX_SAVED]]):
         if name in mounted:
-            saved.append(card(mounted[name].definition, _mark(service.standing(mounted[name].definition))))
+            saved.append(_card_of(service, mounted[name].definition))
             continue
         if name in RESERVED or service.registry.primitive(name) is not None:
             continue
@@ -197,9 +197,9 @@ def guide(
                 raise
             continue
         if name in named or service.outdated(name) is None:
-            saved.append(card(definition, _mark(service.standing(definition))))
+            saved.append(_card_of(service, definition))
     return render(
-        [card(p.definition, _mark(service.standing(p.definition, p.gated))) for p in primitives],
+        [_card_of(service, p.definition, p.gated) for p in primitives],
         saved,
         named,
         more=len(listed) > MAX_SAVED or (leased is None and len(mounted) > MAX_MOUNTED),
@@ -208,11 +208,12 @@ def guide(
     )
 
 
-def _mark(policy: Mapping[str, Any]) -> str:
-    """The decision on every call of a tool, as the guide marks it."""
+def _card_of(service: ToolService, definition: ToolDefinition, gated: bool = False) -> Card:
+    """The card of a tool, with the decision of the rules on every call of it."""
+    policy = service.standing(definition, gated)
     if policy.get("rationale_code") == "off_by_default":
-        return "off"
-    return {"ask": "asks", "deny": "denied"}.get(str(policy.get("verdict")), "")
+        return card(definition, "off")
+    return card(definition, {"ask": "asks", "deny": "denied"}.get(str(policy.get("verdict")), ""))
 
 
 @cache

@@ -60,10 +60,10 @@ def call_result(result: ToolResult, declared: Schema) -> types.CallToolResult:
 
 def _structured(output: Json, declared: Schema) -> dict[str, Json]:
     is_object = isinstance(output, dict) and (not declared or declared.get("type") == "object")
-    return output if is_object or is_large(output) else {"result": output}
+    return output if is_object or _is_large(output) else {"result": output}
 
 
-def is_large(output: Json) -> bool:
+def _is_large(output: Json) -> bool:
     """Whether an output is the form of a large output."""
     return isinstance(output, Mapping) and output.get("truncated") is True and set(_LARGE["required"]) == set(output)
 
@@ -80,7 +80,7 @@ def _output(output: Json) -> list[types.ContentBlock]:
         mime_type="application/json" if output.get("kind") == "json" else "text/plain",
         size=size if type(size) is int else None,
     )
-    if not is_large(output):
+    if not _is_large(output):
         return [_text(output_text(output)), link]
     left_out = f"… the whole output has {output['size_bytes']:,} bytes; read_result(handle={handle!r}) reads it …"
     return [_text(f"{output['head']}\n{left_out}\n{output['tail']}"), link]
