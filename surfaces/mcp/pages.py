@@ -86,7 +86,7 @@ class Pages:
 
     async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """The text at an address. Raises MCPError."""
-        uri = params.uri
+        uri = plain(params.uri)
         mime = "text/markdown"
         try:
             if uri == GUIDE_URI:
@@ -101,11 +101,11 @@ class Pages:
             elif uri.startswith(RESULT_URI):
                 text, mime = await self._result(unquote(uri.removeprefix(RESULT_URI))), "text/plain"
             else:
-                raise MCPError(types.INVALID_PARAMS, "there is no such resource", {"uri": plain(uri)})
+                raise MCPError(types.INVALID_PARAMS, "there is no such resource", {"uri": uri})
         except Failure as failure:
-            raise MCPError(types.INVALID_PARAMS, failure_text(failure), {"uri": plain(uri)}) from failure
+            raise MCPError(types.INVALID_PARAMS, failure_text(failure), {"uri": uri}) from failure
         return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=plain(uri), mime_type=mime, text=plain(text))]
+            contents=[types.TextResourceContents(uri=uri, mime_type=mime, text=plain(text))]
         )
 
     async def _result(self, handle: str) -> str:
