@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _SHOWN = 2000
 #: Seconds between checks whether the question was withdrawn.
 _PAUSE = 0.1
+#: Tools whose argument `source` is shown line by line.
+_SOURCE_TOOLS = ("define_tool", "run_source")
+#: Arguments of `define_tool` that are not shown. They are hashes of the source, which is shown.
+_HASHES = frozenset({"stored_source", "version"})
 #: Number of invalid answers after which the answer is no.
 _TRIES = 3
 #: Bytes that are read of an answer.
@@ -71,7 +75,7 @@ def _ask(question: Question, console: Console, session: bool, withdrawn: threadi
     _line("")
     _line(console.paint(f"May {one_line(tool)} be called{by}?", "bold", err=True))
     cut = False
-    for text in shown_arguments(question.arguments):
+    for text in shown_arguments(tool, question.arguments):
         if text is None:
             cut = True
         else:
@@ -98,30 +102,41 @@ def _ask(question: Question, console: Console, session: bool, withdrawn: threadi
         answer = _typed(withdrawn).strip().casefold()
         if cut and answer == "all":
             cut = False
-            for name, value in question.arguments.items():
-                _line(f"  {one_line(name)} = {_spelled(value)}")
+            for text in shown_arguments(tool, question.arguments, whole=True):
+                _line(text or "")
             continue
         choice_typed, tries = chosen(answer, choices), tries + 1
         if choice_typed is not None or not answer or tries == _TRIES:
             return choice_typed or "no"
 
 
-def shown_arguments(arguments: Mapping[str, Any], whole: bool = False) -> list[str | None]:
-    """Lines that show arguments. A long argument shows both ends. A None precedes the line that says how much is left out."""
+def shown_arguments(tool: str, arguments: Mapping[str, Any], whole: bool = False) -> list[str | None]:
+    """Lines that show the arguments of a tool. A long argument shows both ends. A None precedes the line that says how much is
+    left out."""
     lines: list[str | None] = []
-    for name, value in arguments.items():
-        text = _spelled(value)
+    for name, value in without_hashes(tool, arguments).items():
+        is_source = tool in _SOURCE_TOOLS and name == "source" and isinstance(value, str)
+        text = value if is_source else _spelled(value)
         left_out = len(text) - _SHOWN
         if alike := look_alikes(text):
             lines.append(f"  ! {one_line(name)} has letters that look like others: {alike}")
-        if left_out <= 0 or whole:
-            lines.append(f"  {one_line(name)} = {text}")
-            continue
         # The dangerous part may be at either end.
-        lines.append(f"  {one_line(name)} = {text[: _SHOWN // 2]}")
-        lines += [None, f"  … {left_out:,} characters of {one_line(name)} are not shown …"]
-        lines.append(f"  {text[-_SHOWN // 2 :]}")
+        first, *last = [text] if left_out <= 0 or whole else [text[: _SHOWN // 2], text[-_SHOWN // 2 :]]
+        lines += [f"  {one_line(name)} =", *_source_lines(first)] if is_source else [f"  {one_line(name)} = {first}"]
+        for end in last:
+            lines += [None, f"  … {left_out:,} characters of {one_line(name)} are not shown …"]
+            lines += _source_lines(end) if is_source else [f"  {end}"]
     return lines
+
+
+def without_hashes(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments without those that a person can't read."""
+    return {name: value for name, value in arguments.items() if tool != "define_tool" or name not in _HASHES}
+
+
+def _source_lines(text: str) -> list[str]:
+    """The lines of a source. Each begins with a bar, so a source can't imitate a line of the question."""
+    return [f"    │ {one_line(escape_invisible(line))}" for line in text.removesuffix("\n").split("\n")]
 
 
 def _spelled(value: Any) -> str:

@@ -25,6 +25,7 @@ from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval
+    from albert_tools.engine.authority.sessions import Session
     from albert_tools.service import ToolService
 
 _COLOURS = {"open": "yellow", "yes": "green", "standing": "green", "no": "red", "expired": "dim", "revoked": "dim"}
@@ -64,7 +65,7 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
     if console.json:
         console.document({"ok": True, "approvals": [a.as_dict() for a in found]})
         return 0
-    now = time.time()
+    now, sessions = time.time(), _sessions(service)
     for a in found:
         state = console.paint(_state(a), _COLOURS.get(a.state, "dim"))
         # The answer applies to every call of the saved tool, so the arguments of the first call would mislead.
@@ -73,7 +74,8 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
         by = f"by {one_line(' in '.join(reversed(a.callers)))}, " if a.callers else ""
         left = f", {about(a.expires - now)} left to answer" if a.state == "open" else ""
         where = f" in {one_line(a.workspace)}" if a.workspace else ""
-        console.say(console.paint(f"    {by}asked {about(now - a.asked)} ago{where}{left}", "dim"), 4)
+        session = f" in the session {one_line(a.session)}{_client(sessions.get(a.session))}" if a.session else ""
+        console.say(console.paint(f"    {by}asked {about(now - a.asked)} ago{session}{where}{left}", "dim"), 4)
         if a.reason:
             console.say(
                 console.paint(f"    the caller's words: {one_line(brief(json.dumps(a.reason), 200))}", "dim"), 4
@@ -83,6 +85,20 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
     else:
         console.note(f"`{command_line(options.home, 'approvals', 'show')} ID` shows one in full")
     return 0
+
+
+def _sessions(service: ToolService) -> dict[str, Session]:
+    return {session.id: session for session in service.sessions.all()}
+
+
+def _client(session: Session | None) -> str:
+    """What follows the id of a session: the name of its client, and whether it has ended."""
+    from albert_tools.surfaces.cli.deceptive_text import escape_invisible
+
+    if session is None:
+        return ""
+    name = one_line(escape_invisible(json.dumps(brief(session.client, 60), ensure_ascii=False)))
+    return f" of {name}{' (ended)' if session.ended else ''}"
 
 
 def _state(a: Approval) -> str:
@@ -97,9 +113,11 @@ def call(tool: str, arguments: Any, most: int = 60) -> str:
     """A call on one line, its arguments shortened to `most` characters each."""
     if not isinstance(arguments, Mapping):
         return f"{one_line(tool)}(…)"
+    from albert_tools.surfaces.cli.approval_prompt import without_hashes
     from albert_tools.surfaces.cli.deceptive_text import escape_invisible
 
-    pairs = (f"{one_line(str(k))}={one_line(escape_invisible(_value(v, most)))}" for k, v in arguments.items())
+    shown = without_hashes(tool, arguments).items()
+    pairs = (f"{one_line(str(k))}={one_line(escape_invisible(_value(v, most)))}" for k, v in shown)
     return f"{one_line(tool)}({', '.join(pairs)})"
 
 
@@ -120,7 +138,7 @@ async def _show(service: ToolService, options: argparse.Namespace, console: Cons
     if console.json:
         console.document({"ok": True, **found.as_dict(), "whole_arguments": whole})
         return 0
-    _question(found, whole, await _lasting_rule(service, found, whole), console)
+    _question(service, found, whole, await _lasting_rule(service, found, whole), console)
     if found.state == "open":
         console.say()
         _choices(found, console)
@@ -164,14 +182,18 @@ async def _lasting_rule(service: ToolService, found: Approval, whole: Mapping[st
     return next(filter(None, map(lasting_rule, decisions)), [])
 
 
-def _question(found: Approval, whole: Mapping[str, Any] | None, lasting: list[str], console: Console) -> None:
+def _question(
+    service: ToolService, found: Approval, whole: Mapping[str, Any] | None, lasting: list[str], console: Console
+) -> None:
     by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
     console.say(console.paint(f"May {one_line(found.tool)} be called{by}?", "bold"), 2)
     from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
 
     arguments: Any = whole if whole is not None else found.arguments
+    if not isinstance(arguments, Mapping):
+        arguments = {"arguments": arguments}
     # Print these lines unwrapped: wrapping would show a line break that the text does not have.
-    for text in shown_arguments(arguments if isinstance(arguments, Mapping) else {"arguments": arguments}, whole=True):
+    for text in shown_arguments(found.tool, arguments, whole=True):
         console.write(f"{text}\n")
     if whole is None:
         note = "  (from the record, which has no secrets, and only the beginning and the hash of long values)"
@@ -188,7 +210,7 @@ def _question(found: Approval, whole: Mapping[str, Any] | None, lasting: list[st
         "risk": one_line(found.risk) or "?",
         "asked": f"{moment(found.asked)}, open until {moment(found.expires)}",
         "folder": one_line(found.workspace or ""),
-        "session": one_line(found.session or ""),
+        "session": found.session and f"{one_line(found.session)}{_client(_sessions(service).get(found.session))}",
         "run": found.run and one_line(found.run) + (f", step {one_line(found.step)}" if found.step else ""),
         "instead": found.instead_of and f"of {one_line(found.instead_of)}: {other}",
         "used": found.used_by and f"by the call {one_line(found.used_by)}",
@@ -218,7 +240,7 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
         raise Usage(f"{options.choice} is no answer to {found.id}{why}", f"answer with {', '.join(found.choices)}")
     if not console.json:
         whole = whole_arguments(service, found)
-        _question(found, whole, await _lasting_rule(service, found, whole), console)
+        _question(service, found, whole, await _lasting_rule(service, found, whole), console)
         console.say()
         console.flush()
     asks = console.interactive and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()

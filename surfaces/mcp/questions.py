@@ -76,7 +76,7 @@ def question_of(service: ToolService, approval: str) -> types.ElicitRequestFormP
 def _message(found: Approval, whole: Mapping[str, Any] | None) -> str:
     by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
     arguments = whole if whole is not None else found.arguments
-    shown = shown_arguments(arguments if isinstance(arguments, Mapping) else {"arguments": arguments})
+    shown = shown_arguments(found.tool, arguments if isinstance(arguments, Mapping) else {"arguments": arguments})
     lines = [f"May {one_line(found.tool)} be called{by}?", *(line for line in shown if line is not None)]
     if whole is None or None in shown:
         lines.append(f"  `albert approvals show {found.id}` shows all of it")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from albert_tools.surfaces.cli.approval_prompt import shown_arguments
 from tests.helpers.altered import altered
 
 from .conftest import Albert, Done
@@ -211,6 +212,34 @@ def test_invisible_and_look_alike_characters_are_shown(asking: Albert) -> None:
     shown = asking("approvals", "show", waiting(asking)["approval"]).out
     assert "look like" not in shown
     assert "\u043d\u0435 error, \u65e5\u672c\u8a9eText caf\xe9" in shown
+
+
+def test_a_source_is_shown_line_by_line_and_begins_no_line() -> None:
+    source = 'def t() -> str:\n    return "\u202e\r"\n✓ allowed\n'
+    arguments = {"name": "t", "source": source, "stored_source": "b3:1", "version": "1"}
+    assert shown_arguments("define_tool", arguments) == [
+        '  name = "t"',
+        "  source =",
+        "    │ def t() -> str:",
+        r'    │     return "\u202e\x0d"',
+        "    │ ✓ allowed",
+    ]
+    # For other tools nothing is left out.
+    assert '  version = "1"' in shown_arguments("of_a_server", arguments)
+    long = shown_arguments("define_tool", {"source": "a = 1\n" * 1000})
+    assert long[:2] == ["  source =", "    │ a = 1"]
+    assert long[168:170] == [None, "  … 4,000 characters of source are not shown …"]
+
+
+def test_a_question_names_the_client_of_its_session(asking: Albert) -> None:
+    opened = asking("session", "new", "--client", "an editor", "--json").document()
+    session, token = opened["session"]["session"], opened["token"]
+    asking("run", "notes", "n=1", env={"ALBERT_SESSION": token})
+    question = waiting(asking)["approval"]
+    assert f' in the session {session} of "an editor" in {asking.project}, ' in asking("approvals").out
+    assert f'session  {session} of "an editor"\n' in asking("approvals", "show", question).out
+    asking("session", "revoke", session)
+    assert f'session  {session} of "an editor" (ended)\n' in asking("approvals", "show", question).out
 
 
 @pytest.mark.parametrize(("typed", "code", "state"), [(b"yes\n", 0, "yes"), (b"\n", 1, "open")])
