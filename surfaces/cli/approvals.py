@@ -258,20 +258,36 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
         return 0, resumed
     outcome = "denied" if options.choice == "no" else f"allowed ({options.choice})"
     console.say(f"{console.paint('✓', 'green')} {one_line(answered.tool)} is {outcome}, by {one_line(answered.by)}")
-    if options.resume and not waits:
-        console.note("no run waits for this answer")
-    elif waits and not options.resume:
-        console.say(
-            f"  `{command_line(options.home, 'runs', 'resume', answered.run)}` continues the run that waits for it", 2
-        )
+    if resumed is None:
+        console.say(f"  {_what_follows(service, answered, waits, options)}", 2)
     return 0, resumed
 
 
+def _what_follows(service: ToolService, answered: Approval, waits: bool, options: argparse.Namespace) -> str:
+    """Who uses the answer, as a phrase. `waits` says whether a run waits for it."""
+    resume = f"`{command_line(options.home, 'runs', 'resume', answered.run)}`"
+    session = _sessions(service).get(answered.session)
+    if session is None:
+        return f"{resume} continues the run that waits for it" if waits else "no run waits for this answer"
+    if not session.ended:
+        return "the agent makes the call again" + (f", or {resume} continues it if the agent has left" if waits else "")
+    if waits:
+        return f"the session that asked has ended: only {resume} still makes this call"
+    if answered.choice == "always":
+        return "the session that asked has ended; the answer applies to other sessions"
+    return "the session that asked has ended: nothing can use this answer, and another session asks again"
+
+
 def _run_waits(service: ToolService, found: Approval) -> bool:
+    """Whether a run waits for the answer and can be resumed: its session may have expired, but must not be revoked."""
     try:
-        return bool(found.run) and service.runs.show(found.run).state in ("suspended", "interrupted")
-    except Failure:
-        return False
+        if not found.run or service.runs.show(found.run).state not in ("suspended", "interrupted"):
+            return False
+        if found.session:
+            service.sessions.find_for_run(found.session, None, found.run)
+    except Failure as failure:
+        return failure.rule == "session.expired"
+    return True
 
 
 def _revoke(service: ToolService, options: argparse.Namespace, console: Console) -> int:

@@ -6,6 +6,7 @@ import getpass
 import re
 import shlex
 import subprocess
+import time
 from typing import Any
 
 import pytest
@@ -229,6 +230,36 @@ def test_a_source_is_shown_line_by_line_and_begins_no_line() -> None:
     long = shown_arguments("define_tool", {"source": "a = 1\n" * 1000})
     assert long[:2] == ["  source =", "    │ a = 1"]
     assert long[168:170] == [None, "  … 4,000 characters of source are not shown …"]
+
+
+def test_an_answer_says_who_uses_it(asking: Albert) -> None:
+    def suspended(*words: str, wait: float = 0) -> tuple[str, str, str]:
+        """The question and the run of a call in a new session, and the session."""
+        opened = asking("session", "new", *words, "--json").document()
+        asking("run", "notes", "n=1", env={"ALBERT_SESSION": opened["token"]})
+        question = waiting(asking)
+        time.sleep(wait)
+        return question["approval"], question["run"], opened["session"]["session"]
+
+    question, run, _ = suspended()
+    said = asking("approvals", "answer", question, "once").out
+    assert said.endswith(
+        f"\n  the agent makes the call again, or `albert runs resume {run}` continues it if the agent has left\n"
+    )
+    question, run, _ = suspended("--for", "5s", wait=5)
+    said = asking("approvals", "answer", question, "once").out
+    assert said.endswith(
+        f"\n  the session that asked has ended: only `albert runs resume {run}` still makes this call\n"
+    )
+    assert asking("runs", "resume", run).code == 0
+    question, run, session = suspended()
+    asking("session", "revoke", session)
+    done = asking("approvals", "answer", question, "once", "--resume")
+    assert done.code == 0
+    assert done.out.endswith(
+        "\n  the session that asked has ended: nothing can use this answer, and another session asks again\n"
+    )
+    assert asking("runs", "resume", run).code == 3
 
 
 def test_a_question_names_the_client_of_its_session(asking: Albert) -> None:
