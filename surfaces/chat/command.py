@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shlex
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
@@ -68,8 +69,9 @@ async def _terminal(options: argparse.Namespace, console: Console) -> int:
     view = TerminalView(console)
     async with _chat(options, view, asking(console, view)) as chat:
         code = await Terminal(chat, view, console, _folder(options)).run()
-    if chat.conversation.messages:
-        console.note(f"to continue: albert chat --resume {chat.conversation.id}")
+    if chat.conversation.messages and not console.quiet:
+        # Unwrapped, because it is to be copied.
+        console.write(f"to continue: {_again(options, chat.conversation.id)}\n")
     return code
 
 
@@ -89,6 +91,17 @@ async def _chat(
             limits = Limits(options.rounds, options.max_tokens, options.max_cost)
             async with ChatSession(service, model, session=session, saved=saved, limits=limits, listen=view) as chat:
                 yield chat
+
+
+def _again(options: argparse.Namespace, conversation: str) -> str:
+    """The command line that was typed, to continue the conversation with the same model and limits."""
+    words = [word for word in sys.argv[1:] if not word.startswith(("--resume=", "--protocol="))]
+    # A conversation keeps its protocol.
+    for option, value in (("--resume", options.resume), ("--protocol", options.protocol)):
+        if option in words:
+            at = words.index(option)
+            del words[at : at + (2 if value else 1)]
+    return shlex.join(["albert", *words, "--resume", conversation])
 
 
 def _folder(options: argparse.Namespace) -> Path:

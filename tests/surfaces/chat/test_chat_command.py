@@ -264,7 +264,20 @@ def test_on_a_terminal_markdown_is_drawn_and_calls_are_folded(chatting) -> None:
     assert r"  Some bold text\x1b[31m, a link (http://evil.example) and List<int>." in shown
     assert "  ✓ bash command=x" in shown
     assert "✓ bash command=x" not in shown
-    assert any(line.startswith("to continue: albert chat --resume 20") for line in shown)
+
+
+def test_the_command_that_continues_has_the_same_options(chatting) -> None:
+    chat = chatting(["One.", "Two."])
+    chat.words += ["--protocol", "text", "--tools", "read_file"]
+    for _ in range(2):
+        code, out = terminal(chat, [(PROMPT, b"Hi\r"), (".", b""), (PROMPT, b"/quit\r")])
+        assert code == 0
+        (command,) = re.findall(r"to continue: albert (chat .* --resume \S+)", "\n".join(lines(out)))
+        assert command.count("--resume") == 1
+        assert "--protocol" not in command
+        assert "--tools read_file" in command
+        chat.words = command.split()
+    assert [m["content"] for m in chat.model.requests[-1].body["messages"][1:]] == ["Hi", "One.", "Hi"]
 
 
 def test_the_four_commands(chatting) -> None:
