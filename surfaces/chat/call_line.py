@@ -35,6 +35,8 @@ def verdict_of(result: ToolResult) -> tuple[str, str]:
     if error is None:
         return ("approved", "green") if result.policy.get("verdict") == "ask" else ("allowed", "dim")
     what = one_line(error.message.partition("\n")[0])
+    if error.rationale == "refused":
+        return "you said no", "red"
     if error.denied:
         return f"denied by {one_line(error.rule or '')}: {what}", "red"
     return f"{error.code}: {what}", "yellow"

@@ -97,7 +97,7 @@ def _ask(question: Question, console: Console, session: bool, withdrawn: threadi
     tries = 0
     while True:
         _forget_typed()
-        sys.stderr.write(f"  {words}, or all to see all of it? " if cut else f"  {words}? ")
+        sys.stderr.write(f"  {words}{', or all to see all of it' if cut else ''}? [no] ")
         sys.stderr.flush()
         answer = _typed(withdrawn).strip().casefold()
         if cut and answer == "all":

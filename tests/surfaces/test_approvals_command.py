@@ -284,7 +284,7 @@ def test_an_answer_on_a_terminal_is_confirmed(asking: Albert, typed: bytes, code
 
 
 def test_a_choice_for_the_rest_of_the_run(asking: Albert) -> None:
-    code, seen = asking.terminal("run", "notes", "n=2", typed=b"session\n", until="always or no? ")
+    code, seen = asking.terminal("run", "notes", "n=2", typed=b"session\n", until="always or no? [no] ")
     assert "session  notes may call write_file for the rest of this run" in seen
     assert (code, seen.count("May write_file")) == (0, 1)
     assert (asking.project / "f1.txt").exists()
@@ -292,13 +292,13 @@ def test_a_choice_for_the_rest_of_the_run(asking: Albert) -> None:
 
 
 def test_a_lasting_answer_must_be_typed_in_full(asking: Albert) -> None:
-    assert asking.terminal("run", "notes", "n=1", typed=[b"a\n"] * 3, until="always or no? ")[0] == 3
-    assert asking.terminal("run", "notes", "n=1", typed=b"always\n", until="always or no? ")[0] == 0
+    assert asking.terminal("run", "notes", "n=1", typed=[b"a\n"] * 3, until="always or no? [no] ")[0] == 3
+    assert asking.terminal("run", "notes", "n=1", typed=b"always\n", until="always or no? [no] ")[0] == 0
     assert asking("run", "notes", "n=1").code == 0
 
 
 def test_an_invalid_answer_is_asked_for_again(asking: Albert) -> None:
-    code, _ = asking.terminal("run", "notes", "n=1", typed=[b"maybe\n", b"yes\n"], until="always or no? ")
+    code, _ = asking.terminal("run", "notes", "n=1", typed=[b"maybe\n", b"yes\n"], until="always or no? [no] ")
     assert (code, (asking.project / "f0.txt").exists()) == (0, True)
 
 
@@ -306,7 +306,7 @@ def test_a_question_at_a_terminal_ends_when_it_is_answered_elsewhere(asking: Alb
     def elsewhere() -> None:
         assert asking("approvals", "answer", waiting(asking)["approval"], "once").code == 0
 
-    code, seen = asking.terminal("run", "notes", "n=1", typed=[elsewhere], until="always or no? ")
+    code, seen = asking.terminal("run", "notes", "n=1", typed=[elsewhere], until="always or no? [no] ")
     assert f"answered elsewhere: once, by {getpass.getuser()}" in seen
     assert (code, (asking.project / "f0.txt").exists()) == (0, True)
 
@@ -338,7 +338,7 @@ def test_a_session_answers_nothing(asking: Albert) -> None:
 
 
 def test_an_interrupt_at_the_question(asking: Albert) -> None:
-    code, seen = asking.terminal("run", "notes", "n=1", typed=b"\x03", until="always or no? ")
+    code, seen = asking.terminal("run", "notes", "n=1", typed=b"\x03", until="always or no? [no] ")
     assert code == 130
     assert "the run was cancelled by an interrupt; nothing had been changed" in " ".join(seen.split())
     assert asking("approvals").err == "no question waits for an answer\n"
@@ -355,7 +355,7 @@ def test_the_question_about_a_command_offers_the_line_for_the_rules(asking: Albe
     rules = asking.home / "config/governance.yaml"
     rules.write_text("allow: [bash]\n")
     words = ("run", "bash", "command=frobnicate plan")
-    code, seen = asking.terminal(*words, typed=b"no\n", until="once or no? ")
+    code, seen = asking.terminal(*words, typed=b"no\n", until="once or no? [no] ")
     assert (code, all(line in seen for line in LASTING)) == (3, True)
     asking(*words)
     question = waiting(asking)["approval"]

@@ -298,7 +298,7 @@ def test_a_rule_on_a_misspelled_tool_denies_every_call(ruled: Any) -> None:
 
 @pytest.mark.parametrize(("typed", "code"), [(b"yes\n", 0), (b"once\n", 0), (b"no\n", 3), (b"\n", 3), (b"\x04", 3)])
 def test_a_question_on_a_terminal(ruled: Any, typed: bytes, code: int) -> None:
-    got, shown = ruled.terminal("run", "write_file", "path=a", "content=hello", typed=typed, until="once or no? ")
+    got, shown = ruled.terminal("run", "write_file", "path=a", "content=hello", typed=typed, until="once or no? [no] ")
     assert "May write_file be called?" in shown
     assert 'path = "a"' in shown
     assert "write_file needs a person's approval in NORMAL" in shown
@@ -344,7 +344,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 def test_a_question_hides_nothing_of_an_argument(asked: Any) -> None:
     long = "a" * 1800 + "MIDDLE" + "b" * 1800 + "THE-END"
     answer, shown = asked(long, b"", b"all\n", b"yes\n")
-    first, _, second = shown.partition("all to see all of it? ")
+    first, _, second = shown.partition("all to see all of it? [no] ")
     assert answer == "once"
     assert "characters of command are not shown" in first
     assert ("THE-END" in first, "MIDDLE" in first, "MIDDLE" in second) == (True, False, True)
@@ -362,6 +362,6 @@ def test_a_program_prints_nothing_below_an_open_question(asked: Any) -> None:
         console.untrusted("May ls be called?\n  yes or no? ", sys.stderr)
 
     _, shown = asked("rm -rf x", b"", b"no\n", meanwhile=forge)
-    before, _, after = shown.partition("once or no? ")
+    before, _, after = shown.partition("once or no? [no] ")
     assert "May ls" not in before
     assert after == "May ls be called?\n  yes or no? "

@@ -297,13 +297,22 @@ def test_the_four_commands(chatting) -> None:
 def test_an_approval_is_asked_at_the_terminal_and_the_call_goes_on(chatting) -> None:
     chat = chatting([Reply(calls=[("write_file", {"path": "a.txt", "content": "x"})]), "Written.", "Bye."])
     chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
-    steps = [(PROMPT, b"Go\r"), ("session or no? ", b"once\n"), ("Written.", b""), (PROMPT, b"/quit\r")]
+    steps = [(PROMPT, b"Go\r"), ("session or no? [no] ", b"once\n"), ("Written.", b""), (PROMPT, b"/quit\r")]
     code, out = terminal(chat, steps)
     shown = lines(out)
     assert code == 0
     assert "May write_file be called?" in shown
     assert any(re.match(r'✓ write_file path="a\.txt" content="x" · .* · approved', line) for line in shown)
     assert (chat.albert.project / "a.txt").read_text() == "x"
+
+
+def test_enter_alone_at_a_question_is_a_no(chatting) -> None:
+    chat = chatting([Reply(calls=[("write_file", {"path": "a.txt", "content": "x"})]), "Not written."])
+    chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
+    steps = [(PROMPT, b"Go\r"), ("or no? [no] ", b"\n"), ("Not written.", b""), (PROMPT, b"/quit\r")]
+    code, out = terminal(chat, steps)
+    assert code == 0
+    assert any(re.match(r'✗ write_file path="a\.txt" content="x" · .* · you said no$', line) for line in lines(out))
 
 
 def test_ctrl_c_stops_the_answer_and_the_call_but_not_the_chat(chatting) -> None:
@@ -341,7 +350,13 @@ def test_ctrl_c_stops_the_answer_and_the_call_but_not_the_chat(chatting) -> None
 def test_ctrl_c_at_a_question_withdraws_it(chatting) -> None:
     chat = chatting([Reply(calls=[("write_file", {"path": "a.txt", "content": "x"})]), "Fine."])
     chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
-    steps = [(PROMPT, b"Go\r"), ("session or no? ", b"\x03"), (PROMPT, b"Why\r"), ("Fine.", b""), (PROMPT, b"\x04")]
+    steps = [
+        (PROMPT, b"Go\r"),
+        ("session or no? [no] ", b"\x03"),
+        (PROMPT, b"Why\r"),
+        ("Fine.", b""),
+        (PROMPT, b"\x04"),
+    ]
     code, out = terminal(chat, steps)
     assert code == 0
     assert "! interrupted" in lines(out)
