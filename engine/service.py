@@ -1066,7 +1066,7 @@ class ToolService:
         Args:
             name: The tool.
             session: The token of the session that removes the tool, by the action ``remove_tool``. A person is asked before the
-                session removes a tool that the owner or another session has defined.
+                session removes a tool that is active, or that the owner or another session has defined.
 
         Raises:
             Failure: `unknown_tool`; `permission_denied` if the tool is a primitive. In a session also those of a call.
@@ -1085,6 +1085,8 @@ class ToolService:
             nonlocal head
             newest, why = await asyncio.to_thread(self._head, name, token, "removing it")
             head = newest
+            if not why and self.context.activations is not None and name in self.context.activations.all():
+                why = f"{name} is active: the owner offers it to agents; removing it needs a person's approval"
             return Review(why, {"removes": newest})
 
         async def delete() -> None:

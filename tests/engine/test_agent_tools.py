@@ -141,6 +141,16 @@ def test_only_the_owners_activation_changes_what_is_offered(bench: Any) -> None:
     assert [e.data["by"] for e in service.records(["activation"])] == ["ann"] * 3
 
 
+def test_a_session_needs_approval_to_remove_what_the_owner_has_activated(bench: Any) -> None:
+    token = token_of(bench)
+    output(bench, "define_tool", {"source": SHOUT}, token)
+    bench.service.activate("shout", "ann")
+    error = bench.service.invoke("remove_tool", {"name": "shout"}, session=token).error
+    assert (error.code, error.rule) == ("suspended", "another_author")
+    assert "shout is active" in error.message
+    assert names(bench)[-1] == "shout"
+
+
 def test_a_removed_tool_is_no_longer_active(bench: Any) -> None:
     bench.service.define(SHOUT)
     bench.service.activate("shout", "ann")
