@@ -58,7 +58,7 @@ class Pipe:
         os.set_blocking(self.to.fileno(), False)
         sent, left = 0, data
         while sent < most:
-            if not select.select([], [self.to], [], 0.5)[1]:
+            if not select.select([], [self.to], [], 2)[1]:
                 break
             left = left[os.write(self.to.fileno(), left) :]
             if not left:
