@@ -249,7 +249,11 @@ class Sessions:
                 raise _denied("session.expired", f"{which} has expired", "open a new one")
             granted = granted or session.grant
         if workspace is not None and line[0].workspace != workspace:
-            raise _denied("session.workspace", "the session is for another workspace")
+            raise _denied(
+                "session.workspace",
+                f"the session is for another workspace, {line[0].workspace}",
+                "open one with `albert session new` in the workspace of this service",
+            )
         return line[0]
 
     def demand(self, session: Session, tool: str, callers: Sequence[tuple[str, str]] = (), author: str = "") -> None:

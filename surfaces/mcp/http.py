@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable
 from typing import Any, cast
@@ -16,9 +17,11 @@ from starlette.types import ASGIApp
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
+from albert_tools.surfaces.cli.console import one_line
 from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, RequestLimit
 from albert_tools.surfaces.mcp.server import McpServer
 
+_LOG = logging.getLogger("albert.mcp")
 LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
 #: Connections of all clients, and sessions of clients that speak an older revision of the protocol.
@@ -37,7 +40,10 @@ class SessionTokens:
         """The session of a token; None if it has none."""
         try:
             session = self._service.actions.session(token)
-        except Failure:
+        except Failure as failure:
+            # The SDK answers each refusal with the same text, so the log says why a token that was valid is refused.
+            if failure.rule != "session.unknown":
+                _LOG.warning("refused the token of a session (401): %s", one_line(failure.message))
             return None
         return AccessToken(token=token, client_id=session.id, subject=session.id, scopes=[])
 

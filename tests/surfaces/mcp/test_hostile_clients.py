@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -19,7 +20,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_REQUESTS, RequestLimit
-from tests.surfaces.mcp.conftest import PATIENCE, Place
+from tests.surfaces.mcp.conftest import PATIENCE, Place, make_place
 
 NEW = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -223,6 +224,23 @@ async def test_only_a_session_of_this_workspace_gets_in(place: Place):
     for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "http://evil.example"}, 403)):
         async with http(place, **headers) as client:
             assert (await post(client, place, "tools/list")).status_code == status
+
+
+async def test_the_log_says_that_a_session_is_of_another_workspace(tmp_path: Path):
+    place = make_place(tmp_path)
+    other = tmp_path / "other"
+    (other / ".albert").mkdir(parents=True)
+    token = place.session("--workspace", str(other))
+    place.serve()
+    try:
+        async with http(place, token=token) as client:
+            assert (await post(client, place, "tools/list")).status_code == 401
+        assert place.process is not None
+        assert place.process.stderr is not None
+        said = f"refused the token of a session (401): the session is for another workspace, {other}\n"
+        assert place.process.stderr.readline() == said
+    finally:
+        place.stop()
 
 
 def sessions(place: Place) -> list[dict[str, Any]]:
