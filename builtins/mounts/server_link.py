@@ -37,6 +37,8 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext, NetworkRules
 from albert_tools.engine.policy.host_rules import host_of, is_host
 
+#: The hint for a process that ended before it listed its tools.
+_SEES = "the server sees only the workspace and installed programs; put its files there"
 #: Characters of a server's message that an error repeats.
 _MAX_SAID = 1000
 
@@ -207,7 +209,8 @@ class Link:
             return found.copy()
         if self.server is not None:
             said = self.server.errors
-            return self._said(f"it stopped: {self.server.why or message or 'it closed its output'}", said)
+            stopped = self._said(f"it stopped: {self.server.why or message or 'it closed its output'}", said)
+            return stopped if self.listing else stopped.copy(hint=_SEES)
         return self._said(f"the connection ended: {plain_text(error, _MAX_SAID) or 'its server closed it'}", message)
 
     def _said(self, what: str, said: str) -> Failure:

@@ -166,6 +166,11 @@ def test_documents(home: Mounts) -> None:
         (["mount", "m", *RAW], 2, "nobody to confirm it"),
         (["mount", "m", "--yes", "--", "python3", "raw_server.py", "exit"], 1, "no configuration"),
         (["mount", "m", "--yes", "--", "no-such-program"], 1, "it stopped"),
+        (
+            ["mount", "m", "--yes", "--", "python3", "/outside.py"],
+            1,
+            "the server sees only the workspace and installed programs",
+        ),
     ],
 )
 def test_mistakes(empty: Mounts, words: list[str], code: int, said: str) -> None:
