@@ -169,7 +169,7 @@ def _line(one: Session, now: float, console: Console) -> None:
         left = "for ever" if expires == math.inf else f"{about(expires - now)} left"
         when = console.paint(left, "green")
     within = f", within {one.parent}" if one.parent and not one.grant else ""
-    whose = "the rest for " if one.grant else ""
+    whose = "kept for resuming " if one.grant else ""
     console.say(f"{console.paint(one.id, 'cyan')}  {whose}{one_line(one.client)}, {when}{within}", 4)
     console.say(f"    {_may(one)}", 4)
     console.say(console.paint(f"    {one_line(one.workspace)}", "dim"), 4)
