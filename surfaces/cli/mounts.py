@@ -201,7 +201,9 @@ def _confirmed(options: argparse.Namespace, console: Console, question: str) -> 
     if options.yes:
         return True
     if not console.interactive or sys.stdin is None or not sys.stdin.isatty():
-        raise Usage("mount: there is nobody to confirm it", "read what the server says, then add --yes")
+        raise Usage(
+            "mount: there is nobody to confirm it", "read what the server says, then add --yes, or run it in a terminal"
+        )
     console.flush()
     if confirmed(question):
         return True
