@@ -62,6 +62,7 @@ def _check_callees(call: Call, run: Run) -> None:
         raise Failure(
             "outdated",
             f"{call.name} is outdated: {problem}",
-            hint="define it again from its source, in an application that has all tools it calls",
+            hint="define it again from its source, in an application that has all tools it calls; if these are tools of a server "
+            "that is no longer mounted, mount it again",
             tool=call.name,
         )
