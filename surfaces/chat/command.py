@@ -69,7 +69,7 @@ async def _terminal(options: argparse.Namespace, console: Console) -> int:
     view = TerminalView(console)
     async with _chat(options, view, asking(console, view)) as chat:
         code = await Terminal(chat, view, console, _folder(options)).run()
-    if chat.conversation.messages and not console.quiet:
+    if chat.conversation.answered and not console.quiet:
         # Unwrapped, because it is to be copied.
         console.write(f"to continue: {_again(options, chat.conversation.id)}\n")
     return code

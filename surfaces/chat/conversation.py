@@ -53,6 +53,11 @@ class Conversation(Struct):
         """The beginning of the first message."""
         return " ".join(next((m.text for m in self.messages if m.role == "user"), "").split())[:MAX_TITLE]
 
+    @property
+    def answered(self) -> bool:
+        """Whether the model has written anything."""
+        return any(message.role == "assistant" for message in self.messages)
+
     def unfinished(self, result: str) -> bool:
         """Give each call without a result this one. Returns whether there was such a call."""
         calls = next((m.calls for m in reversed(self.messages) if m.role == "assistant"), [])
@@ -98,7 +103,7 @@ class Saved:
 
     @classmethod
     def resume(cls, folder: Path, name: str = "") -> Saved:
-        """A saved conversation, by its id or the beginning of the id; by default the newest one.
+        """A saved conversation, by its id or the beginning of the id; by default the newest one with an answer.
 
         Raises:
             Failure: `not_found`, `invalid_arguments` if several ids begin so, `damaged`, `io_error`; `exists` if another process
@@ -112,7 +117,11 @@ class Saved:
             raise Failure(
                 "invalid_arguments", f"{len(found)} conversations begin with {name!r}", hint="give more digits"
             )
-        name = name if name in found else found[0]
+        if not name:
+            # A conversation may have no answer because the model could not be reached. If none has one, the newest is meant.
+            name = next((each for each in found if _read(folder / f"{each}.json").answered), found[0])
+        elif name not in found:
+            name = found[0]
         handle = _locked(folder, name)
         try:
             return cls(folder, _read(folder / f"{name}.json"), handle)

@@ -34,7 +34,8 @@ class Terminal:
     async def run(self) -> int:
         """Talk until the user leaves. Returns the exit code."""
         model, number = self._chat.model.name, len(self._chat.conversation.messages)
-        before = f", continuing a conversation of {number} messages: {self._chat.conversation.title}" if number else ""
+        messages = "1 message" if number == 1 else f"{number} messages"
+        before = f", continuing a conversation of {messages}: {self._chat.conversation.title}" if number else ""
         self._console.say(self._console.paint(f"{one_line(model)}{one_line(before)}; /help lists the commands", "dim"))
         interrupted = False
         while True:

@@ -94,7 +94,7 @@ def chat_options(chat: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="ID",
-        help="continue a saved conversation; default of ID: the newest one",
+        help="continue a saved conversation; default of ID: the newest one with an answer",
     )
     chat.add_argument(
         "--rounds", type=_number, default=50, metavar="N", help="the most answers with calls; default: 50"

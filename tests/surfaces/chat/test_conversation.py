@@ -55,6 +55,21 @@ def test_the_newest_conversation_is_resumed_by_default(tmp_path: Path) -> None:
         Saved.resume(tmp_path / "chats", "2026")
 
 
+def test_a_conversation_without_an_answer_is_not_resumed_by_default(tmp_path: Path) -> None:
+    folder = tmp_path / "chats"
+    folder.mkdir(mode=0o700)
+    for day, messages in (
+        ("02", [Message("user", "two")]),
+        ("01", [Message("user", "one"), Message("assistant", "1")]),
+    ):
+        saved = Conversation(f"202601{day}-000000-abcdef", messages=messages)
+        (folder / f"{saved.id}.json").write_bytes(msgspec.json.encode(saved))
+    for name, title in (("", "one"), ("20260102", "two")):
+        found = Saved.resume(folder, name)
+        assert found.conversation.title == title
+        found.close()
+
+
 def test_a_conversation_without_a_message_leaves_nothing(tmp_path: Path) -> None:
     saved = Saved.new(tmp_path, "native")
     saved.close()
