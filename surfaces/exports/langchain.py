@@ -16,8 +16,8 @@ from albert_tools.surfaces.exports.agent import Agent, Service
 def langchain_tools(service: Service, *, session: str) -> list[BaseTool]:
     """The tools that a session is offered, in the service's order.
 
-    A tool's message contains the output as text, and its `artifact` is the result as JSON, with effects and run. The tools of an
-    asynchronous service can only be called by asynchronous agents.
+    The message of a successful call contains the output as text, and its `artifact` is the result as JSON, with effects and run.
+    The tools of an asynchronous service can only be called by asynchronous agents.
 
     Args:
         service: An open service.
