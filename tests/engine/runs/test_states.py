@@ -125,6 +125,7 @@ class Waits:
 class Kept:
     """The call under a dedupe key."""
 
+    tool: str
     name: str
     run: str | None
     code: str | None
@@ -160,7 +161,7 @@ class Machine(RuleBasedStateMachine):
         self.sessions: list[Leased] = []
         self.asked: list[Asked] = []
         self.waiting: list[Waits] = []
-        self.kept: dict[tuple[str, str, str], Kept] = {}
+        self.kept: dict[tuple[str, str], Kept] = {}
         self.times: dict[str, list[float]] = defaultdict(list)
         self.effects = 0
         self._write(self.policy[0])
@@ -371,10 +372,10 @@ class Machine(RuleBasedStateMachine):
             return Plan("permission_denied", "session")
         if not self._leased(whom, tool):
             return Plan("permission_denied", "lease.tools")
-        place = (whom.id if whom else "", tool, key or "")
+        place = (whom.id if whom else "", key or "")
         kept = self.kept.get(place) if key else None
         if kept is not None and run is None:
-            if kept.name != name:
+            if (kept.tool, kept.name) != (tool, name):
                 return Plan("dedupe_conflict")
             return Plan(kept.code, repeated=True)
         program = tool == "many"
@@ -480,13 +481,13 @@ class Machine(RuleBasedStateMachine):
             run.over = code != "suspended"
         if code == "suspended" and plan.rule == "approval":
             self._suspended(plan, result, tool, name, whom, key, owner, run)
-        place = (whom.id if whom else "", tool, key or "")
+        place = (whom.id if whom else "", key or "")
         if key and code not in ("dedupe_conflict", "suspended"):
             if result.error is not None and result.error.denied:
                 if run is not None or plan.rule not in ("session", "lease.tools") or plan.charges:
                     self.kept.pop(place, None)
             else:
-                self.kept[place] = Kept(name, result.run_id, code)
+                self.kept[place] = Kept(tool, name, result.run_id, code)
 
     def _suspended(
         self,
@@ -514,7 +515,7 @@ class Machine(RuleBasedStateMachine):
         if run is None:
             self.waiting.append(Waits(result.run_id, tool, name, whom, key, owner, question))
         if key:
-            self.kept[whom.id if whom else "", tool, key] = Kept(name, result.run_id, "suspended")
+            self.kept[whom.id if whom else "", key] = Kept(tool, name, result.run_id, "suspended")
 
     # Invariants, by the ledger alone.
 
