@@ -48,7 +48,7 @@ class Offer(Struct, frozen=True):
     @property
     def reads_only(self) -> bool:
         """Whether a call changes nothing."""
-        return set(self.definition.effects) <= {"read"}
+        return self.definition.only_reads
 
     @property
     def annotations(self) -> dict[str, bool]:
