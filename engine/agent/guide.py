@@ -119,10 +119,10 @@ def render(
     if tokens is None:
         tokens = estimate("".join((language, *examples, refused))) + CATALOGUE_TOKENS
     budget = _Budget(tokens)
-    if not budget.take(language + refused + notes + _ELLIPSIS + _SAVED + _MORE):
-        raise Failure(
-            "invalid_arguments", f"a guide of {tokens:,} tokens can't describe the language", hint="allow more"
-        )
+    least = language + refused + notes + _ELLIPSIS + _SAVED + _MORE
+    if not budget.take(least):
+        message = f"a guide of {tokens:,} tokens can't describe the language"
+        raise Failure("invalid_arguments", message, hint=f"allow at least {estimate(least):,}")
     full = {c.name for c in (*primitives, *saved) if c.name in named and budget.take(c.full)}
     others = [c for c in primitives if c.name not in full]
     names = _names(others, budget)
