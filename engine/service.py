@@ -1116,7 +1116,7 @@ class ToolService:
             found = self._pipeline.lookup.look_up(name, None).version
             if found is None:
                 raise Failure(
-                    "invalid_arguments", f"{name} is a primitive; every agent whose lease has it is offered it"
+                    "invalid_arguments", f"{name} is a primitive, which is offered to every agent whose lease covers it"
                 )
             if version is not None:
                 found = self.store.load(name, version)

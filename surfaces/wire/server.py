@@ -94,7 +94,11 @@ def _own(path: Path) -> Iterator[None]:
     if len(os.fsencode(path)) > MAX_SOCKET_PATH:
         message = f"the path of the socket is too long: {path}"
         raise Failure("invalid_arguments", message, hint="name a shorter one with --socket")
-    make_private(path.parent, "the socket")
+    try:
+        make_private(path.parent, "the socket")
+    except Failure as failure:
+        # The usual hint would change the mode of a shared folder such as /tmp.
+        raise failure.copy(hint="leave --socket out, or name a socket in a folder that only you can enter") from None
     handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         try:
