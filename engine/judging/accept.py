@@ -21,6 +21,7 @@ from albert_tools.engine.model.bounds import MAX_EXAMPLES
 from albert_tools.engine.model.definition import Callee, Program, ToolDefinition, ToolParameter, composite, pins_of
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
+from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.model.primitive import NAME
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.model.schema_validity import fault_in
@@ -87,7 +88,10 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
         ),
         result=tool.result,
         timeout=tool.timeout,
+        manifest=tool.manifest,
     )
+    if not _covers(definition, tool.manifest, callees):
+        raise Unbelievable("a manifest that contradicts the calls")
     if definition.depth > MAX_TOOL_DEPTH:
         raise Unbelievable("a tool that is nested too deep")
     program = answer.program
@@ -100,6 +104,21 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
         if program is None
         else Program(tool.name, tool.name, program.lowered, tuple(tool.imports), tuple(program.lines)),
     )
+
+
+def _covers(definition: ToolDefinition, manifest: Manifest, callees: Mapping[str, ToolDefinition]) -> bool:
+    """Whether a manifest names only calls that the callees can make, each with its own effects.
+
+    The rest of a manifest can't be checked without reading the source. At run time the calls of an approved tool are held to it.
+    """
+    possible: dict[str, tuple[str, ...]] = {}
+    for name, callee in callees.items():
+        if callee.manifest is None:
+            possible[name] = callee.effects
+        else:
+            possible |= {call.tool: call.effects for call in callee.manifest.calls}
+    same = all(possible.get(call.tool) == call.effects for call in manifest.calls)
+    return same and manifest.effects == definition.effects
 
 
 def _from_annotation(schema: Any, definitions: Any, depth: int) -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from albert_tools.engine.model.bounds import MAX_TIMEOUT_SECONDS
+from albert_tools.engine.model.manifest import Manifest
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Severity, Span
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
@@ -63,6 +64,7 @@ class _Tool(_Record):
     calls: list[str]
     imports: list[str]
     examples: list[_Example]
+    manifest: Manifest
 
 
 class _Program(_Record):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 
+from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import Checked, check
 from albert_tools.engine.check.facts import tool_name
 from albert_tools.engine.check.when_defined import with_existing_tools
@@ -13,6 +15,7 @@ from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.judging.judging_limits import MAX_NAME
 from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.manifest import Declared, Manifest
 from albert_tools.engine.sandbox.worker.function_worker import Ask
 from albert_tools.grammar import tree
 from albert_tools.grammar.parse import parse
@@ -83,8 +86,13 @@ class _AskedCatalog:
 
 
 def _definition(fields: dict[str, Any]) -> ToolDefinition:
-    parameters = tuple(ToolParameter(**p) for p in fields["parameters"])
-    return ToolDefinition(**{**fields, "parameters": parameters, "effects": tuple(fields["effects"])})
+    described = {
+        "parameters": tuple(ToolParameter(**p) for p in fields["parameters"]),
+        "effects": tuple(fields["effects"]),
+        "declared": msgspec.convert(fields["declared"], Declared),
+        "manifest": None if fields["manifest"] is None else Manifest.from_dict(fields["manifest"]),
+    }
+    return ToolDefinition(**{**fields, **described})
 
 
 def _check(source: str, ask: Ask, compiled: bool) -> Any:
@@ -113,4 +121,5 @@ def _tool(checked: Checked) -> Any:
         "calls": [c.name for c in checked.calls],
         "imports": checked.imports,
         "examples": [asdict(e) for e in checked.examples],
+        "manifest": analyse(checked).as_dict(),
     }

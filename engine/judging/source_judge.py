@@ -208,7 +208,11 @@ class _Answers:
         fields = ("name", "description", "result", "effects", "kind", "depth", "version")
         return {
             "definition": {field: getattr(definition, field) for field in fields}
-            | {"parameters": [p.as_dict() for p in definition.parameters]},
+            | {
+                "parameters": [p.as_dict() for p in definition.parameters],
+                "declared": msgspec.to_builtins(definition.declared),
+                "manifest": None if definition.manifest is None else definition.manifest.as_dict(),
+            },
             "outdated": self._tools.outdated(name),
         }
 

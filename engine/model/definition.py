@@ -15,6 +15,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from albert_tools.engine.model.manifest import Declared, Manifest
+
 Json = Any
 Schema = dict[str, Any]
 
@@ -102,7 +104,7 @@ class ToolDefinition(Struct, frozen=True, dict=True):
     composite. `timeout` is in seconds. `version` is the content hash of a composite or the schema hash of a primitive. By default,
     `category` and `risk` follow from the effects. Policy can allow the tool only in `allowed_modes`. If `approval` is true, a
     person is always asked. `rate_limit` is in calls per hour; None means that only policy limits the calls. A tool with `sandbox`
-    runs confined.
+    runs confined. `declared` is what a primitive says about its data; `manifest` is what a composite can do, if it is known.
     """
 
     name: str
@@ -123,6 +125,8 @@ class ToolDefinition(Struct, frozen=True, dict=True):
     rate_limit: int | None = None
     sandbox: bool = False
     invariants: tuple[Invariant, ...] = ()
+    declared: Declared = Declared()
+    manifest: Manifest | None = None
 
     def __post_init__(self) -> None:
         if not self.category:
@@ -236,6 +240,7 @@ def composite(
     parameters: tuple[ToolParameter, ...],
     result: Schema,
     timeout: float,
+    manifest: Manifest | None = None,
 ) -> ToolDefinition:
     """The definition of a composite. Its effects and its depth follow from its callees."""
     called = list(callees)
@@ -249,6 +254,7 @@ def composite(
         kind="composite",
         depth=1 + max((c.depth for c in called), default=0),
         timeout=timeout,
+        manifest=manifest,
     )
 
 
@@ -388,7 +394,9 @@ class ToolVersion(Struct, frozen=True):
     def to_document(self) -> Json:
         """The stored JSON form."""
         by = {"author": self.author} if self.author else {}
-        return {**self.content(), "created": self.created, "version": self.version, **by}
+        known = self.definition.manifest
+        manifest = {"manifest": known.as_dict()} if known is not None else {}
+        return {**self.content(), "created": self.created, "version": self.version, **by, **manifest}
 
     @classmethod
     def from_document(cls, document: Json) -> ToolVersion:
@@ -412,6 +420,7 @@ class ToolVersion(Struct, frozen=True):
                 depth=document["depth"],
                 timeout=document["timeout"],
                 version=document["version"],
+                manifest=Manifest.from_dict(document["manifest"]) if "manifest" in document else None,
             )
             program = Program(
                 name=document["name"],

@@ -35,6 +35,7 @@ from albert_tools.engine.model.definition import (
     ToolParameter,
 )
 from albert_tools.engine.model.interrupted import OUTCOMES, InterruptedCall, Settled, Settling
+from albert_tools.engine.model.manifest import Declared
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
@@ -325,6 +326,7 @@ def _made(
         rate_limit=options.get("rate_limit"),
         sandbox=options.get("sandbox", False),
         invariants=tuple(options.get("invariants", ())),
+        declared=Declared(uses=_uses(options)),
     )
     made = Primitive(
         replace(definition, version=definition.schema_hash()),
@@ -345,6 +347,11 @@ def _made(
     if problem is not None:
         raise TypeError(f"{tool}: {problem}")
     return made
+
+
+def _uses(options: PrimitiveOptions) -> dict[str, str]:
+    urls = options.get("urls") or {}
+    return {**(options.get("paths") or {}), **dict.fromkeys(urls, "url"), **(options.get("judged") or {})}
 
 
 def _parameters(

@@ -30,6 +30,7 @@ TOOL: dict[str, Any] = {
     "calls": ["read_file"],
     "imports": [],
     "examples": [],
+    "manifest": {"effects": ["read"], "calls": [{"tool": "read_file", "effects": ["read"]}]},
 }
 EXAMPLE = {
     **{key: {} for key in ("arguments", "files", "expect_files", "stubs")},
@@ -81,6 +82,9 @@ RECURSIVE = {"$ref": "#/$defs/A"}
         {"calls": ["nothing"]},
         {"calls": ["never_asked"]},
         {"imports": ["os"]},
+        {"manifest": {"effects": ["read"], "calls": [{"tool": "http_request", "effects": ["network"]}]}},
+        {"manifest": {"effects": ["read"], "calls": [{"tool": "read_file", "effects": []}]}},
+        {"manifest": {"effects": []}},
         {"examples": [EXAMPLE] * 51},
         {"parameters": [PARAMETER, PARAMETER]},
         {"parameters": [{**PARAMETER, "name": "a b"}]},

@@ -301,6 +301,7 @@ async def test_a_process_that_does_not_ask_about_its_name_is_not_believed(
         "calls": [],
         "imports": [],
         "examples": [],
+        "manifest": {},
     }
 
     async def lie(*_: object) -> object:

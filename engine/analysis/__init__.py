@@ -1,0 +1,1 @@
+"""What a checked program can do, found out without running it."""

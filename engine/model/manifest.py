@@ -1,0 +1,174 @@
+"""The manifest of a saved tool: what its calls can do, computed from its source before it runs.
+
+A manifest lists every call of a primitive that a run can make, through all saved tools, with what is known about its arguments: a
+`Value` has *alternatives*, and a *template* is an alternative made of constant texts and *holes*. What happens at run time lies
+inside the manifest: the pipeline holds an approved version to it, and tests hold the analysis to it.
+
+These are frozen structs of msgspec, and also the stored JSON form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+#: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
+Origin: TypeAlias = str
+
+HoleKind = Literal["parameter", "output", "part", "number", "word", "below", "any"]
+
+
+class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An unknown part of a text.
+
+    Attributes:
+        kind: ``parameter``: the value of a parameter, or of a place in it. ``output``: a text in the output of a call. ``part``: a
+            piece of `of`, for example one line of it. ``number``: digits, sign, point. ``word``: letters, digits, ``-`` and ``_``
+            only. ``below``: nothing, or ``/`` and any path that does not lead up. ``any``: any text.
+        name: The parameter.
+        call: The index of the call.
+        path: The place in the parameter or the output: ``.rows[*].name``. ``*`` is any key or item; ``~`` at the end means
+            that it can be at any place below.
+        of: The template that this is a piece of.
+        data: For ``any``: where the text may come from.
+    """
+
+    kind: HoleKind
+    name: str = ""
+    call: int = -1
+    path: str = ""
+    of: tuple[Part, ...] = ()
+    data: tuple[Origin, ...] = ()
+
+
+Part: TypeAlias = str | Hole
+#: A template, or a JSON constant that is not a text. The empty template is the empty text.
+Alternative: TypeAlias = tuple[Part, ...] | int | float | bool | None
+
+
+class Symbol(Struct, frozen=True, order=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An unknown number in a bound: the ``length`` of a text, list or object, or the ``value`` of an integer; at least 0."""
+
+    kind: Literal["length", "value"]
+    origin: Origin
+    path: str = ""
+
+
+class Term(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One term of a polynomial: a number times the product of symbols."""
+
+    times: int
+    of: tuple[Symbol, ...] = ()
+
+
+#: A sum of terms: at most this often. None if there is no bound; the empty sum is 0.
+Bound: TypeAlias = tuple[Term, ...] | None
+
+
+class Value(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is known about a value: it is one of `alternatives`, or a container.
+
+    Attributes:
+        alternatives: The texts, numbers, booleans and null that it can be.
+        data: The origins of its content, and of all that it contains.
+        control: The origins that decide which value it is.
+        items: The items, if it can be a list: one value that describes each of them.
+        fields: The values under known keys, if it can be an object.
+        rest: The values under other keys.
+        open: Whether it can be any JSON value besides.
+    """
+
+    alternatives: tuple[Alternative, ...] = ()
+    data: tuple[Origin, ...] = ()
+    control: tuple[Origin, ...] = ()
+    items: Value | None = None
+    fields: dict[str, Value] | None = None
+    rest: Value | None = None
+    open: bool = False
+    #: The most items that a list or object has.
+    size: Bound = None
+
+
+class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A call of a primitive that a run can make.
+
+    Attributes:
+        tool: The primitive. A saved tool only if its own manifest is not known: then it can do anything that its effects allow.
+        effects: The primitive's effects.
+        line: The line of the source. For a call by a saved tool: the line that calls the saved tool.
+        via: The saved tools between the source and this call, outermost first.
+        arguments: What is known about each argument that is given. Arguments that are not listed have their defaults.
+        uses: What the primitive does with its arguments, by parameter: ``read``, ``write`` or ``delete`` for paths; ``url``; the
+            kinds of `primitive.JUDGED`; ``destination`` and ``payload`` for others. The rest is neutral.
+        source: The kind of source that its output is: ``file``, ``web``, ``mail``, ``clock``, ``command``, ``model``, ``server``;
+            empty if the output says nothing about the outside.
+        control: The origins that decide whether and how often the call is made.
+        bound: How often it is made at most, in one run of the tool.
+    """
+
+    tool: str
+    effects: tuple[str, ...] = ()
+    line: int = 0
+    via: tuple[str, ...] = ()
+    arguments: dict[str, Value] = {}
+    uses: dict[str, str] = {}
+    source: str = ""
+    control: tuple[Origin, ...] = ()
+    bound: Bound = None
+
+
+class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """All that a run of a saved tool can do.
+
+    Attributes:
+        effects: The effects of all calls.
+        calls: The calls, in the order of the source.
+        result: The result.
+        printed: The origins of what it prints.
+        raised: The origins of the messages of its errors.
+    """
+
+    effects: tuple[str, ...] = ()
+    calls: tuple[PlannedCall, ...] = ()
+    result: Value = Value(open=True)
+    printed: tuple[Origin, ...] = ()
+    raised: tuple[Origin, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The stored JSON form. Fields with default values are left out."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Manifest:
+        """Read the stored form. Raises ValueError if it has another form."""
+        return msgspec.convert(document, cls)
+
+
+class Declared(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a primitive declares about its data, for the analysis of its callers.
+
+    Attributes:
+        uses: As in `PlannedCall`.
+        outputs: What is true of a place in the output, by path (``.paths[*]``): ``same as P`` and ``below P`` for a path relative
+            to the argument of the parameter P, ``word``, ``number``, ``at most P items`` or ``at most 100 items``.
+        little: The places of the output that carry little: counts, flags, sizes.
+        source: As in `PlannedCall`.
+    """
+
+    uses: dict[str, str] = {}
+    outputs: dict[str, str] = {}
+    little: tuple[str, ...] = ()
+    source: str = ""
+
+
+def values_in(value: Value) -> Iterator[Value]:
+    """A value, and all values inside it."""
+    yield value
+    inner = [value.items, value.rest, *(value.fields or {}).values()]
+    for one in inner:
+        if one is not None:
+            yield from values_in(one)
