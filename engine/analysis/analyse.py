@@ -1,31 +1,65 @@
-"""The manifest of a checked program."""
+"""The manifest of a checked program: what it can do, found out without running it.
+
+This is an abstract interpretation. It runs the program on abstract values (`values`), which stand for all values that an expression
+can have, until nothing new is found (`state`). `expressions`, `statements` and the tables of functions and methods say what each
+part of the language does to them; `call_bounds` says how often; `export` writes the result.
+"""
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from functools import partial
 
+from albert_tools.engine.analysis.export import manifest_of
+from albert_tools.engine.analysis.expressions import evaluate
+from albert_tools.engine.analysis.schema_values import Source, from_schema
+from albert_tools.engine.analysis.state import Analysis, TooMuch
+from albert_tools.engine.analysis.statements import run
+from albert_tools.engine.analysis.substitution import default_value
 from albert_tools.engine.check.checker import Checked
-from albert_tools.engine.model.manifest import Manifest, PlannedCall, Value
+from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
+from albert_tools.grammar.recursion import with_room
 
 
+@with_room
 def analyse(checked: Checked) -> Manifest:
-    """Find out what a program can do."""
-    calls: list[PlannedCall] = []
-    for node, name in checked.facts.tool_calls:
+    """Find out what a program can do. If that takes too long, everything that its effects allow is possible."""
+    a = Analysis(checked, evaluate, run)
+    for p in checked.definition.parameters:
+        hole = partial(_hole, p.name)
+        source = Source(("parameter", p.name), hole, frozenset({f"parameter:{p.name}"}), {}, {}, True)
+        value = from_schema(a, p.schema, source)
+        if not p.required:
+            default = default_value(a, ("default", p.name), p.default)
+            # A scalar default is the parameter's value, too. The caller's own default container is known.
+            value = value | default._replace(data=source.data) if default.sites or p.default is None else value
+        a.parameters[a.entry, p.name] = value
+    try:
+        a.solve()
+    except TooMuch:
+        return _anything(checked)
+    return manifest_of(a)
+
+
+def _hole(parameter: str, path: str) -> Hole:
+    return Hole("parameter", parameter, path=path)
+
+
+def _anything(checked: Checked) -> Manifest:
+    """The manifest of a program of which only the callees are known."""
+    found: dict[str, PlannedCall] = {}
+    for _, name in checked.facts.tool_calls:
         definition = checked.facts.catalog.get(name)
         assert definition is not None
-        anything = {p.name: Value(open=True) for p in definition.parameters}
-        inner = definition.manifest
-        if inner is None:
-            d = definition.declared
-            calls.append(
-                PlannedCall(name, definition.effects, node.span.line, (), anything, dict(d.uses), d.source, (), None)
-            )
+        manifest = definition.manifest
+        if manifest is None:
+            own = definition.declared
+            found[name] = PlannedCall(name, definition.effects, uses=dict(own.uses), source=own.source)
         else:
-            calls += [
-                replace(
-                    c, line=node.span.line, via=(name, *c.via), arguments=dict.fromkeys(c.arguments, Value(open=True))
-                )
-                for c in inner.calls
-            ]
-    return Manifest(checked.definition.effects, tuple(calls))
+            found |= {c.tool: PlannedCall(c.tool, c.effects, uses=c.uses, source=c.source) for c in manifest.calls}
+    origins = tuple(f"parameter:{p.name}" for p in checked.definition.parameters)
+    origins += tuple(f"call:{i}" for i in range(len(found)))
+    unknown = Value(data=origins, open=True)
+    calls = tuple(
+        PlannedCall(c.tool, c.effects, 0, (), {"*": unknown}, c.uses, c.source, origins, None) for c in found.values()
+    )
+    return Manifest(checked.definition.effects, calls, unknown, origins, origins)

@@ -18,7 +18,7 @@ from msgspec import Struct
 #: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
 Origin: TypeAlias = str
 
-HoleKind = Literal["parameter", "output", "part", "number", "word", "below", "any"]
+HoleKind = Literal["parameter", "output", "part", "quoted", "number", "word", "below", "any"]
 
 
 class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -26,8 +26,9 @@ class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 
     Attributes:
         kind: ``parameter``: the value of a parameter, or of a place in it. ``output``: a text in the output of a call. ``part``: a
-            piece of `of`, for example one line of it. ``number``: digits, sign, point. ``word``: letters, digits, ``-`` and ``_``
-            only. ``below``: nothing, or ``/`` and any path that does not lead up. ``any``: any text.
+            piece of `of`, for example one line of it. ``quoted``: `of` as one word for a shell. ``number``: digits, sign, point.
+            ``word``: letters, digits, ``-`` and ``_`` only. ``below``: nothing, or ``/`` and any path that does not lead up.
+            ``any``: any text.
         name: The parameter.
         call: The index of the call.
         path: The place in the parameter or the output: ``.rows[*].name``. ``*`` is any key or item; ``~`` at the end means

@@ -1,0 +1,274 @@
+"""What the built-in functions return. A function that is not in the table returns anything that its arguments contain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from albert_tools.engine.analysis import templates
+from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback
+from albert_tools.engine.analysis.containers import (
+    anything,
+    booleans,
+    list_like,
+    merge,
+    new_dict,
+    new_list,
+    new_tuple,
+    numbers,
+    only_site,
+    text_of,
+)
+from albert_tools.engine.analysis.state import Analysis
+from albert_tools.engine.analysis.templates import Count
+from albert_tools.engine.analysis.values import (
+    A_NUMBER,
+    EMPTY_TEXT,
+    NEVER,
+    NONE,
+    REST,
+    AbstractValue,
+    Key,
+    constant,
+    join,
+)
+from albert_tools.engine.model import vocabulary
+from albert_tools.grammar import tree
+
+_Function = Callable[[Analysis, Invocation], AbstractValue]
+
+
+def call_builtin(a: Analysis, name: str, call: Invocation) -> AbstractValue:
+    """The result of a built-in function."""
+    function = _FUNCTIONS.get(name)
+    if function is not None:
+        return function(a, call)
+    if name in vocabulary.EXCEPTIONS or name == "ToolError":
+        return text_of(a, *call.all)
+    return anything(a, call.node, *call.all)
+
+
+def _print(a: Analysis, call: Invocation) -> AbstractValue:
+    a.printed |= call.control.union(*(a.heap.condition(v) for v in call.all))
+    return NONE
+
+
+def _parallel(a: Analysis, call: Invocation) -> AbstractValue:
+    given = call.arguments.positional
+    if len(given) == 1 and isinstance(call.node.args[0], tree.GeneratorExp):
+        return given[0]
+    return new_tuple(a, call.node, given)
+
+
+def _length(a: Analysis, call: Invocation) -> AbstractValue:
+    value = join(call.all)
+    key = a.remember(call.node, value)
+    data = a.heap.shape(value) | value.data
+    return AbstractValue(frozenset({(Count(key),)}), data)
+
+
+def _range(a: Analysis, call: Invocation) -> AbstractValue:
+    numbers_given = call.arguments.positional
+    decided = frozenset[str]().union(*(a.heap.condition(v) for v in call.all))
+    made = new_list(a, call.node, item=A_NUMBER._replace(data=decided))
+    keys = tuple(a.remember(call.node, v, str(i)) for i, v in enumerate(numbers_given))
+    if call.arguments.more is NEVER:
+        a.sized(only_site(made), "range", keys)
+    else:
+        a.sized(only_site(made), "unknown")
+    return made.under(decided)
+
+
+def _as_list(a: Analysis, call: Invocation) -> AbstractValue:
+    if not call.all:
+        return _empty(a, call, "list")
+    source = join(call.all)
+    made = list_like(a, call.node, source)
+    # A copy of a list with known places has the same places.
+    if source.sites and not source.alternatives and all(a.heap.at[s].kind == "list" for s in source.sites):
+        for site in source.sites:
+            for key, item in [*a.heap.at[site].fields.items()]:
+                if not isinstance(key, Key):
+                    a.heap.put(only_site(made), key, item)
+    return made
+
+
+def _unordered(a: Analysis, call: Invocation) -> AbstractValue:
+    """A set: which items are equal decides how many there are."""
+    if not call.all:
+        return _empty(a, call, "list")
+    source = join(call.all)
+    return list_like(a, call.node, source, a.heap.items(source)).under(a.heap.condition(source))
+
+
+def _empty(a: Analysis, call: Invocation, kind: str) -> AbstractValue:
+    made = a.heap.make(a.site(call.node), kind)
+    a.sized(only_site(made), "number", 0)
+    return made
+
+
+def _iterated(a: Analysis, call: Invocation) -> AbstractValue:
+    return list_like(a, call.node, join(call.all))
+
+
+def _sorted(a: Analysis, call: Invocation) -> AbstractValue:
+    source = join(call.arguments.positional) | call.arguments.more
+    item = a.heap.items(source)
+    key = keyword_callback(call, "key")
+    if key is not None:
+        item = item.under(a.heap.condition(call_back(a, call.node, key, [item], call.control, source)))
+    others = [v for name, v in call.arguments.named.items() if name == "reverse"]
+    return list_like(a, call.node, source, item).under(frozenset[str]().union(*(a.heap.condition(v) for v in others)))
+
+
+def _map(a: Analysis, call: Invocation) -> AbstractValue:
+    sources = call.arguments.positional[1:] or [call.arguments.more]
+    items = [a.heap.items(s) for s in sources]
+    result = call_back(a, call.node, call.node.args[0], items, call.control, sources[0])
+    made = list_like(a, call.node, sources[0], result)
+    return made.under(frozenset[str]().union(*(a.heap.shape(s) for s in sources)))
+
+
+def _filter(a: Analysis, call: Invocation) -> AbstractValue:
+    source = call.arguments.get(1) or NEVER
+    item = a.heap.items(source)
+    function = call.node.args[0]
+    is_none = isinstance(function, tree.Constant)
+    kept = item if is_none else call_back(a, call.node, function, [item], call.control, source)
+    decided = a.heap.condition(kept)
+    return list_like(a, call.node, source, item.under(decided)).under(decided)
+
+
+def _dict(a: Analysis, call: Invocation) -> AbstractValue:
+    source = join(call.arguments.positional) | call.arguments.more
+    made = new_dict(a, call.node)
+    site = only_site(made)
+    merge(a, site, source)
+    for name, value in call.arguments.named.items():
+        a.heap.put(site, name, value)
+    a.sized(site, "number", len(call.arguments.named))
+    if source is not NEVER:
+        a.changed_by(site, a.remember(call.node, source))
+    return AbstractValue(data=source.data, control=a.heap.shape(source), sites=made.sites)
+
+
+def _enumerate(a: Analysis, call: Invocation) -> AbstractValue:
+    source = call.arguments.get(0) or NEVER
+    pair = new_tuple(a, call.node, [A_NUMBER, a.heap.items(source)], "pair")
+    return list_like(a, call.node, source, pair)
+
+
+def _zip(a: Analysis, call: Invocation) -> AbstractValue:
+    sources = call.all
+    pair = new_tuple(a, call.node, [a.heap.items(s) for s in call.arguments.positional], "pair")
+    if call.arguments.more is not NEVER:
+        a.heap.put(only_site(pair), REST, a.heap.items(call.arguments.more))
+    control = frozenset[str]().union(*(a.heap.shape(s) for s in sources))
+    # It ends with its shortest argument, so each of them is a bound. The first one is as good as another.
+    return list_like(a, call.node, sources[0] if sources else NEVER, pair).under(control)
+
+
+def _extreme(a: Analysis, call: Invocation) -> AbstractValue:
+    """`min` and `max`"""
+    given = [*call.arguments.positional, *([call.arguments.more] if call.arguments.more is not NEVER else [])]
+    found = a.heap.items(given[0]) if len(given) == 1 else join(given)
+    key = keyword_callback(call, "key")
+    control = frozenset[str]().union(*(a.heap.condition(v) for v in call.all))
+    if key is not None:
+        over = given[0] if len(given) == 1 else NEVER
+        control |= a.heap.condition(call_back(a, call.node, key, [found], call.control, over))
+    return (found | call.arguments.named.get("default", NEVER)).under(control)
+
+
+def _next(a: Analysis, call: Invocation) -> AbstractValue:
+    source = call.arguments.get(0) or NEVER
+    return (a.heap.items(source) | join(call.all[1:])).under(a.heap.shape(source))
+
+
+def _sum(a: Analysis, call: Invocation) -> AbstractValue:
+    item = a.heap.items(join(call.all[:1])) | join(call.all[1:])
+    if item.sites:
+        return anything(a, call.node, *call.all)
+    return numbers(a, *call.all)
+
+
+def _str(a: Analysis, call: Invocation) -> AbstractValue:
+    if not call.all:
+        return EMPTY_TEXT
+    value = call.all[0]
+    if len(call.all) > 1 or value.sites:
+        return text_of(a, *call.all)
+    return value._replace(alternatives=templates.texts(value.alternatives))
+
+
+def _number(function: Callable[..., Any]) -> _Function:
+    def result(a: Analysis, call: Invocation) -> AbstractValue:
+        known = [v.constants() for v in call.arguments.positional]
+        if call.arguments.named or call.arguments.more is not NEVER or len(known) != 1 or not known[0]:
+            value = call.all[0] if len(call.all) == 1 else None
+            if value is not None and not value.sites and all(_is_count(t) for t in value.alternatives):
+                return value
+            return numbers(a, *call.all)
+        found = NEVER
+        for x in known[0]:
+            with suppress(Exception):
+                if len(str(x)) < 20:
+                    found = found | constant(function(x))
+        value = call.arguments.positional[0]
+        return AbstractValue(found.alternatives, value.data, value.control)
+
+    return result
+
+
+def _is_count(t: templates.Alternative) -> bool:
+    return len(t) == 1 and isinstance(t[0], Count)
+
+
+def _numeric(a: Analysis, call: Invocation) -> AbstractValue:
+    return numbers(a, *call.all)
+
+
+def _truth(a: Analysis, call: Invocation) -> AbstractValue:
+    return booleans(a, *call.all)
+
+
+def _text(a: Analysis, call: Invocation) -> AbstractValue:
+    return text_of(a, *call.all)
+
+
+def _divmod(a: Analysis, call: Invocation) -> AbstractValue:
+    number = numbers(a, *call.all)
+    return new_tuple(a, call.node, [number, number])
+
+
+_FUNCTIONS: dict[str, _Function] = {
+    "print": _print,
+    "parallel": _parallel,
+    "len": _length,
+    "range": _range,
+    "list": _as_list,
+    "tuple": _as_list,
+    "set": _unordered,
+    "frozenset": _unordered,
+    "iter": _iterated,
+    "reversed": _iterated,
+    "sorted": _sorted,
+    "map": _map,
+    "filter": _filter,
+    "dict": _dict,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "min": _extreme,
+    "max": _extreme,
+    "next": _next,
+    "sum": _sum,
+    "str": _str,
+    "int": _number(int),
+    "float": _number(float),
+    "abs": _number(abs),
+    "divmod": _divmod,
+    **dict.fromkeys(("ord", "pow", "round"), _numeric),
+    **dict.fromkeys(("all", "any", "bool", "isinstance"), _truth),
+    **dict.fromkeys(("ascii", "bin", "bytes", "chr", "format", "hex", "oct", "repr"), _text),
+}

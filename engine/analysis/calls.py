@@ -1,0 +1,122 @@
+"""Calls of helpers, and callbacks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from albert_tools.engine.analysis.containers import anything
+from albert_tools.engine.analysis.state import Analysis
+from albert_tools.engine.analysis.values import NEVER, AbstractValue, Origins
+from albert_tools.grammar import tree
+
+
+class Arguments(NamedTuple):
+    """The arguments of a call. `more` describes all items that ``*xs`` and ``**options`` can add."""
+
+    positional: list[AbstractValue]
+    named: dict[str, AbstractValue]
+    more: AbstractValue
+
+    @property
+    def all(self) -> list[AbstractValue]:
+        """Every argument."""
+        more = [self.more] if self.more is not NEVER else []
+        return [*self.positional, *self.named.values(), *more]
+
+    def get(self, place: int, name: str = "") -> AbstractValue | None:
+        """An argument by its place or its name; None if it is not given."""
+        if place < len(self.positional):
+            return self.positional[place]
+        if name in self.named:
+            return self.named[name]
+        return self.more if self.more is not NEVER else None
+
+
+class Invocation(NamedTuple):
+    """A call of a function of the language."""
+
+    node: tree.Call
+    arguments: Arguments
+    control: Origins
+
+    @property
+    def all(self) -> list[AbstractValue]:
+        """Every argument."""
+        return self.arguments.all
+
+
+def arguments_of(a: Analysis, node: tree.Call, control: Origins) -> Arguments:
+    """Evaluate the arguments of a call."""
+    positional: list[AbstractValue] = []
+    named: dict[str, AbstractValue] = {}
+    more = NEVER
+    for argument in node.args:
+        value = a.evaluate(argument, control)
+        if isinstance(argument, tree.Starred):
+            more = more | a.heap.items(value).under(a.heap.shape(value))
+        elif more is NEVER:
+            positional.append(value)
+        else:
+            more = more | value  # its place is not known
+    for keyword in node.keywords:
+        value = a.evaluate(keyword.value, control)
+        if keyword.arg is not None:
+            named[keyword.arg] = named.get(keyword.arg, NEVER) | value
+        else:
+            more = more | a.heap.values(value).under(a.heap.shape(value))
+    return Arguments(positional, named, more)
+
+
+def call_helper(a: Analysis, node: tree.Node, name: str, given: Arguments, control: Origins) -> AbstractValue:
+    """The result of a helper."""
+    instance = a.instance_of(name, node)
+    for i, p in enumerate(a.facts.functions[name].params):
+        value = given.get(i, p.name) if not p.keyword_only else given.named.get(p.name)
+        if value is not None:
+            a.grow(a.parameters, (instance, p.name), value)
+        if given.more is not NEVER:
+            a.grow(a.parameters, (instance, p.name), given.more)
+    a.add(a.controls, instance, control)
+    a.called(instance)
+    for seen in a.frame.watching:
+        seen |= a.evaluated[instance]
+    return a.results[instance]
+
+
+def call_back(
+    a: Analysis,
+    node: tree.Node,
+    function: tree.Expr,
+    arguments: list[AbstractValue],
+    control: Origins,
+    over: AbstractValue,
+) -> AbstractValue:
+    """The result of a callback, which a function of the language calls at most once for each item of `over`."""
+    outer = a.frame.loops
+    if over.sites or over.alternatives:
+        loop = (a.frame.instance, id(function))
+        a.grow(a.iterated, loop, over)
+        a.frame.loops = (*outer, loop)
+    try:
+        if isinstance(function, tree.Lambda):
+            with a.scope():
+                for p, value in zip(function.params, arguments, strict=False):
+                    a.frame.locals[p.name] = value
+                for p in function.params[len(arguments) :]:
+                    if p.default is not None:
+                        a.frame.locals[p.name] = a.evaluate(p.default, control)
+                return a.evaluate(function.body, control)
+        if isinstance(function, tree.Name) and function.id in a.facts.functions:
+            return call_helper(a, function, function.id, Arguments(arguments, {}, NEVER), control)
+        return anything(a, function, a.evaluate(function, control), *arguments, tag="callback")
+    finally:
+        a.frame.loops = outer
+
+
+def keyword_callback(call: Invocation, name: str) -> tree.Expr | None:
+    """The function that is given as ``key=`` or under another name; None if there is none."""
+    return next((k.value for k in call.node.keywords if k.arg == name and not _is_none(k.value)), None)
+
+
+def _is_none(node: tree.Expr) -> bool:
+    return isinstance(node, tree.Constant) and node.value is None

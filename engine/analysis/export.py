@@ -1,0 +1,150 @@
+"""The manifest of a solved analysis."""
+
+from __future__ import annotations
+
+from albert_tools.engine.analysis import templates
+from albert_tools.engine.analysis.call_bounds import Bounds
+from albert_tools.engine.analysis.polynomials import Polynomial, as_bound, plus
+from albert_tools.engine.analysis.state import Analysis, Recorded
+from albert_tools.engine.analysis.values import KEYS, NEVER, NO_ORIGINS, REST, AbstractValue, Origins, Site, join
+from albert_tools.engine.model.manifest import (
+    Alternative,
+    Bound,
+    Hole,
+    Manifest,
+    Origin,
+    Part,
+    PlannedCall,
+    Symbol,
+    Term,
+    Value,
+)
+
+#: The most calls of a manifest. Of more, those of the same primitive are one.
+MAX_CALLS = 100
+#: The deepest value inside an argument or a result that is told apart, and the most of them in one.
+_MAX_DEPTH, _MAX_VALUES = 5, 60
+
+
+def manifest_of(a: Analysis) -> Manifest:
+    """All that was found."""
+    return _Export(a).manifest()
+
+
+class _Export:
+    def __init__(self, a: Analysis) -> None:
+        self._a = a
+        self._bounds = Bounds(a)
+        calls = sorted(a.calls.values(), key=lambda c: (c.line, c.index))
+        groups: dict[object, list[Recorded]] = {}
+        for call in calls:
+            name = call.planned.tool if call.planned is not None else call.tool.name
+            groups.setdefault(name if len(calls) > MAX_CALLS else call.index, []).append(call)
+        self._groups = list(groups.values())
+        self._number = {call.index: i for i, group in enumerate(self._groups) for call in group}
+        self._left = 0
+
+    def manifest(self) -> Manifest:
+        a = self._a
+        return Manifest(
+            a.checked.definition.effects,
+            tuple(map(self._call, self._groups)),
+            self._value(a.results[a.entry]),
+            self._origins(a.printed),
+            self._origins(a.raised),
+        )
+
+    def _call(self, group: list[Recorded]) -> PlannedCall:
+        first = group[0]
+        plan = first.planned
+        arguments: dict[str, AbstractValue] = {}
+        bound: Polynomial = {}
+        control: Origins = NO_ORIGINS
+        for call in group:
+            for name, value in call.arguments.items():
+                arguments[name] = arguments.get(name, NEVER) | value
+            bound = plus(bound, self._bounds.of_call(call))
+            control |= call.control
+        own = {c.origin for c in group}
+        declared = first.tool.declared
+        return PlannedCall(
+            plan.tool if plan is not None else first.tool.name,
+            plan.effects if plan is not None else first.tool.effects,
+            first.line,
+            first.via if len(group) == 1 else (),
+            {name: self._value(value) for name, value in arguments.items()},
+            dict(plan.uses if plan is not None else declared.uses),
+            plan.source if plan is not None else declared.source,
+            # Whether an earlier call succeeded says nothing about the outside.
+            self._origins(frozenset(control - own)),
+            self._bound(bound),
+        )
+
+    # Numbers of calls: manifests name them in the order of the source
+
+    def _origins(self, origins: Origins) -> tuple[Origin, ...]:
+        return tuple(sorted({self._origin(o) for o in origins}))
+
+    def _origin(self, origin: Origin) -> Origin:
+        kind, _, name = origin.partition(":")
+        return f"call:{self._number[int(name)]}" if kind == "call" else origin
+
+    def _bound(self, polynomial: Polynomial) -> Bound:
+        found = as_bound(polynomial)
+        if found is None:
+            return None
+        return tuple(Term(t.times, tuple(Symbol(s.kind, self._origin(s.origin), s.path) for s in t.of)) for t in found)
+
+    def _alternative(self, alternative: templates.Alternative) -> Alternative:
+        if isinstance(alternative, templates.Constant):
+            return alternative.value
+        return tuple(self._part(p) for p in alternative)
+
+    def _part(self, part: templates.Part) -> Part:
+        if isinstance(part, str):
+            return part
+        if isinstance(part, templates.Count):
+            return templates.NUMBER
+        if part.kind == "output":
+            return Hole("output", call=self._number[part.call], path=part.path)
+        if part.of:
+            return Hole(part.kind, of=tuple(self._part(p) for p in part.of))
+        return part
+
+    # Values
+
+    def _value(self, value: AbstractValue) -> Value:
+        self._left = _MAX_VALUES
+        return self._inner(value, frozenset())
+
+    def _inner(self, value: AbstractValue, above: frozenset[Site]) -> Value:
+        a = self._a
+        self._left -= 1
+        data, control = a.heap.deep(value)
+        origins = self._origins(data), self._origins(control)
+        alternatives = tuple(sorted(map(self._alternative, value.alternatives), key=repr))
+        if not value.sites:
+            return Value(alternatives, *origins)
+        containers = [a.heap.at[s] for s in value.sites]
+        too_much = self._left <= 0 or len(above) > _MAX_DEPTH or bool(above & value.sites)
+        if too_much or any(c.kind == "open" for c in containers):
+            # Unknown parts of a known parameter or output still have names.
+            return Value(alternatives, *origins, open=True)
+        above = above | value.sites
+        lists = [c for c in containers if c.kind == "list"]
+        dicts = [c for c in containers if c.kind == "dict"]
+        items = self._inner(join(v for c in lists for v in c.fields.values()), above) if lists else None
+        fields: dict[str, Value] | None = None
+        rest = None
+        if dicts:
+            names = {k for c in dicts for k in c.fields if isinstance(k, str)}
+            fields = {
+                name: self._inner(join(c.fields.get(name, NEVER) for c in dicts), above) for name in sorted(names)
+            }
+            others = [k for c in dicts for k in c.fields if not isinstance(k, str) and k is not KEYS]
+            if any(k is not REST or c.fields[k] != NEVER for c in dicts for k in others if k in c.fields):
+                rest = self._inner(
+                    join(v for c in dicts for k, v in c.fields.items() if k is not KEYS and not isinstance(k, str)),
+                    above,
+                )
+        return Value(alternatives, *origins, items, fields, rest, False, self._bound(self._bounds.of_items(value)))

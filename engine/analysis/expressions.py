@@ -1,0 +1,291 @@
+"""The abstract values of expressions."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from albert_tools.engine.analysis import templates
+from albert_tools.engine.analysis.assignments import assign
+from albert_tools.engine.analysis.builtin_calls import call_builtin
+from albert_tools.engine.analysis.calls import Arguments, Invocation, arguments_of, call_helper
+from albert_tools.engine.analysis.containers import (
+    anything,
+    booleans,
+    merge,
+    new_dict,
+    new_list,
+    new_tuple,
+    only_site,
+    store,
+    text_of,
+)
+from albert_tools.engine.analysis.facade_calls import call_facade
+from albert_tools.engine.analysis.method_calls import call_method
+from albert_tools.engine.analysis.operators import binary, formatted_text, unary
+from albert_tools.engine.analysis.recorded_calls import call_tool
+from albert_tools.engine.analysis.state import Analysis
+from albert_tools.engine.analysis.values import (
+    NEVER,
+    NO_ORIGINS,
+    NONE,
+    REST,
+    AbstractValue,
+    Origins,
+    constant,
+    join,
+)
+from albert_tools.engine.check.facts import tool_name
+from albert_tools.engine.model import vocabulary
+from albert_tools.grammar import tree
+
+#: The most items of a literal whose places are told apart.
+_MAX_PLACES = 24
+
+
+def evaluate(a: Analysis, node: tree.Expr, control: Origins) -> AbstractValue:
+    """The value of an expression that is evaluated if `control` lets it."""
+    return _EVALUATE[type(node)](a, node, control)
+
+
+def _constant(a: Analysis, node: tree.Constant, control: Origins) -> AbstractValue:
+    return constant(node.value)
+
+
+def _strings(a: Analysis, node: tree.Strings, control: Origins) -> AbstractValue:
+    return formatted_text(a, node, control) if node.constant is None else constant(node.constant)
+
+
+def _name(a: Analysis, node: tree.Name, control: Origins) -> AbstractValue:
+    return a.lookup(node.id)
+
+
+def _sequence(a: Analysis, node: tree.List | tree.Tuple | tree.Set, control: Origins) -> AbstractValue:
+    starred = [x for x in node.elts if isinstance(x, tree.Starred)]
+    if not starred and len(node.elts) <= _MAX_PLACES and not isinstance(node, tree.Set):
+        return new_tuple(a, node, [a.evaluate(x, control) for x in node.elts])
+    made = new_list(a, node)
+    site = only_site(made)
+    shape = NO_ORIGINS
+    for x in node.elts:
+        if isinstance(x, tree.Starred):
+            value = a.evaluate(x.value, control)
+            shape |= a.heap.shape(value)
+            a.heap.put(site, REST, a.heap.items(value).under(a.heap.shape(value)))
+            a.changed_by(site, a.remember(x, value))
+        else:
+            value = a.evaluate(x, control)
+            if isinstance(node, tree.Set):
+                shape |= a.heap.condition(value)
+            a.heap.put(site, REST, value)
+    a.sized(site, "number", len(node.elts) - len(starred))
+    return made.under(shape)
+
+
+def _dict(a: Analysis, node: tree.Dict, control: Origins) -> AbstractValue:
+    made = new_dict(a, node)
+    site = only_site(made)
+    shape = NO_ORIGINS
+    for key, x in zip(node.keys, node.values, strict=True):
+        value = a.evaluate(x, control)
+        if key is None:
+            merge(a, site, value)
+            shape |= a.heap.shape(value)
+            a.changed_by(site, a.remember(x, value))
+        else:
+            named = a.evaluate(key, control)
+            shape |= a.heap.condition(named)
+            store(a, made, named, value)
+    a.sized(site, "number", 0)
+    return made.under(shape)
+
+
+def _comprehension(
+    a: Analysis, node: tree.ListComp | tree.SetComp | tree.GeneratorExp | tree.DictComp, control: Origins
+) -> AbstractValue:
+    outer = a.frame.loops
+    inside = control
+    shape = NO_ORIGINS
+    made = new_dict(a, node) if isinstance(node, tree.DictComp) else new_list(a, node)
+    with a.scope():
+        for generator in node.generators:
+            iterated = a.evaluate(generator.iter, inside)
+            shape |= a.heap.shape(iterated)
+            loop = (a.frame.instance, id(generator))
+            a.grow(a.iterated, loop, iterated)
+            a.frame.loops = (*a.frame.loops, loop)
+            assign(a, generator.target, a.heap.items(iterated), NO_ORIGINS)
+            inside = control | shape
+            for test in generator.ifs:
+                shape |= a.heap.condition(a.evaluate(test, inside))
+                inside = control | shape
+        if isinstance(node, tree.DictComp):
+            key = a.evaluate(node.key, inside)
+            store(a, made, key, a.evaluate(node.value, inside).under(shape))
+            shape |= a.heap.condition(key)
+        else:
+            value = a.evaluate(node.elt, inside)
+            a.heap.put(only_site(made), REST, value.under(shape))
+            if isinstance(node, tree.SetComp):
+                shape |= a.heap.condition(value)
+    a.sized(only_site(made), "loops", a.frame.loops[len(outer) :])
+    a.frame.loops = outer
+    return made.under(shape)
+
+
+def _choice(a: Analysis, node: tree.IfExp, control: Origins) -> AbstractValue:
+    test = a.heap.condition(a.evaluate(node.test, control))
+    return (a.evaluate(node.body, control | test) | a.evaluate(node.orelse, control | test)).under(test)
+
+
+def _logical(a: Analysis, node: tree.BoolOp, control: Origins) -> AbstractValue:
+    found, decided = NEVER, NO_ORIGINS
+    for x in node.values:
+        value = a.evaluate(x, control | decided)
+        found = found | value.under(decided)
+        decided |= a.heap.condition(value)
+    return found.under(decided)
+
+
+def _compare(a: Analysis, node: tree.Compare, control: Origins) -> AbstractValue:
+    return booleans(a, *[a.evaluate(x, control) for x in (node.left, *node.comparators)])
+
+
+def _unary(a: Analysis, node: tree.UnaryOp, control: Origins) -> AbstractValue:
+    return unary(a, node, a.evaluate(node.operand, control))
+
+
+def _binary(a: Analysis, node: tree.BinOp, control: Origins) -> AbstractValue:
+    return binary(a, node, a.evaluate(node.left, control), node.op, a.evaluate(node.right, control))
+
+
+def _attribute(a: Analysis, node: tree.Attribute, control: Origins) -> AbstractValue:
+    named = a.facts.facade(node)
+    if named is not None:
+        return _facade_constant(*named)
+    value = a.evaluate(node.value, control)
+    if value is NEVER or not value.sites:
+        return text_of(a, value)
+    return anything(a, node, value)
+
+
+def _facade_constant(module: str, name: str) -> AbstractValue:
+    if module in ("string", "math"):
+        found: Any = getattr(importlib.import_module(module), name, None)
+        if isinstance(found, str | float):
+            return constant(found)
+    return AbstractValue(templates.ANYTHING)
+
+
+def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractValue:
+    value = a.evaluate(node.value, control)
+    if isinstance(node.slice, tree.Slice):
+        bounds = [node.slice.lower, node.slice.upper, node.slice.step]
+        given = [a.evaluate(b, control) for b in bounds if b is not None]
+        decided = frozenset[str]().union(*(a.heap.condition(g) for g in given))
+        found = NEVER
+        if value.alternatives:
+            # With a step, it is not one piece of the text.
+            known = templates.pieces(value.alternatives) if node.slice.step is None else templates.ANYTHING
+            found = AbstractValue(known, value.data, value.control)
+        if value.sites:
+            part = new_list(a, node, "slice", a.heap.values(value))
+            a.sized(only_site(part), "length", a.remember(node, value))
+            found = found | AbstractValue(data=value.data, control=a.heap.shape(value), sites=part.sites)
+        return found.under(decided)
+    key = a.evaluate(node.slice, control)
+    for site in value.sites:
+        default = a.heap.at[site].default
+        if default is not None:
+            store(a, AbstractValue(sites=frozenset({site})), key, default.under(control))
+    return a.heap.item(value, key)
+
+
+def _walrus(a: Analysis, node: tree.NamedExpr, control: Origins) -> AbstractValue:
+    value = a.evaluate(node.value, control)
+    a.assign_walrus(node.target.id, value.under(control))
+    return value
+
+
+def _starred(a: Analysis, node: tree.Starred, control: Origins) -> AbstractValue:
+    return a.evaluate(node.value, control)
+
+
+def _lambda(a: Analysis, node: tree.Lambda, control: Origins) -> AbstractValue:
+    return NEVER
+
+
+def _call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
+    name = tool_name(node.func)
+    if name is not None:
+        return call_tool(a, node, name, arguments_of(a, node, control), control)
+    arguments = arguments_of(a, node, control)
+    if isinstance(node.func, tree.Name) and node.func.id in a.facts.functions:
+        return call_helper(a, node, node.func.id, arguments, control)
+    call = Invocation(node, arguments, control)
+    named = a.facts.facade(node.func)
+    if named is not None:
+        return call_facade(a, *named, call)
+    if isinstance(node.func, tree.Name):
+        return _call_name(a, node.func.id, call)
+    if not isinstance(node.func, tree.Attribute):
+        return anything(a, node, a.evaluate(node.func, control), *arguments.all)
+    owner = node.func.value
+    if isinstance(owner, tree.Name) and owner.id in vocabulary.PLAIN_TYPES:
+        return _call_of_type(a, owner.id, node.func.attr, call)
+    return call_method(a, node.func.attr, a.evaluate(owner, control), call)
+
+
+def _call_name(a: Analysis, name: str, call: Invocation) -> AbstractValue:
+    if name in a.facts.typed_dicts:
+        made = new_dict(a, call.node)
+        for key, value in call.arguments.named.items():
+            a.heap.put(only_site(made), key, value)
+        merge(a, only_site(made), join(call.arguments.positional) | call.arguments.more)
+        a.sized(only_site(made), "number", len(call.arguments.named))
+        for value in call.arguments.positional:
+            a.changed_by(only_site(made), a.remember(call.node, value))
+        return made
+    return call_builtin(a, name, call)
+
+
+def _call_of_type(a: Analysis, owner: str, name: str, call: Invocation) -> AbstractValue:
+    """``dict.fromkeys(…)``, ``str.strip(x)``, ``int.from_bytes(…)``"""
+    if (owner, name) == ("dict", "fromkeys"):
+        keys = call.arguments.get(0) or NEVER
+        made = new_dict(a, call.node, a.heap.items(keys), (call.arguments.get(1) or NONE).under(a.heap.condition(keys)))
+        a.sized(only_site(made), "length", a.remember(call.node, keys))
+        return made.under(a.heap.condition(keys))
+    if f"{owner}.{name}" in vocabulary.TYPE_METHODS or not call.arguments.positional:
+        return anything(a, call.node, *call.all)
+    first, *rest = call.arguments.positional
+    return call_method(
+        a, name, first, call._replace(arguments=Arguments(rest, call.arguments.named, call.arguments.more))
+    )
+
+
+_EVALUATE: dict[type[tree.Node], Callable[[Analysis, Any, Origins], AbstractValue]] = {
+    tree.Constant: _constant,
+    tree.Strings: _strings,
+    tree.Name: _name,
+    tree.List: _sequence,
+    tree.Tuple: _sequence,
+    tree.Set: _sequence,
+    tree.Dict: _dict,
+    tree.ListComp: _comprehension,
+    tree.SetComp: _comprehension,
+    tree.GeneratorExp: _comprehension,
+    tree.DictComp: _comprehension,
+    tree.IfExp: _choice,
+    tree.BoolOp: _logical,
+    tree.Compare: _compare,
+    tree.UnaryOp: _unary,
+    tree.BinOp: _binary,
+    tree.Attribute: _attribute,
+    tree.Subscript: _subscript,
+    tree.NamedExpr: _walrus,
+    tree.Starred: _starred,
+    tree.Lambda: _lambda,
+    tree.Call: _call,
+}

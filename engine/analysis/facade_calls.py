@@ -1,0 +1,380 @@
+"""What the functions of the façades return. A function that is not in the table returns anything that its arguments contain."""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+from collections.abc import Callable
+from contextlib import suppress
+
+from albert_tools.engine.analysis import templates
+from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback
+from albert_tools.engine.analysis.containers import (
+    anything,
+    booleans,
+    concern,
+    copy_of,
+    list_like,
+    merge,
+    new_dict,
+    new_list,
+    new_tuple,
+    numbers,
+    only_site,
+    put_all,
+    text_of,
+)
+from albert_tools.engine.analysis.operators import concatenated
+from albert_tools.engine.analysis.regular_expressions import MATCHING, match_objects, replaced
+from albert_tools.engine.analysis.state import Analysis
+from albert_tools.engine.analysis.values import (
+    A_NUMBER,
+    EMPTY_TEXT,
+    KEYS,
+    NEVER,
+    NONE,
+    REST,
+    AbstractValue,
+    constant,
+    join,
+)
+from albert_tools.engine.model.manifest import Hole
+from albert_tools.grammar import tree
+
+_Function = Callable[[Analysis, Invocation], AbstractValue]
+_MAX_COMBINATIONS = 16
+
+
+def call_facade(a: Analysis, module: str, name: str, call: Invocation) -> AbstractValue:
+    """The result of a function of a façade."""
+    function = _FUNCTIONS.get(f"{module}.{name}") or _MODULES.get(module)
+    if module == "re":
+        found = _of_re(a, name, call)
+        if found is not None:
+            return found
+    return function(a, call) if function is not None else _default(a, call)
+
+
+def _default(a: Analysis, call: Invocation) -> AbstractValue:
+    """Anything. Callbacks among the arguments are called."""
+    given = [*call.all]
+    for argument in [*call.node.args, *(k.value for k in call.node.keywords)]:
+        if isinstance(argument, tree.Lambda) or (isinstance(argument, tree.Name) and argument.id in a.facts.functions):
+            inner = anything(a, argument, *[v | a.heap.items(v) for v in given], tag="given")
+            given.append(call_back(a, call.node, argument, [inner] * 9, call.control, inner))
+    return anything(a, call.node, *given)
+
+
+def _text(a: Analysis, call: Invocation) -> AbstractValue:
+    return text_of(a, *call.all)
+
+
+def _number(a: Analysis, call: Invocation) -> AbstractValue:
+    return numbers(a, *call.all)
+
+
+def _truth(a: Analysis, call: Invocation) -> AbstractValue:
+    return booleans(a, *call.all)
+
+
+def _of_re(a: Analysis, name: str, call: Invocation) -> AbstractValue | None:
+    if name in MATCHING or name == "split":
+        return match_objects(a, call.node, name, call.arguments.get(1, "string") or NEVER, call.all)
+    if name in ("sub", "subn"):
+        function = call.node.args[1] if len(call.node.args) > 1 else keyword_callback(call, "repl")
+        return replaced(a, call, name, function, call.arguments.get(2, "string") or NEVER, call.all)
+    return None
+
+
+def _loads(a: Analysis, call: Invocation) -> AbstractValue:
+    found = anything(a, call.node, *call.all)
+    a.sized(a.site(call.node, "any"), "length", a.remember(call.node, join(call.all)))
+    return found
+
+
+# Paths
+
+
+def _path_join(a: Analysis, call: Invocation) -> AbstractValue:
+    if call.arguments.more is not NEVER or not call.arguments.positional:
+        return text_of(a, *call.all)
+    found = call.arguments.positional[0]
+    for part in call.arguments.positional[1:]:
+        found = _joined(a, found, part)
+    return found
+
+
+def _joined(a: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:
+    """``posixpath.join(left, right)``: a right side that may begin with ``/`` replaces the left side."""
+    ours, theirs = left.constants(), right.constants()
+    if ours and theirs and len(ours) * len(theirs) <= _MAX_COMBINATIONS:
+        found = NEVER
+        for x in ours:
+            for y in theirs:
+                with suppress(TypeError):
+                    found = found | constant(posixpath.join(x, y))  # type: ignore[call-overload]
+        return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
+    with_slash = concatenated(a, concatenated(a, left, constant("/")), right)
+    found = with_slash
+    if any(_may_end_with_slash(t) for t in left.alternatives):
+        found = found | concatenated(a, left, right)
+    if any(_may_begin_with_slash(t) for t in right.alternatives) or not right.alternatives:
+        found = found | right
+    return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
+
+
+def _may_end_with_slash(t: templates.Alternative) -> bool:
+    """Whether a path may end with a slash, or be empty."""
+    if not t or isinstance(t, templates.Constant):
+        return True
+    last = t[-1]
+    return last.endswith("/") if isinstance(last, str) else last not in (templates.NUMBER, templates.BELOW)
+
+
+def _may_begin_with_slash(t: templates.Alternative) -> bool:
+    if not t or isinstance(t, templates.Constant):
+        return False
+    first = t[0]
+    if isinstance(first, str):
+        return first.startswith("/")
+    return first not in (templates.NUMBER, templates.WORD)
+
+
+def _path_piece(a: Analysis, call: Invocation) -> AbstractValue:
+    """`basename` and `dirname`"""
+    value = join(call.all)
+    known = value.constants()
+    if known and all(isinstance(k, str) for k in known):
+        name = call.node.func.attr if isinstance(call.node.func, tree.Attribute) else ""
+        function = {"basename": posixpath.basename, "dirname": posixpath.dirname}.get(name)
+        if function is not None:
+            found = join(constant(function(str(k))) for k in known)
+            return AbstractValue(found.alternatives, value.data, value.control)
+    return AbstractValue(templates.pieces(value.alternatives), *a.heap.deep(value))
+
+
+def _path_pieces(a: Analysis, call: Invocation) -> AbstractValue:
+    """`split` and `splitext`"""
+    value = join(call.all)
+    part = AbstractValue(templates.pieces(value.alternatives), *a.heap.deep(value))
+    return new_tuple(a, call.node, [part, part])
+
+
+def _normpath(a: Analysis, call: Invocation) -> AbstractValue:
+    value = join(call.all)
+    known = value.constants()
+    if known and all(isinstance(k, str) for k in known):
+        found = join(constant(posixpath.normpath(str(k))) for k in known)
+        return AbstractValue(found.alternatives, value.data, value.control)
+    return text_of(a, *call.all)
+
+
+def _quote(a: Analysis, call: Invocation) -> AbstractValue:
+    """`shlex.quote`: one word for a shell, whatever the text is."""
+    value = join(call.all)
+    known = value.constants()
+    if known and all(isinstance(k, str) for k in known):
+        found = join(constant(shlex.quote(str(k))) for k in known)
+        return AbstractValue(found.alternatives, value.data, value.control)
+    quoted = frozenset(
+        (Hole("quoted", of=tuple(p for p in templates.as_text(t) if not isinstance(p, templates.Count))),)
+        for t in value.alternatives
+    )
+    return AbstractValue(templates.union(quoted), *a.heap.deep(value))
+
+
+# Containers
+
+
+def _counter(a: Analysis, call: Invocation) -> AbstractValue:
+    source = join(call.arguments.positional) | call.arguments.more
+    decided = a.heap.condition(source)
+    made = new_dict(a, call.node, a.heap.items(source), A_NUMBER._replace(data=decided, control=decided))
+    for name, value in call.arguments.named.items():
+        a.heap.put(only_site(made), name, value)
+    a.sized(only_site(made), "length", a.remember(call.node, source))
+    return made.under(decided)
+
+
+def _defaultdict(a: Analysis, call: Invocation) -> AbstractValue:
+    made = new_dict(a, call.node)
+    site = only_site(made)
+    factory = call.node.args[0] if call.node.args else None
+    name = factory.id if isinstance(factory, tree.Name) else ""
+    if name in ("list", "set", "tuple", "frozenset", "dict"):
+        default = a.heap.make(a.site(call.node, "default"), "dict" if name == "dict" else "list")
+        a.sized(only_site(default), "number", 0)
+    elif name == "str":
+        default = EMPTY_TEXT
+    elif name in ("int", "float", "bool"):
+        default = constant({"int": 0, "float": 0.0, "bool": False}[name])
+    elif isinstance(factory, tree.Lambda):
+        default = call_back(a, call.node, factory, [], call.control, NEVER)
+    else:
+        default = NONE
+    a.heap.set_default(site, default)
+    a.sized(site, "number", 0)
+    for value in call.all[1:]:
+        merge(a, site, value)
+        a.changed_by(site, a.remember(call.node, value))
+    return made
+
+
+def _deque(a: Analysis, call: Invocation) -> AbstractValue:
+    source = call.arguments.get(0, "iterable") or NEVER
+    return list_like(a, call.node, source)
+
+
+def _ordered(a: Analysis, call: Invocation) -> AbstractValue:
+    made = new_dict(a, call.node)
+    a.sized(only_site(made), "number", len(call.arguments.named))
+    source = join(call.arguments.positional) | call.arguments.more
+    merge(a, only_site(made), source)
+    for name, value in call.arguments.named.items():
+        a.heap.put(only_site(made), name, value)
+    if source is not NEVER:
+        a.changed_by(only_site(made), a.remember(call.node, source))
+    return made.under(a.heap.shape(source))
+
+
+def _shallow_copy(a: Analysis, call: Invocation) -> AbstractValue:
+    return copy_of(a, call.node, join(call.all))
+
+
+def _push(a: Analysis, call: Invocation) -> AbstractValue:
+    """`heappush`, `heapreplace`, `heappushpop`, and `insort` of a sorted list."""
+    box = call.arguments.get(0) or NEVER
+    put_all(a, box, REST, (call.arguments.get(1) or NEVER).under(call.control))
+    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all[2:])))
+    return a.heap.items(box) | NONE
+
+
+def _pop(a: Analysis, call: Invocation) -> AbstractValue:
+    box = call.arguments.get(0) or NEVER
+    concern(a, box, call.control)
+    return a.heap.items(box) | NONE
+
+
+def _best(a: Analysis, call: Invocation) -> AbstractValue:
+    """`nlargest` and `nsmallest`"""
+    source = call.arguments.get(1, "iterable") or NEVER
+    item = a.heap.items(source)
+    key = keyword_callback(call, "key")
+    if key is not None:
+        item = item.under(a.heap.condition(call_back(a, call.node, key, [item], call.control, source)))
+    return list_like(a, call.node, source, item).under(a.heap.condition(source) | a.heap.condition(join(call.all[:1])))
+
+
+def _chain(a: Analysis, call: Invocation) -> AbstractValue:
+    made = new_list(a, call.node, "chain", join(a.heap.items(v) for v in call.all))
+    a.sized(only_site(made), "sum", *[a.remember(call.node, v, str(i)) for i, v in enumerate(call.all)])
+    if call.arguments.more is not NEVER:
+        a.sized(only_site(made), "unknown")
+    return made.under(frozenset[str]().union(*(a.heap.shape(v) for v in call.all)))
+
+
+def _islice(a: Analysis, call: Invocation) -> AbstractValue:
+    source = call.arguments.get(0) or NEVER
+    return list_like(a, call.node, source).under(a.heap.condition(join(call.all[1:])))
+
+
+def _groupby(a: Analysis, call: Invocation) -> AbstractValue:
+    source = call.arguments.get(0, "iterable") or NEVER
+    item = a.heap.items(source)
+    function = keyword_callback(call, "key") or (call.node.args[1] if len(call.node.args) > 1 else None)
+    key = item if function is None else call_back(a, call.node, function, [item], call.control, source)
+    decided = a.heap.condition(key) | a.heap.shape(source)
+    group = list_like(a, call.node, source).under(decided)
+    pair = new_tuple(a, call.node, [key, group])
+    made = new_list(a, call.node, "groupby", pair.under(decided))
+    a.sized(only_site(made), "length", a.remember(call.node, source))
+    return made.under(decided)
+
+
+def _reduce(a: Analysis, call: Invocation) -> AbstractValue:
+    source = call.arguments.get(1) or NEVER
+    item = a.heap.items(source)
+    start = join(call.all[2:]) | item
+    earlier = a.lengths[a.remember(call.node, NEVER, "reduced")]
+    result = call_back(a, call.node, call.node.args[0], [start | earlier, item], call.control, source)
+    a.remember(call.node, result, "reduced")
+    return (start | result).under(a.heap.shape(source))
+
+
+def _csv_reader(a: Analysis, call: Invocation) -> AbstractValue:
+    source = call.arguments.get(0) or NEVER
+    cell = text_of(a, *call.all)
+    row = new_list(a, call.node, "row", cell)
+    a.sized(only_site(row), "unknown")
+    return list_like(a, call.node, source, row.under(cell.origins)).under(cell.origins)
+
+
+def _csv_dicts(a: Analysis, call: Invocation) -> AbstractValue:
+    source = call.arguments.get(0, "f") or NEVER
+    cell = text_of(a, *call.all)
+    extra = new_list(a, call.node, "extra", cell)
+    a.sized(only_site(extra), "unknown")
+    row = a.heap.make(a.site(call.node, "row"), "dict", outside=True)
+    a.heap.put(only_site(row), REST, cell | NONE | extra)
+    a.heap.put(only_site(row), KEYS, cell | NONE)
+    a.sized(only_site(row), "unknown")
+    return list_like(a, call.node, source, row.under(cell.origins)).under(cell.origins)
+
+
+def _string_io(a: Analysis, call: Invocation) -> AbstractValue:
+    made = new_list(a, call.node, "buffer", text_of(a, *call.all))
+    a.sized(only_site(made), "length", a.remember(call.node, join(call.all)))
+    return AbstractValue(data=made.data.union(*(v.data for v in call.all)), sites=made.sites)
+
+
+_MODULES: dict[str, _Function] = {
+    "math": _number,
+    "base64": _text,
+    "html": _text,
+    "textwrap": _text,
+    "unicodedata": _text,
+}
+_FUNCTIONS: dict[str, _Function] = {
+    "json.dumps": _text,
+    "json.loads": _loads,
+    "tomllib.loads": _loads,
+    "ast.literal_eval": _loads,
+    "posixpath.join": _path_join,
+    "posixpath.basename": _path_piece,
+    "posixpath.dirname": _path_piece,
+    "posixpath.split": _path_pieces,
+    "posixpath.splitext": _path_pieces,
+    "posixpath.normpath": _normpath,
+    "posixpath.relpath": _text,
+    "posixpath.isabs": _truth,
+    "shlex.quote": _quote,
+    "shlex.join": _text,
+    "re.escape": _text,
+    "string.capwords": _text,
+    "textwrap.wrap": lambda a, call: anything(a, call.node, *call.all),
+    **dict.fromkeys(
+        [
+            f"urllib.parse.{n}"
+            for n in "quote quote_plus unquote unquote_plus urlencode urljoin urlunparse urlunsplit".split()
+        ],
+        _text,
+    ),
+    **dict.fromkeys([f"math.{n}" for n in ("frexp", "modf")], lambda a, call: anything(a, call.node, *call.all)),
+    **dict.fromkeys([f"bisect.{n}" for n in ("bisect", "bisect_left", "bisect_right")], _number),
+    **dict.fromkeys([f"bisect.{n}" for n in ("insort", "insort_left", "insort_right")], _push),
+    **dict.fromkeys([f"heapq.{n}" for n in ("heappush", "heapreplace", "heappushpop")], _push),
+    **dict.fromkeys([f"heapq.{n}" for n in ("heappop", "heapify")], _pop),
+    **dict.fromkeys([f"heapq.{n}" for n in ("nlargest", "nsmallest")], _best),
+    "collections.Counter": _counter,
+    "collections.defaultdict": _defaultdict,
+    "collections.deque": _deque,
+    "collections.OrderedDict": _ordered,
+    "copy.copy": _shallow_copy,
+    "itertools.chain": _chain,
+    "itertools.islice": _islice,
+    "itertools.groupby": _groupby,
+    "functools.reduce": _reduce,
+    "csv.reader": _csv_reader,
+    "csv.DictReader": _csv_dicts,
+    "io.StringIO": _string_io,
+}

@@ -1,0 +1,210 @@
+"""Operators and f-strings."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from albert_tools.engine.analysis import templates
+from albert_tools.engine.analysis.containers import anything, new_list, numbers, only_site, text_of
+from albert_tools.engine.analysis.state import Analysis
+from albert_tools.engine.analysis.templates import Constant, Count
+from albert_tools.engine.analysis.values import (
+    KEYS,
+    NEVER,
+    REST,
+    AbstractValue,
+    Origins,
+    constant,
+    join,
+)
+from albert_tools.engine.model.manifest import Hole
+from albert_tools.grammar import tree
+
+#: The operators that are computed for constants.
+_FOLDED: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+#: The most pairs of constants that are computed, and the largest number and text among them.
+_MAX_PAIRS, _MAX_NUMBER, _MAX_TEXT = 16, 1 << 40, 500
+
+
+def binary(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue:
+    """``left op right``"""
+    folded = _folded(left, op, right)
+    if folded is not None:
+        return folded
+    found = _of_containers(a, node, left, op, right) if (left.sites or right.sites) and op != "%" else NEVER
+    if not left.alternatives or not right.alternatives:
+        # A text can be repeated by a number, and formatted with a tuple.
+        if op in ("*", "%") and (left.alternatives or right.alternatives):
+            return found | text_of(a, left, right)
+        return found
+    plain_left, plain_right = left._replace(sites=frozenset()), right._replace(sites=frozenset())
+    if op != "+":
+        is_number = op in ("-", "/", "//", "**", "&", "|", "^", "<<", ">>")
+        counted = _count(plain_left, op, plain_right)
+        if counted is not None:
+            return found | counted
+        return found | (numbers(a, plain_left, plain_right) if is_number else text_of(a, plain_left, plain_right))
+    counted = _count(plain_left, op, plain_right)
+    if counted is not None:
+        return found | counted
+    if _is_number(left) or _is_number(right):
+        return found | numbers(a, plain_left, plain_right)
+    if _may_be_number(a, left) and _may_be_number(a, right):
+        found = found | numbers(a, plain_left, plain_right)
+    return found | concatenated(a, plain_left, plain_right)
+
+
+def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue | None:
+    function = _FOLDED.get(op)
+    ours, theirs = left.constants(), right.constants()
+    if function is None or not ours or not theirs or len(ours) * len(theirs) > _MAX_PAIRS:
+        return None
+    found = NEVER
+    for x in ours:
+        for y in theirs:
+            if any(isinstance(v, int) and abs(v) > _MAX_NUMBER for v in (x, y)):
+                return None
+            texts = [v for v in (x, y) if isinstance(v, str)]
+            sizes = [v for v in (x, y) if isinstance(v, int)]
+            if (op == "%" and texts) or (op == "*" and texts and sum(map(len, texts)) * max([*sizes, 1]) > _MAX_TEXT):
+                return None
+            with suppress(Exception):
+                found = found | constant(function(x, y))
+    return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
+
+
+def _is_number(value: AbstractValue) -> bool:
+    """Whether a value is certainly no text."""
+    return (
+        all(isinstance(t, Constant) or (len(t) == 1 and isinstance(t[0], Count)) for t in value.alternatives)
+        and not value.sites
+    )
+
+
+def _may_be_number(a: Analysis, value: AbstractValue) -> bool:
+    for t in value.alternatives:
+        if isinstance(t, Constant):
+            return True
+        part = t[0] if len(t) == 1 else ""
+        if isinstance(part, Count) or (isinstance(part, Hole) and part.kind in ("any", "number")):
+            return True
+        if isinstance(part, Hole) and part.kind == "parameter" and not part.path:
+            parameter = a.checked.definition.parameter(part.name)
+            if parameter is None or parameter.schema.get("type") != "string":
+                return True
+    return False
+
+
+def _count(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue | None:
+    """``len(x) + 1`` and ``limit - 1``: a number with a bound."""
+    constants = right.constants()
+    if (
+        op not in "+-"
+        or constants is None
+        or len(constants) != 1
+        or type(constants[0]) is not int
+        or len(left.alternatives) != 1
+    ):
+        return None
+    (only,) = left.alternatives
+    more = constants[0] if op == "+" else -constants[0]
+    if isinstance(only, Constant) or len(only) != 1:
+        return None
+    part = only[0]
+    if isinstance(part, Count):
+        alternative = (Count(part.key, part.more + more),)
+        return AbstractValue(frozenset({alternative}), left.data | right.data, left.control | right.control)
+    return None
+
+
+def _of_containers(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue:
+    """Lists that are joined or repeated, and the operators of sets and dictionaries."""
+    made = new_list(a, node, op, join(a.heap.values(v) for v in (left, right) if v.sites))
+    site = only_site(made)
+    sides = [v for v in (left, right) if v.sites]
+    if all(a.heap.at[s].kind == "dict" for v in sides for s in v.sites):
+        a.heap.at[site].kind = "dict"
+        for v in sides:
+            for s in v.sites:
+                for key, item in [*a.heap.at[s].fields.items()]:
+                    a.heap.put(site, key, item)
+    elif any(a.heap.at[s].kind == "open" for v in sides for s in v.sites):
+        return anything(a, node, left, right)
+    for v in sides:
+        for s in v.sites:
+            a.heap.put(site, KEYS, a.heap.at[s].fields.get(KEYS, NEVER))
+    if op in ("+", "|", "^"):
+        a.sized(site, "sum", a.remember(node, left, "left"), a.remember(node, right, "right"))
+    elif op in ("-", "&"):
+        a.sized(site, "length", a.remember(node, left, "left"))
+    else:
+        a.sized(site, "unknown")
+    control = a.heap.shape(left) | a.heap.shape(right)
+    if op != "+":
+        control |= a.heap.condition(right) | (a.heap.condition(left) if op != "*" else frozenset())
+    a.heap.put(site, REST, AbstractValue(control=control))
+    return AbstractValue(data=left.data | right.data, control=control, sites=made.sites)
+
+
+def concatenated(a: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:
+    """A text followed by another; what is unknown makes an unknown text."""
+    return AbstractValue(
+        templates.concatenated(left.alternatives or templates.ANYTHING, right.alternatives or templates.ANYTHING),
+        left.data | right.data,
+        left.control | right.control,
+    )
+
+
+def formatted_text(a: Analysis, node: tree.Strings, control: Origins) -> AbstractValue:
+    """An f-string."""
+    found = AbstractValue(frozenset({()}))
+    for p in node.pieces:
+        if isinstance(p, tree.Text):
+            found = concatenated(a, found, constant(p.value))
+            continue
+        for part in p.parts:
+            value = constant(part) if isinstance(part, str) else _field(a, part, control)
+            found = concatenated(a, found, value)
+    return found
+
+
+def _field(a: Analysis, field: tree.Field, control: Origins) -> AbstractValue:
+    value = a.evaluate(field.value, control)
+    inner = [p for p in field.spec or () if not isinstance(p, str)]
+    if inner:
+        return text_of(a, value, *[a.evaluate(p.value, control) for p in inner])
+    if field.conversion or value.sites:
+        return text_of(a, value)
+    if not field.spec:
+        return value._replace(alternatives=templates.texts(value.alternatives))
+    spec = "".join(p for p in field.spec if isinstance(p, str))
+    known = value.constants()
+    if known and len(known) <= _MAX_PAIRS and not re.search(r"\d{3}", spec):
+        found = NEVER
+        for x in known:
+            with suppress(Exception):
+                found = found | constant(format(x, spec))
+        return value._replace(alternatives=found.alternatives)
+    if _is_number(value) and re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]?", spec):
+        return value._replace(alternatives=templates.SOME_NUMBER)
+    return text_of(a, value)
+
+
+def unary(a: Analysis, node: tree.UnaryOp, value: AbstractValue) -> AbstractValue:
+    """``-x``, ``+x``, ``~x`` and ``not x``"""
+    if node.op == "not":
+        return text_of(a, value, alternatives=templates.TRUE_OR_FALSE)
+    known = value.constants()
+    if node.op == "-" and known and all(isinstance(x, int | float) for x in known):
+        return value._replace(alternatives=templates.union(*[templates.constant(-x) for x in known]))  # type: ignore[operator]
+    return numbers(a, value) if value.alternatives and not value.sites else anything(a, node, value)

@@ -1,0 +1,139 @@
+"""Calls of tools. A call of a primitive is recorded; a call of a saved tool becomes the calls of its manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from albert_tools.engine.analysis import templates
+from albert_tools.engine.analysis.calls import Arguments
+from albert_tools.engine.analysis.containers import anything
+from albert_tools.engine.analysis.schema_values import Source, from_schema
+from albert_tools.engine.analysis.state import Analysis, Recorded, Substitution
+from albert_tools.engine.analysis.substitution import default_value, instantiate, origins_of
+from albert_tools.engine.analysis.values import NEVER, AbstractValue, Origins
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.manifest import Hole
+from albert_tools.grammar import tree
+
+
+def call_tool(a: Analysis, node: tree.Call, name: str, given: Arguments, control: Origins) -> AbstractValue:
+    """The output of a call of a tool."""
+    definition = a.facts.catalog.get(name)
+    assert definition is not None
+    arguments = _bound(definition, given)
+    if definition.manifest is not None:
+        return _saved(a, node, definition, arguments, control)
+    key = (a.frame.instance, id(node))
+    call = _recorded(a, key, node, definition)
+    _add(a, call, arguments, control)
+    data = frozenset({call.origin})
+    facts = _facts(a, definition, arguments)
+    sizes = _sizes(a, node, definition, arguments)
+    source = Source(key, lambda path: Hole("output", call=call.index, path=path), data, facts, sizes, False)
+    return from_schema(a, definition.result, source)
+
+
+def _bound(definition: ToolDefinition, given: Arguments) -> dict[str, AbstractValue]:
+    """The arguments by the names of the parameters."""
+    found = dict(given.named)
+    for p, value in zip(definition.parameters, given.positional, strict=False):
+        found[p.name] = found.get(p.name, NEVER) | value
+    if given.more is not NEVER:
+        for p in definition.parameters:
+            found[p.name] = found.get(p.name, NEVER) | given.more
+    return found
+
+
+def _recorded(a: Analysis, key: Hashable, node: tree.Node, definition: ToolDefinition) -> Recorded:
+    call = a.calls.get(key)
+    if call is None:
+        call = Recorded(len(a.calls), definition, node.span.line, a.frame.instance, a.frame.loops)
+        a.calls[key] = call
+        a.heap.changed = True
+    return call
+
+
+def _add(a: Analysis, call: Recorded, arguments: dict[str, AbstractValue], control: Origins) -> None:
+    """Add what is known about the arguments of a call, and about what decides whether it is made."""
+    for name, value in arguments.items():
+        old = call.arguments.get(name, NEVER)
+        new = old | value
+        if new != old or name not in call.arguments:
+            call.arguments[name] = new
+            a.heap.changed = True
+    if not control <= call.control:
+        call.control |= control
+        a.heap.changed = True
+
+
+def _facts(
+    a: Analysis, definition: ToolDefinition, arguments: dict[str, AbstractValue]
+) -> dict[str, templates.Alternatives]:
+    """What the primitive declares about places of its output."""
+    found: dict[str, templates.Alternatives] = {}
+    for path, fact in definition.declared.outputs.items():
+        kind, _, name = fact.rpartition(" ")
+        if fact in ("word", "number"):
+            found[path] = frozenset({(templates.WORD if fact == "word" else templates.NUMBER,)})
+        elif kind in ("same as", "below"):
+            value = arguments.get(name)
+            if value is None:
+                parameter = definition.parameter(name)
+                value = default_value(a, (definition.name, name), parameter.default if parameter is not None else None)
+            known = frozenset(t for t in value.alternatives if not isinstance(t, templates.Constant))
+            if kind == "below":
+                known = frozenset(templates.template([*templates.as_text(t), templates.BELOW]) for t in known)
+            if known and not value.sites:
+                found[path] = templates.union(known)
+    return found
+
+
+def _sizes(
+    a: Analysis, node: tree.Node, definition: ToolDefinition, arguments: dict[str, AbstractValue]
+) -> dict[str, tuple[object, ...]]:
+    """What the primitive declares about the sizes of lists in its output: ``at most 100 items``, ``at most limit items``."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path, fact in definition.declared.outputs.items():
+        words = fact.split(" ")
+        if words[:2] != ["at", "most"]:
+            continue
+        if words[2].isdecimal():
+            found[path] = ("number", int(words[2]))
+        else:
+            parameter = definition.parameter(words[2])
+            default = default_value(
+                a, (definition.name, words[2]), parameter.default if parameter is not None else None
+            )
+            given = arguments.get(words[2], default)
+            found[path] = ("value", a.remember(node, given, f"most {path}"))
+    return found
+
+
+def _saved(
+    a: Analysis, node: tree.Call, definition: ToolDefinition, arguments: dict[str, AbstractValue], control: Origins
+) -> AbstractValue:
+    manifest = definition.manifest
+    assert manifest is not None
+    key = (a.frame.instance, id(node))
+    for p in definition.parameters:
+        if p.name not in arguments:
+            missing = (
+                anything(a, node, tag=f"missing {p.name}") if p.required else default_value(a, (key, p.name), p.default)
+            )
+            arguments[p.name] = missing
+    calls = []
+    for i, planned in enumerate(manifest.calls):
+        call = _recorded(a, (key, i), node, definition)
+        call.planned, call.via, call.place = planned, (definition.name, *planned.via), key
+        calls.append(call)
+    substitution = a.substitutions[key] = Substitution(key, arguments, tuple(calls))
+    for i, (call, planned) in enumerate(zip(calls, manifest.calls, strict=True)):
+        inner = {name: instantiate(a, value, substitution, (key, i, name)) for name, value in planned.arguments.items()}
+        decided = origins_of(a, planned.control, substitution)
+        _add(a, call, inner, control.union(*decided))
+    a.printed |= control.union(*origins_of(a, manifest.printed, substitution)) if manifest.printed else frozenset()
+    data, decided_by = origins_of(a, manifest.raised, substitution)
+    a.raised |= data | decided_by
+    for seen in a.frame.watching:
+        seen |= data | decided_by
+    return instantiate(a, manifest.result, substitution, (key, "result"))

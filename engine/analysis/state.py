@@ -1,0 +1,304 @@
+"""The state of an analysis: what is known so far about each function, container and call.
+
+The analysis runs all functions again and again until nothing new is found. Every table only grows, so that ends. A *context* tells
+calls of a helper apart by the places that call it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, TypeAlias
+
+from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Heap, Origins, Site
+from albert_tools.engine.check.checker import Checked
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.manifest import Origin, PlannedCall
+from albert_tools.grammar import tree
+
+#: The most rounds until nothing new may be found, and the most expressions that they may evaluate for each node of the source.
+MAX_ROUNDS, MAX_STEPS_PER_NODE, MIN_STEPS = 60, 60, 40_000
+#: The most contexts that a helper has. After that, all its calls share one.
+MAX_CONTEXTS = 24
+
+#: A function in a context. The module's own statements have the name "".
+Instance: TypeAlias = tuple[str, tuple[int, ...]]
+#: A loop in an instance.
+Loop: TypeAlias = tuple[Instance, int]
+Environment: TypeAlias = dict[str, AbstractValue]
+
+MODULE: Instance = ("", ())
+
+
+class TooMuch(Exception):
+    """The analysis takes too long. The manifest then says that everything is possible."""
+
+
+class Recorded:
+    """One place that calls a primitive, in one context. `planned` is the callee's own plan if a saved tool makes the call."""
+
+    def __init__(
+        self, index: int, tool: ToolDefinition, line: int, instance: Instance, loops: tuple[Loop, ...]
+    ) -> None:
+        self.index = index
+        self.tool = tool
+        self.line = line
+        self.instance = instance
+        self.loops = loops
+        self.arguments: dict[str, AbstractValue] = {}
+        self.control: Origins = NO_ORIGINS
+        self.via: tuple[str, ...] = ()
+        self.planned: PlannedCall | None = None
+        self.place: Hashable = None
+
+    @property
+    def origin(self) -> Origin:
+        """The origin of its output."""
+        return f"call:{self.index}"
+
+
+class Frame:
+    """The function that is being run: its locals, the loops around the statement, the scopes that watch what is evaluated."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.locals: Environment = {}
+        self.loops: tuple[Loop, ...] = ()
+        #: What was evaluated in each `try` around the statement.
+        self.watching: list[set[Origin]] = []
+        #: What each `try` around the statement assigns, at any time.
+        self.assigned: list[Environment] = []
+        #: The locals of the scopes around a comprehension or a callback.
+        self.outer: list[Environment] = []
+        #: The locals where each loop around the statement is left by `break`, or goes on by `continue`.
+        self.breaks: list[Environment] = []
+        self.continues: list[Environment] = []
+
+
+class Substitution(NamedTuple):
+    """The arguments of one call of a saved tool, and the recorded calls that its manifest's calls became. `key` names the call."""
+
+    key: Hashable
+    arguments: dict[str, AbstractValue]
+    calls: tuple[Recorded, ...]
+
+
+class Analysis:
+    """All that is known about a program. `evaluate` and `run` are the functions for expressions and for blocks."""
+
+    def __init__(
+        self,
+        checked: Checked,
+        evaluate: Callable[[Analysis, tree.Expr, Origins], AbstractValue],
+        run: Callable[[Analysis, tuple[tree.Stmt, ...], Origins], object],
+    ) -> None:
+        self.checked = checked
+        self.facts = checked.facts
+        self._evaluate, self._run = evaluate, run
+        self.heap = Heap()
+        assert self.facts.tool is not None
+        self.entry: Instance = (self.facts.tool.name, ())
+        self.parameters: dict[tuple[Instance, str], AbstractValue] = defaultdict(lambda: NEVER)
+        self.results: dict[Instance, AbstractValue] = defaultdict(lambda: NEVER)
+        #: What decides whether a function is called, and all that it evaluates.
+        self.controls: dict[Instance, Origins] = defaultdict(lambda: NO_ORIGINS)
+        self.evaluated: dict[Instance, Origins] = defaultdict(lambda: NO_ORIGINS)
+        #: The places that call a function: the caller and the loops around the call.
+        self.callers: dict[Instance, set[tuple[Instance, tuple[Loop, ...]]]] = defaultdict(set)
+        #: By loop: the locals at its head, what it runs over, and what decides whether it ends early.
+        self.heads: dict[Loop, Environment] = {}
+        self.iterated: dict[Loop, AbstractValue] = defaultdict(lambda: NEVER)
+        self.exits: dict[Hashable, Origins] = defaultdict(lambda: NO_ORIGINS)
+        #: Values whose length a bound needs.
+        self.lengths: dict[Hashable, AbstractValue] = defaultdict(lambda: NEVER)
+        self.calls: dict[Hashable, Recorded] = {}
+        self.substitutions: dict[Hashable, Substitution] = {}
+        self.printed: Origins = NO_ORIGINS
+        self.raised: Origins = NO_ORIGINS
+        self.constants: Environment = {}
+        self.frame = Frame(MODULE)
+        self._contexts: dict[str, set[tuple[int, ...]]] = defaultdict(set)
+        self._calling = self._functions_with_calls()
+        self._found: set[Instance] = set()
+        self._steps = max(MIN_STEPS, MAX_STEPS_PER_NODE * len(self.facts.nodes))
+        self.live: set[Instance] = set()
+
+    def _functions_with_calls(self) -> frozenset[str]:
+        direct = {f.name for node, _ in self.facts.tool_calls if (f := self.facts.function_of(node)) is not None}
+        return frozenset(name for name in self.facts.functions if direct & {name, *self.facts.reaches(name)})
+
+    # The rounds
+
+    def solve(self) -> None:
+        """Run everything until nothing new is found. Raises TooMuch."""
+        for _ in range(MAX_ROUNDS):
+            self.heap.changed = False
+            self.frame = Frame(MODULE)
+            module = self.facts.module.body
+            self.run(
+                tuple(s for s in module if isinstance(s, tree.Assign | tree.AnnAssign) and self._is_value(s)),
+                NO_ORIGINS,
+            )
+            self.constants = self.frame.locals
+            self.live = set()
+            pending = [self.entry]
+            while pending:
+                instance = pending.pop()
+                if instance not in self.live:
+                    self.live.add(instance)
+                    self._found = set()
+                    self._run_function(instance)
+                    pending += self._found
+            if not self.heap.changed:
+                return
+        raise TooMuch
+
+    def _is_value(self, stmt: tree.Assign | tree.AnnAssign) -> bool:
+        return stmt.value is not None and id(stmt.value) not in self.facts.annotations
+
+    def _run_function(self, instance: Instance) -> None:
+        self.frame = Frame(instance)
+        seen: set[Origin] = set()
+        self.frame.watching.append(seen)
+        function = self.facts.functions[instance[0]]
+        for p in function.params:
+            value = self.parameters[instance, p.name]
+            if p.default is not None and instance != self.entry:
+                value = value | self.evaluate(p.default, NO_ORIGINS)
+            self.frame.locals[p.name] = value
+        self.run(function.body, self.controls[instance])
+        if not never_falls_off(function.body):
+            self.grow(self.results, instance, NONE.under(self.controls[instance]))
+        self.add(self.evaluated, instance, frozenset(seen))
+
+    def evaluate(self, node: tree.Expr, control: Origins) -> AbstractValue:
+        """The value of an expression that is evaluated if `control` lets it. Raises TooMuch."""
+        self._steps -= 1
+        if self._steps < 0:
+            raise TooMuch
+        value = self._evaluate(self, node, control)
+        if self.frame.watching:
+            for seen in self.frame.watching:
+                seen |= value.data
+                seen |= value.control
+        return value
+
+    def run(self, body: tuple[tree.Stmt, ...], control: Origins) -> object:
+        """Run a block of statements."""
+        return self._run(self, body, control)
+
+    # Tables
+
+    def grow(self, table: dict[Hashable, AbstractValue] | dict, key: Hashable, value: AbstractValue) -> None:  # type: ignore[type-arg]
+        """Add to a table of values."""
+        old = table[key]
+        new = old | value
+        if new != old:
+            table[key] = new
+            self.heap.changed = True
+
+    def add(self, table: dict, key: Hashable, origins: Origins) -> None:  # type: ignore[type-arg]
+        """Add to a table of origins."""
+        old = table[key]
+        if not origins <= old:
+            table[key] = old | origins
+            self.heap.changed = True
+
+    def remember(self, node: object, value: AbstractValue, tag: str = "") -> Hashable:
+        """Keep a value of which a bound needs the length. Returns the key of the table `lengths`."""
+        key = (self.frame.instance, id(node), tag)
+        self.grow(self.lengths, key, value)
+        return key
+
+    def site(self, node: object, tag: str = "") -> Site:
+        """The site of a container that an expression makes."""
+        return (self.frame.instance, id(node), tag)
+
+    def changed_by(self, site: Site, amount: Hashable = None) -> None:
+        """Note that a container grows here: by one item, or by the length of the value that was remembered as `amount`."""
+        entry = (self.frame.instance, self.frame.loops, amount)
+        growth = self.heap.at[site].growth
+        if entry not in growth:
+            growth.add(entry)
+            self.heap.changed = True
+
+    def sized(self, site: Site, *size: object) -> None:
+        """Note a size that a container can have when it is made."""
+        sizes = self.heap.at[site].sizes
+        if size not in sizes:
+            sizes.add(size)
+            self.heap.changed = True
+
+    # Names
+
+    def lookup(self, name: str) -> AbstractValue:
+        """The value of a name."""
+        local = self.frame.locals.get(name)
+        return local if local is not None else self.constants.get(name, NEVER)
+
+    def assign(self, name: str, value: AbstractValue) -> None:
+        """Bind a local name."""
+        self.frame.locals[name] = value
+        for scope in self.frame.assigned:
+            scope[name] = scope.get(name, NEVER) | value
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """An inner scope: what it binds is forgotten afterwards, except names that a walrus binds."""
+        before = self.frame.locals
+        self.frame.locals = dict(before)
+        self.frame.outer.append(before)
+        try:
+            yield
+        finally:
+            self.frame.locals = self.frame.outer.pop()
+
+    def assign_walrus(self, name: str, value: AbstractValue) -> None:
+        """Bind a name in this scope and in those around it."""
+        self.assign(name, value)
+        for scope in self.frame.outer:
+            scope[name] = scope.get(name, NEVER) | value
+
+    # Contexts
+
+    def instance_of(self, name: str, node: object) -> Instance:
+        """The instance of a helper that is called at a node. A recursive helper has only one."""
+        if name in self.facts.reaches(name):
+            return (name, ())
+        depth = 2 if name in self._calling else 1
+        context = (*self.frame.instance[1], id(node))[-depth:]
+        known = self._contexts[name]
+        if context not in known and len(known) >= MAX_CONTEXTS:
+            return (name, ())
+        known.add(context)
+        return (name, context)
+
+    def called(self, instance: Instance) -> None:
+        """Note that the running function calls an instance here."""
+        self._found.add(instance)
+        place = (self.frame.instance, self.frame.loops)
+        if place not in self.callers[instance]:
+            self.callers[instance].add(place)
+            self.heap.changed = True
+
+
+def never_falls_off(body: tuple[tree.Stmt, ...]) -> bool:
+    """Whether a block certainly ends with `return` or `raise`."""
+    last = body[-1]
+    match last:
+        case tree.Return() | tree.Raise():
+            return True
+        case tree.If() if last.orelse:
+            branch: tree.If | None = last
+            while branch is not None:
+                if not never_falls_off(branch.body) or not branch.orelse:
+                    return False
+                inner = tree.elif_of(branch)
+                if inner is None:
+                    return never_falls_off(branch.orelse)
+                branch = inner
+        case tree.Try() if not last.finalbody:
+            ends = last.orelse or last.body
+            return never_falls_off(ends) and all(never_falls_off(h.body) for h in last.handlers)
+    return False

@@ -1,0 +1,213 @@
+"""What statements do to the state of an analysis.
+
+A statement may jump: by `break`, `continue` or `return`. Then what decides about the jump also decides about the statements that
+follow, so each function returns these origins. An exception that nothing catches ends the run, and its origins are not followed.
+"""
+
+from __future__ import annotations
+
+from albert_tools.engine.analysis.assignments import assign, delete
+from albert_tools.engine.analysis.containers import concern, extend
+from albert_tools.engine.analysis.operators import binary
+from albert_tools.engine.analysis.patterns import bind_pattern
+from albert_tools.engine.analysis.state import Analysis, Environment
+from albert_tools.engine.analysis.templates import ANYTHING
+from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Origins
+from albert_tools.grammar import tree
+
+
+def run(a: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Origins:
+    """Run a block. Returns what decides whether the statements after it are left out."""
+    exits = NO_ORIGINS
+    for stmt in body:
+        exits |= _statement(a, stmt, control | exits)
+    return exits
+
+
+def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Origins:
+    match stmt:
+        case tree.ExprStmt():
+            a.evaluate(stmt.value, control)
+        case tree.Assign():
+            value = a.evaluate(stmt.value, control)
+            for target in stmt.targets:
+                assign(a, target, value, control)
+        case tree.AnnAssign():
+            if stmt.value is not None:
+                assign(a, stmt.target, a.evaluate(stmt.value, control), control)
+        case tree.AugAssign():
+            _augmented(a, stmt, control)
+        case tree.Delete():
+            for target in stmt.targets:
+                delete(a, target, control)
+        case tree.Return():
+            value = NONE if stmt.value is None else a.evaluate(stmt.value, control)
+            a.grow(a.results, a.frame.instance, value.under(control))
+            return control
+        case tree.Raise():
+            for part in (stmt.exc, stmt.cause):
+                if part is not None:
+                    a.raised |= a.heap.condition(a.evaluate(part, control)) | control
+        case tree.Assert():
+            test = a.heap.condition(a.evaluate(stmt.test, control))
+            if stmt.msg is not None:
+                a.raised |= a.heap.condition(a.evaluate(stmt.msg, control | test))
+        case tree.Break():
+            _join_into(a.frame.breaks[-1], a.frame.locals)
+            return control
+        case tree.Continue():
+            _join_into(a.frame.continues[-1], a.frame.locals)
+            return control
+        case tree.If():
+            return _if(a, stmt, control)
+        case tree.For():
+            return _for(a, stmt, control)
+        case tree.Try():
+            return _try(a, stmt, control)
+        case tree.Match():
+            return _match(a, stmt, control)
+    return NO_ORIGINS
+
+
+def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
+    old = a.evaluate(stmt.target, control)
+    value = a.evaluate(stmt.value, control)
+    # A list, a set or a dictionary changes in place. A text or a number becomes a new value.
+    inner = value.under(control | a.heap.shape(value))
+    amount = a.remember(stmt, value)
+    for site in old.sites:
+        extend(a, site, inner, amount)
+    if old.sites and stmt.op in "-&^|":
+        concern(a, old, control | a.heap.condition(value))
+    new = old._replace(alternatives=frozenset(), data=old.data | value.data, control=old.control | value.control)
+    if old.alternatives or not old.sites:
+        scalar = old._replace(sites=frozenset())
+        new = binary(a, stmt, scalar, stmt.op, value) | (new if old.sites else NEVER)
+    assign(a, stmt.target, new, control)
+
+
+def _join_into(target: Environment, more: Environment) -> bool:
+    """Add the values of names to an environment. Returns whether that changed it."""
+    changed = False
+    for name, value in more.items():
+        old = target.get(name, NEVER)
+        if old is value:
+            continue
+        new = old | value
+        if new != old or name not in target:
+            target[name] = new
+            changed = True
+    return changed
+
+
+def _leaves(body: tuple[tree.Stmt, ...]) -> bool:
+    """Whether a block certainly ends by a jump, so that its locals don't reach the statement after it."""
+    return bool(body) and isinstance(body[-1], tree.Return | tree.Raise | tree.Break | tree.Continue)
+
+
+def _if(a: Analysis, stmt: tree.If, control: Origins) -> Origins:
+    # A chain of `elif` can be long, so this is a loop.
+    after, exits = Environment(), NO_ORIGINS
+    branch: tree.If | None = stmt
+    while branch is not None:
+        control = control | a.heap.condition(a.evaluate(branch.test, control))
+        before = a.frame.locals
+        a.frame.locals = dict(before)
+        exits |= run(a, branch.body, control)
+        if not _leaves(branch.body):
+            _join_into(after, a.frame.locals)
+        a.frame.locals = before
+        following = tree.elif_of(branch)
+        if following is None:
+            exits |= run(a, branch.orelse, control)
+            if not _leaves(branch.orelse):
+                _join_into(after, a.frame.locals)
+        branch = following
+    a.frame.locals = after or a.frame.locals
+    return exits
+
+
+def _for(a: Analysis, stmt: tree.For, control: Origins) -> Origins:
+    iterated = a.evaluate(stmt.iter, control)
+    loop = (a.frame.instance, id(stmt))
+    a.grow(a.iterated, loop, iterated)
+    control = control | a.heap.shape(iterated)
+    inside = control | a.exits[loop]
+    head = a.heads.setdefault(loop, Environment())
+    a.heap.changed |= _join_into(head, a.frame.locals)
+    frame = a.frame
+    frame.loops = (*frame.loops, loop)
+    frame.breaks.append(Environment())
+    frame.continues.append(Environment())
+    frame.locals = dict(head)
+    assign(a, stmt.target, a.heap.items(iterated), inside)
+    leaving = run(a, stmt.body, inside)
+    _join_into(frame.locals, frame.continues.pop())
+    a.heap.changed |= _join_into(head, frame.locals)
+    frame.loops = frame.loops[:-1]
+    a.add(a.exits, loop, leaving)
+    # After the loop, a name has the value of any iteration, or the one before the loop.
+    frame.locals = dict(head)
+    after_break = frame.breaks.pop()
+    if stmt.orelse:
+        leaving |= run(a, stmt.orelse, control | leaving)
+    _join_into(frame.locals, after_break)
+    return leaving
+
+
+def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Origins:
+    frame = a.frame
+    place = (frame.instance, id(stmt), "try")
+    seen: set[str] = set()
+    at_any_time = dict(frame.locals)
+    frame.watching.append(seen)
+    frame.assigned.append(at_any_time)
+    exits = NO_ORIGINS
+    for one in stmt.body:
+        # A part of the body runs only if the parts before it have not failed, in this and in earlier iterations.
+        exits |= run(a, (one,), control | exits | a.exits[place])
+    frame.watching.pop()
+    frame.assigned.pop()
+    caught = frozenset(seen)
+    if stmt.handlers:
+        a.add(a.exits, place, caught)
+    after_body = frame.locals
+    after = Environment()
+    if stmt.orelse:
+        exits |= run(a, stmt.orelse, control | exits | caught)
+    if not _leaves(stmt.orelse or stmt.body):
+        _join_into(after, frame.locals)
+    _join_into(at_any_time, after_body)
+    for handler in stmt.handlers:
+        frame.locals = dict(at_any_time)
+        if handler.name:
+            # The message can contain all that the body has computed, and outputs of tools.
+            a.assign(handler.name, AbstractValue(ANYTHING, caught, control))
+        exits |= run(a, handler.body, control | caught)
+        if not _leaves(handler.body):
+            _join_into(after, frame.locals)
+    if stmt.finalbody:
+        frame.locals = dict(at_any_time)
+        _join_into(frame.locals, after)
+        exits |= run(a, stmt.finalbody, control)
+    else:
+        frame.locals = after or at_any_time
+    return exits
+
+
+def _match(a: Analysis, stmt: tree.Match, control: Origins) -> Origins:
+    value = a.evaluate(stmt.subject, control)
+    control = control | a.heap.condition(value)
+    before, after, exits = a.frame.locals, dict(a.frame.locals), NO_ORIGINS
+    for case in stmt.cases:
+        a.frame.locals = dict(before)
+        bind_pattern(a, case.pattern, value, control)
+        if case.guard is not None:
+            control = control | a.heap.condition(a.evaluate(case.guard, control))
+        _join_into(before, a.frame.locals)  # a pattern that fails late has bound its names
+        exits |= run(a, case.body, control)
+        if not _leaves(case.body):
+            _join_into(after, a.frame.locals)
+    _join_into(after, before)
+    a.frame.locals = after
+    return exits

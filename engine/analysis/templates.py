@@ -1,0 +1,191 @@
+"""Templates: what is known about a text.
+
+A template is a tuple of constant texts and holes. An alternative is a template, or a constant that is not a text. A template
+that is a single hole also stands for a number, a boolean or null that is not known.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+from albert_tools.engine.model.manifest import Hole
+
+#: The most alternatives of a value; constants may be more. The most parts of a template, and characters of a constant.
+MAX_ALTERNATIVES, MAX_CONSTANTS, MAX_PARTS, MAX_CHARACTERS = 8, 64, 10, 1000
+#: What remains of a longer constant.
+_KEPT_CHARACTERS = 200
+
+ANY, NUMBER, WORD, BELOW = Hole("any"), Hole("number"), Hole("word"), Hole("below")
+
+
+class Constant(NamedTuple):
+    """A number, a boolean or None. The name of the type tells 1, 1.0 and True apart."""
+
+    type: str
+    value: int | float | bool | None
+
+
+class Count(NamedTuple):
+    """A number that is at most the length of a value, plus `more`. `key` finds the value in the analysis's table of lengths."""
+
+    key: object
+    more: int = 0
+
+
+Part: TypeAlias = str | Hole | Count
+Template: TypeAlias = tuple[Part, ...]
+Alternative: TypeAlias = Template | Constant
+Alternatives: TypeAlias = frozenset[Alternative]
+
+NOTHING: Alternatives = frozenset()
+ANYTHING: Alternatives = frozenset({(ANY,)})
+SOME_NUMBER: Alternatives = frozenset({(NUMBER,)})
+TRUE_OR_FALSE: Alternatives = frozenset({Constant("bool", True), Constant("bool", False)})
+NONE: Alternatives = frozenset({Constant("NoneType", None)})
+
+
+def template(parts: Iterable[Part]) -> Template:
+    """The normal form: adjacent constants are one, and what is too long ends in an unknown text."""
+    found: list[Part] = []
+    for part in parts:
+        if isinstance(part, Count):
+            part = NUMBER
+        if isinstance(part, str):
+            if not part:
+                continue
+            if found and isinstance(found[-1], str):
+                found[-1] += part
+                continue
+        elif found and found[-1] == part and part in (ANY, BELOW):
+            continue
+        found.append(part)
+    for i, part in enumerate(found):
+        if isinstance(part, str) and len(part) > MAX_CHARACTERS:
+            return (*found[:i], part[:_KEPT_CHARACTERS], ANY)
+    return tuple(found) if len(found) <= MAX_PARTS else template([*found[:3], ANY])
+
+
+def scalar_of(alternative: Alternative) -> tuple[object] | None:
+    """The Python value of a constant alternative, in a tuple; None if it is not constant."""
+    if isinstance(alternative, Constant):
+        return (alternative.value,)
+    if not alternative:
+        return ("",)
+    return (alternative[0],) if len(alternative) == 1 and isinstance(alternative[0], str) else None
+
+
+def constant(value: object) -> Alternatives:
+    """The alternatives of one Python constant. Bytes and other values are unknown."""
+    if isinstance(value, str):
+        return frozenset({template((value,))})
+    if value is None or isinstance(value, bool | int | float):
+        return frozenset({Constant(type(value).__name__, value)})
+    return ANYTHING
+
+
+def union(*sets: Alternatives) -> Alternatives:
+    """One of several: alternatives that others cover are dropped, and too many become one that begins as they all do."""
+    first = sets[0]
+    if all(s is first or s <= first for s in sets[1:]):
+        return first
+    return _limited(frozenset().union(*sets))
+
+
+def _limited(all_of_them: Alternatives) -> Alternatives:
+    widest = [t for t in all_of_them if t and t[-1] == ANY and ANY not in t[:-1]]
+    if widest and len(all_of_them) > 1:
+        all_of_them = frozenset(
+            t
+            for t in all_of_them
+            if not any(t != w and _begins(t, w[:-1]) for w in widest if not isinstance(w, Constant))
+        )
+    if len(all_of_them) <= MAX_ALTERNATIVES:
+        return all_of_them
+    if len(all_of_them) <= MAX_CONSTANTS and all(scalar_of(t) is not None for t in all_of_them):
+        return all_of_them
+    plain = {t for t in all_of_them if isinstance(t, Constant) and isinstance(t.value, bool | None)}
+    numbers = {t for t in all_of_them if isinstance(t, Constant)} - plain
+    texts = [t for t in all_of_them if not isinstance(t, Constant)]
+    found: set[Alternative] = set(plain)
+    if len(numbers) + len(plain) + 1 > MAX_ALTERNATIVES:
+        found.add((NUMBER,))
+    else:
+        found |= numbers
+    if len(texts) + len(found) > MAX_ALTERNATIVES:
+        texts = [template([*_common_start(texts), ANY])]
+    # Only unknown texts that begin with nothing cover numbers, too.
+    return frozenset({(ANY,)}) if (ANY,) in texts else frozenset(found | {*texts})
+
+
+def _begins(t: Alternative, start: Template) -> bool:
+    """Whether a template certainly begins with `start`."""
+    if not start:
+        return True
+    if isinstance(t, Constant) or len(t) < len(start) or t[: len(start) - 1] != start[:-1]:
+        return False
+    own, wanted = t[len(start) - 1], start[-1]
+    return own == wanted or (isinstance(own, str) and isinstance(wanted, str) and own.startswith(wanted))
+
+
+def _common_start(texts: list[Template]) -> Template:
+    start = min(texts, key=len)
+    for t in texts:
+        n = 0
+        while n < min(len(start), len(t)) and start[n] == t[n]:
+            n += 1
+        rest: tuple[Part, ...] = ()
+        if n < min(len(start), len(t)):
+            a, b = start[n], t[n]
+            if isinstance(a, str) and isinstance(b, str):
+                rest = (posixpath.commonprefix([a, b]),)
+        start = template([*start[:n], *rest])
+    return start
+
+
+def concatenated(left: Alternatives, right: Alternatives) -> Alternatives:
+    """Every text of `left` followed by every text of `right`."""
+    if len(left) * len(right) > MAX_CONSTANTS:
+        left, right = _limited(left) if len(left) <= MAX_ALTERNATIVES else shortened(left), ANYTHING
+    pairs = [template([*as_text(a), *as_text(b)]) for a in left for b in right]
+    return _limited(frozenset(pairs))
+
+
+def shortened(alternatives: Alternatives) -> Alternatives:
+    """One alternative that begins as all of them do."""
+    return frozenset({template([*_common_start([as_text(t) for t in alternatives]), ANY])})
+
+
+def as_text(alternative: Alternative) -> Template:
+    """The template of ``str(x)``."""
+    if isinstance(alternative, Constant):
+        return template((str(alternative.value),))
+    return alternative
+
+
+def texts(alternatives: Alternatives) -> Alternatives:
+    """The alternatives of ``str(x)``."""
+    return frozenset(as_text(t) for t in alternatives)
+
+
+def piece(alternative: Alternative) -> Template:
+    """The template of a piece of a text: a line, a slice, a group of a match."""
+    if isinstance(alternative, Constant):
+        return (ANY,)
+    if not alternative or alternative in ((ANY,), (NUMBER,), (WORD,)):
+        return alternative
+    if len(alternative) == 1:
+        only = alternative[0]
+        if isinstance(only, Count):
+            return (NUMBER,)
+        if isinstance(only, Hole) and only.kind == "part":
+            return alternative
+    if any(isinstance(p, Hole) and p.kind in ("any", "part") for p in alternative):
+        return (ANY,)
+    return (Hole("part", of=tuple(p for p in alternative if not isinstance(p, Count))),)
+
+
+def pieces(alternatives: Alternatives) -> Alternatives:
+    """The alternatives of pieces of a text."""
+    return _limited(frozenset(map(piece, alternatives)))

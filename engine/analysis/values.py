@@ -1,0 +1,269 @@
+"""Abstract values, and the heap of containers.
+
+An abstract value describes all values that an expression can have: its alternatives as a scalar, the places where its containers
+are made (*sites*), and its origins. `data` are the origins of its content; `control` those that decide which value it is. Sites are
+never told apart by time, so what a container holds is the join of all that was ever put in. That is what makes aliases harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple, TypeAlias
+
+from albert_tools.engine.analysis import templates
+from albert_tools.engine.analysis.templates import Alternatives
+from albert_tools.engine.model.manifest import Origin
+
+Origins: TypeAlias = frozenset[Origin]
+#: Where containers are made: the context, the node, and what is made there.
+Site: TypeAlias = Hashable
+
+NO_ORIGINS: Origins = frozenset()
+_NO_SITES: frozenset[Site] = frozenset()
+
+
+class AbstractValue(NamedTuple):
+    """What is known about a value."""
+
+    alternatives: Alternatives = templates.NOTHING
+    data: Origins = NO_ORIGINS
+    control: Origins = NO_ORIGINS
+    sites: frozenset[Site] = _NO_SITES
+
+    def __or__(self, other: AbstractValue) -> AbstractValue:
+        """One of the two."""
+        if other is NEVER or self == other:
+            return self
+        if self is NEVER:
+            return other
+        return AbstractValue(
+            templates.union(self.alternatives, other.alternatives),
+            self.data | other.data,
+            self.control | other.control,
+            self.sites | other.sites,
+        )
+
+    def under(self, control: Origins) -> AbstractValue:
+        """The value, if these origins decide about it, too."""
+        return self if control <= self.control else self._replace(control=self.control | control)
+
+    def constants(self) -> list[object] | None:
+        """Its possible Python values, if they are all known. It may be empty."""
+        if self.sites:
+            return None
+        found = []
+        for alternative in self.alternatives:
+            scalar = templates.scalar_of(alternative)
+            if scalar is None:
+                return None
+            found.append(scalar[0])
+        return found
+
+    @property
+    def origins(self) -> Origins:
+        """Its own origins, without those of what it contains."""
+        return self.data | self.control
+
+
+#: The value of what never happens.
+NEVER = AbstractValue()
+A_NUMBER = AbstractValue(templates.SOME_NUMBER)
+A_BOOLEAN = AbstractValue(templates.TRUE_OR_FALSE)
+NONE = AbstractValue(templates.NONE)
+EMPTY_TEXT = AbstractValue(frozenset({()}))
+
+
+def constant(value: object) -> AbstractValue:
+    """The abstract value of one constant."""
+    return AbstractValue(templates.constant(value))
+
+
+def join(values: Iterable[AbstractValue]) -> AbstractValue:
+    """One of several values."""
+    found = NEVER
+    for value in values:
+        found = found | value
+    return found
+
+
+class Key(NamedTuple):
+    """A key of a container that is not a constant."""
+
+    name: str
+
+
+#: All other items or values; the keys of a dictionary that are not constants.
+REST, KEYS = Key("rest"), Key("keys")
+#: The most keys that a container tells apart.
+MAX_KEYS = 40
+
+
+class Container:
+    """What a site holds. `kind` is ``list`` (and tuples, sets, iterators), ``dict``, or ``open`` for any JSON value.
+
+    `sizes` are expressions for its number of items when it is made; `growth` says where it grows. See `call_bounds`.
+    """
+
+    __slots__ = ("blurred", "default", "fields", "growth", "kind", "outside", "sizes")
+
+    def __init__(self, kind: str, outside: bool) -> None:
+        self.kind = kind
+        #: Whether it comes from a parameter or an output, so that its shape carries data.
+        self.outside = outside
+        #: Whether it has too many keys to tell them apart.
+        self.blurred = False
+        #: The value that reading a missing key adds: a `defaultdict`.
+        self.default: AbstractValue | None = None
+        self.fields: dict[object, AbstractValue] = {}
+        self.sizes: set[tuple[object, ...]] = set()
+        self.growth: set[tuple[object, ...]] = set()
+
+
+class Heap:
+    """The containers of a program. `changed` becomes true when something was added."""
+
+    def __init__(self) -> None:
+        self.at: dict[Site, Container] = {}
+        self.changed = False
+
+    def make(self, site: Site, kind: str = "list", *, outside: bool = False) -> AbstractValue:
+        """The value of a container that is made at a site."""
+        if site not in self.at:
+            self.at[site] = Container(kind, outside)
+            self.changed = True
+        return AbstractValue(sites=frozenset({site}))
+
+    def put(self, site: Site, key: object, value: AbstractValue) -> None:
+        """Add what a container can hold under a key."""
+        container = self.at[site]
+        fields = container.fields
+        if not isinstance(key, Key) and (container.blurred or (key not in fields and len(fields) > MAX_KEYS)):
+            self._blur(site)
+            if container.kind != "list":
+                self.put(site, KEYS, constant(key))
+            key = REST
+        old = fields.get(key)
+        new = value if old is None else old | value
+        if old is None or new != old:
+            fields[key] = new
+            self.changed = True
+
+    def _blur(self, site: Site) -> None:
+        """Forget which value is under which key."""
+        container = self.at[site]
+        if container.blurred:
+            return
+        container.blurred = True
+        for key in [k for k in container.fields if not isinstance(k, Key)]:
+            value = container.fields.pop(key)
+            self.put(site, REST, value)
+            if container.kind != "list":
+                self.put(site, KEYS, constant(key))
+
+    def set_default(self, site: Site, value: AbstractValue) -> None:
+        """Make a dictionary one that adds missing keys."""
+        old = self.at[site].default
+        new = value if old is None else old | value
+        if new != old:
+            self.at[site].default = new
+            self.changed = True
+
+    def reorder(self, site: Site) -> None:
+        """Items can change their places: each of them can now be anywhere."""
+        container = self.at[site]
+        if container.kind == "list" and any(not isinstance(k, Key) for k in container.fields):
+            self.put(site, REST, join(v for k, v in container.fields.items() if not isinstance(k, Key)))
+
+    def reach(self, value: AbstractValue) -> set[Site]:
+        """The sites of a value, and of all that it contains."""
+        found: set[Site] = set()
+        pending = [*value.sites]
+        while pending:
+            site = pending.pop()
+            if site not in found:
+                found.add(site)
+                for inner in self.at[site].fields.values():
+                    pending += inner.sites
+        return found
+
+    def deep(self, value: AbstractValue) -> tuple[Origins, Origins]:
+        """The data and the control of a value and of all that it contains."""
+        if not value.sites:
+            return value.data, value.control
+        data, control = set(value.data), set(value.control)
+        for site in self.reach(value):
+            for inner in self.at[site].fields.values():
+                data |= inner.data
+                control |= inner.control
+        return frozenset(data), frozenset(control)
+
+    def condition(self, value: AbstractValue) -> Origins:
+        """All origins that a decision about a value depends on."""
+        data, control = self.deep(value)
+        return data | control
+
+    def shape(self, value: AbstractValue) -> Origins:
+        """The origins that decide how many items a value has, and in which order."""
+        found = set(value.data | value.control)
+        for site in value.sites:
+            container = self.at[site]
+            for inner in container.fields.values():
+                found |= inner.control
+                if container.outside:
+                    found |= inner.data
+        return frozenset(found)
+
+    def items(self, value: AbstractValue) -> AbstractValue:
+        """What an iteration over a value gives: items, keys, characters."""
+        found = NEVER
+        for site in value.sites:
+            container = self.at[site]
+            for key, inner in container.fields.items():
+                if container.kind == "list":
+                    found = found | inner
+                elif container.kind == "open" or key is KEYS:
+                    found = found | inner
+                elif not isinstance(key, Key):
+                    found = found | constant(key)
+        if value.alternatives:
+            found = found | AbstractValue(templates.pieces(_texts_only(value.alternatives)))
+        return AbstractValue(found.alternatives, found.data | value.data, found.control | value.control, found.sites)
+
+    def values(self, value: AbstractValue) -> AbstractValue:
+        """The values of a dictionary, or the items of a list, whatever their keys."""
+        found = join(
+            inner
+            for site in value.sites
+            for key, inner in self.at[site].fields.items()
+            if key is not KEYS or self.at[site].kind == "open"
+        )
+        return AbstractValue(found.alternatives, found.data | value.data, found.control | value.control, found.sites)
+
+    def item(self, value: AbstractValue, key: AbstractValue) -> AbstractValue:
+        """``value[key]``."""
+        constants = key.constants()
+        found = NEVER
+        for site in value.sites:
+            fields = self.at[site].fields
+            if (
+                constants is None
+                or self.at[site].kind == "open"
+                or any(isinstance(k, int) and k < 0 for k in constants)
+            ):
+                found = found | self.values(AbstractValue(sites=frozenset({site})))
+            else:
+                found = found | fields.get(REST, NEVER) | join(fields.get(k, NEVER) for k in constants)
+        if value.alternatives:
+            found = found | AbstractValue(templates.pieces(_texts_only(value.alternatives)))
+        data, control = (NO_ORIGINS, NO_ORIGINS) if constants is not None else self.deep(key)
+        key_control = key.origins if constants is not None else NO_ORIGINS
+        return AbstractValue(
+            found.alternatives,
+            found.data | value.data | data,
+            found.control | value.control | control | key_control,
+            found.sites,
+        )
+
+
+def _texts_only(alternatives: Alternatives) -> Alternatives:
+    return frozenset(t for t in alternatives if not isinstance(t, templates.Constant))
