@@ -35,6 +35,10 @@ class ToolRun(TypedDict):
     confinement: str
 
 
+#: What is true of a `ToolRun`.
+_OF_RUN = {".exit_code": "little", ".duration_ms": "little", ".truncated": "little"}
+
+
 def _refuse(arguments: Mapping[str, Any]) -> None:
     for word in arguments["args"]:
         demand_text("args", word)
@@ -44,6 +48,9 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     effects=["read", "write", "delete", "execute"],
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
+    uses={"args": "destination"},
+    outputs=_OF_RUN,
+    source="command",
     refuse=_refuse,
     settings=COMMAND_SETTINGS,
 )
@@ -78,6 +85,9 @@ async def run_tests(
     effects=["read", "write", "delete", "execute"],
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
+    uses={"args": "destination"},
+    outputs=_OF_RUN,
+    source="command",
     refuse=_refuse,
     settings=COMMAND_SETTINGS,
 )

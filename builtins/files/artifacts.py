@@ -27,6 +27,9 @@ MAX_CONTENT = MAX_WRITE
 #: Bytes of all metadata of one artifact. Metadata describes the content and should not contain it.
 MAX_METADATA = 1 * MiB
 
+#: What is true of a described artifact.
+_OF_ARTIFACT = {".id": "same as id", ".size_bytes": "little"}
+
 Offset = Annotated[int, Bound(minimum=0)]
 SliceLimit = Annotated[int, Bound(minimum=4, maximum=MAX_SLICE)]
 
@@ -61,6 +64,15 @@ class Found(Described):
     family="artifacts",
     idempotent=True,
     paths={"path": "read"},
+    uses={
+        "id": "destination",
+        "category": "payload",
+        "content": "payload",
+        "handle": "payload",
+        "metadata": "payload",
+    },
+    outputs={**_OF_ARTIFACT, ".category": "same as category", ".new": "little"},
+    source="file",
     invariants=[one_of("content", "path", "handle")],
 )
 def publish_artifact(
@@ -128,7 +140,13 @@ def publish_artifact(
     return {**_described(published), "new": new}
 
 
-@primitive(effects=["read"], family="artifacts", idempotent=True)
+@primitive(
+    effects=["read"],
+    family="artifacts",
+    idempotent=True,
+    outputs={**_OF_ARTIFACT, ".next_offset": "little"},
+    source="file",
+)
 def get_artifact(
     context: CallContext,
     id: Identifier,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypedDict
 
 from blake3 import blake3
 
-from albert_tools.builtins.files.files import MAX_FILE, FileWritten, settled_write, written
+from albert_tools.builtins.files.files import MAX_FILE, OF_WRITTEN, FileWritten, settled_write, written
 from albert_tools.engine.model.definition import excludes
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import InterruptedCall, Settled
@@ -34,7 +34,14 @@ class BytesRead(TypedDict):
     next_offset: int | None
 
 
-@primitive(effects=["read"], family="files", idempotent=True, paths={"path": "read"})
+@primitive(
+    effects=["read"],
+    family="files",
+    idempotent=True,
+    paths={"path": "read"},
+    outputs={".size_bytes": "little", ".next_offset": "little"},
+    source="file",
+)
 def read_bytes(context: CallContext, path: FilePath, offset: Offset = 0, limit: ReadLimit | None = None) -> BytesRead:
     """Read a file of any bytes, or a part of it, into the content store.
 
@@ -92,6 +99,9 @@ async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
     idempotent=True,
     once=["create_only", "append"],
     paths={"path": "write"},
+    uses={"handle": "payload"},
+    outputs=OF_WRITTEN,
+    source="file",
     invariants=[excludes("create_only", "append")],
     settle=_written,
     preview=_preview,

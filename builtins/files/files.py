@@ -30,6 +30,9 @@ from albert_tools.engine.workspace.opened_file import OpenedFile
 #: Bytes of one file that is read or written, if the rules don't set a lower limit. They set 10 MiB, unless the owner changes it.
 MAX_FILE = MAX_WRITE
 
+#: What is true of the result of a write. A write follows no link, so the path of the file is that of the call.
+OF_WRITTEN = {".path": "same as path", ".size_bytes": "little", ".sha256": "word"}
+
 #: The number of a line; the first is 1.
 LineNumber = Annotated[int, Bound(minimum=1)]
 
@@ -54,7 +57,7 @@ class FileEdited(TypedDict):
     line: int
 
 
-@primitive(effects=["read"], idempotent=True, paths={"path": "read"})
+@primitive(effects=["read"], idempotent=True, paths={"path": "read"}, source="file")
 def read_file(
     context: CallContext,
     path: FilePath,
@@ -174,6 +177,9 @@ def settled_write(call: InterruptedCall, is_written: Callable[[bytes], bool], mo
     idempotent=True,
     once=["create_only", "append"],
     paths={"path": "write"},
+    uses={"content": "payload"},
+    outputs=OF_WRITTEN,
+    source="file",
     invariants=[excludes("create_only", "append")],
     settle=_written,
 )
@@ -219,7 +225,13 @@ def written(
     return {"path": facts.path, "size_bytes": facts.size, "sha256": facts.sha256}
 
 
-@primitive(effects=["write"], paths={"path": "write"})
+@primitive(
+    effects=["write"],
+    paths={"path": "write"},
+    uses={"new_text": "payload"},
+    outputs={**OF_WRITTEN, ".line": "little"},
+    source="file",
+)
 def edit_file(context: CallContext, path: FilePath, old_text: OldText, new_text: NewText) -> FileEdited:
     """Replace a text that occurs exactly once in a UTF-8 file by another.
 

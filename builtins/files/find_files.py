@@ -43,7 +43,15 @@ def entering(excluded: Globs, relative: Callable[[Met], str]) -> Callable[[Met],
     return lambda met: met.name not in _SKIPPED and not (excluded and excluded.matches(relative(met)))
 
 
-@primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"}, timeout=60)
+@primitive(
+    effects=["read"],
+    idempotent=True,
+    family="files",
+    paths={"path": "read"},
+    outputs={".paths": "at most limit items", ".paths[*]": "below path", ".truncated": "little"},
+    source="file",
+    timeout=60,
+)
 def find_files(
     context: CallContext,
     pattern: Glob,

@@ -10,6 +10,7 @@ from albert_tools.engine.model.parameter_types import FilePath
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.files import EntryType
+from albert_tools.engine.workspace.workspace import MAX_ENTRIES
 
 
 class Entry(TypedDict):
@@ -41,7 +42,19 @@ class FileInfo(TypedDict):
     link_target: str | None
 
 
-@primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"})
+@primitive(
+    effects=["read"],
+    idempotent=True,
+    family="files",
+    paths={"path": "read"},
+    outputs={
+        "": f"at most {MAX_ENTRIES} items",
+        "[*].path": "below path",
+        "[*].type": "little",
+        "[*].size_bytes": "little",
+    },
+    source="file",
+)
 def list_directory(context: CallContext, path: FilePath = ".", recursive: bool = False) -> list[Entry]:
     """List what is in a folder, hidden files included, sorted by path.
 
@@ -62,7 +75,14 @@ def list_directory(context: CallContext, path: FilePath = ".", recursive: bool =
     return [{"path": e.path, "type": e.type, "size_bytes": e.size} for e in entries]
 
 
-@primitive(effects=["write"], idempotent=True, family="files", paths={"path": "write"})
+@primitive(
+    effects=["write"],
+    idempotent=True,
+    family="files",
+    paths={"path": "write"},
+    outputs={".path": "same as path", ".created": "little"},
+    source="file",
+)
 def make_directory(context: CallContext, path: FilePath, parents: bool = True) -> FolderMade:
     """Make a folder and its missing parent folders. A folder that exists already is not changed.
 
@@ -84,7 +104,15 @@ def make_directory(context: CallContext, path: FilePath, parents: bool = True) -
     return {"path": context.workspace.spell(path), "created": bool(made)}
 
 
-@primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"})
+@primitive(
+    effects=["read"],
+    idempotent=True,
+    family="files",
+    paths={"path": "read"},
+    # The links before the last part of the path are resolved, so the path is not always that of the call.
+    outputs={".type": "little", ".size_bytes": "little", ".sha256": "word", ".mode": "number"},
+    source="file",
+)
 def file_info(context: CallContext, path: FilePath) -> FileInfo:
     """Return the facts of a file, folder or symbolic link.
 

@@ -12,7 +12,7 @@ import posixpath
 from typing import TypedDict
 
 from albert_tools.builtins.files.existing_target import occupied
-from albert_tools.builtins.files.files import MAX_FILE, FileWritten
+from albert_tools.builtins.files.files import MAX_FILE, OF_WRITTEN, FileWritten
 from albert_tools.engine.model.parameter_types import FilePath
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
@@ -28,7 +28,17 @@ class Deleted(TypedDict):
     sha256: str | None
 
 
-@primitive(effects=["delete"], family="files", paths={"path": "delete"})
+#: What is true of the result of a move or a copy.
+_OF_TARGET = {**OF_WRITTEN, ".path": "same as target"}
+
+
+@primitive(
+    effects=["delete"],
+    family="files",
+    paths={"path": "delete"},
+    outputs={**OF_WRITTEN, ".type": "little"},
+    source="file",
+)
 def delete_file(context: CallContext, path: FilePath) -> Deleted:
     """Delete a file, a symbolic link, or an empty folder. This can't be undone.
 
@@ -56,6 +66,8 @@ def delete_file(context: CallContext, path: FilePath) -> Deleted:
     effects=["write", "delete"],
     family="files",
     paths={"source": "delete", "target": "write"},
+    outputs=_OF_TARGET,
+    source="file",
 )
 def move_file(context: CallContext, source: FilePath, target: FilePath, overwrite: bool = False) -> FileWritten:
     """Move a file to another path, or rename it. Folders and links are not moved.
@@ -85,7 +97,13 @@ def move_file(context: CallContext, source: FilePath, target: FilePath, overwrit
     return {"path": moved.shown, "size_bytes": moved.size, "sha256": moved.sha256}
 
 
-@primitive(effects=["write"], family="files", paths={"source": "read", "target": "write"})
+@primitive(
+    effects=["write"],
+    family="files",
+    paths={"source": "read", "target": "write"},
+    outputs=_OF_TARGET,
+    source="file",
+)
 def copy_file(context: CallContext, source: FilePath, target: FilePath, overwrite: bool = False) -> FileWritten:
     """Copy a file, text or binary, to another path.
 

@@ -33,6 +33,9 @@ class Slice(TypedDict):
         "limit": {"minimum": 4, "maximum": MAX_SLICE},
         "pattern": {"maxLength": 1000},
     },
+    outputs={".size_bytes": "little", ".next_offset": "little"},
+    # The stored value can be the result of any tool. A page of the web is the least trusted.
+    source="web",
 )
 def read_result(
     context: CallContext,

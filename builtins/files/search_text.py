@@ -39,7 +39,22 @@ class Matches(TypedDict):
     skipped: int
 
 
-@primitive(effects=["read"], idempotent=True, family="files", paths={"path": "read"}, timeout=60)
+@primitive(
+    effects=["read"],
+    idempotent=True,
+    family="files",
+    paths={"path": "read"},
+    outputs={
+        ".matches": "at most limit items",
+        ".matches[*].path": "below path",
+        ".matches[*].line": "little",
+        ".truncated": "little",
+        ".files": "little",
+        ".skipped": "little",
+    },
+    source="file",
+    timeout=60,
+)
 def search_text(
     context: CallContext,
     pattern: Annotated[str, Bound(minLength=1, maxLength=MAX_PATTERN)],

@@ -27,6 +27,7 @@ from albert_tools.builtins.git.limited_operations import demand_kept, limited
 from albert_tools.builtins.shell.command_settings import GIT_SETTINGS
 from albert_tools.builtins.shell.confined_command import (
     MAX_TIMEOUT,
+    OF_COMMAND,
     CommandResult,
     CompletedCommand,
     demand_text,
@@ -137,6 +138,9 @@ async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
     paths={"cwd": "read"},
     urls={"url": ""},
     judged={"operation": "operation"},
+    uses={"args": "destination"},
+    outputs=OF_COMMAND,
+    source="command",
     refuse=_refuse,
     preview=_preview,
     settings=GIT_SETTINGS,
@@ -202,6 +206,13 @@ async def git(
     risk="low",
     timeout=60,
     paths={"cwd": "read"},
+    outputs={
+        ".commit": "word",
+        ".ahead": "little",
+        ".behind": "little",
+        ".clean": "little",
+    },
+    source="command",
     family="git",
     settings=GIT_SETTINGS,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,7 @@ from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import EFFECTS, Effect
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.primitive import Primitive, primitive_from_schema
+from albert_tools.engine.model.primitive import DataUse, Primitive, primitive_from_schema
 from albert_tools.engine.model.protocols import CallContext
 
 #: The effects of a tool whose server is not trusted.
@@ -70,6 +70,8 @@ def mounted_primitive(mount: Mount, tool: PinnedTool) -> Primitive:
             description=f"The mounted server {mount.name}{said}",
             result=tool.result if tool.result is not None else {"type": "string"},
             effects=effects,
+            uses=uses_of(tool, effects),
+            source="server",
             timeout=CALL_SECONDS,
             family=mount.name,
             idempotent=mount.trust and tool.hints.get("idempotentHint", False),
@@ -90,6 +92,11 @@ def effects_of(mount: Mount, hints: Mapping[str, bool]) -> list[Effect]:
     if mount.secrets:
         found.add("secret")
     return [effect for effect in EFFECTS if effect in found]  # type: ignore[misc]
+
+
+def uses_of(tool: PinnedTool, effects: Collection[str]) -> dict[str, DataUse]:
+    """The uses of the arguments. A server doesn't say which are recipients or amounts: if the tool does more than read, all are."""
+    return {} if set(effects) <= {"read"} else dict.fromkeys(tool.parameters.get("properties", {}), "destination")
 
 
 def output_of(name: str, tool: PinnedTool, result: Any) -> Any:

@@ -46,6 +46,8 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     timeout=60,
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "limit": {"minimum": 100, "maximum": MAX_TEXT}},
     urls={"url": ""},
+    outputs={".status": "little", ".truncated": "little", ".retry_after_ms": "little"},
+    source="web",
     refuse=_refuse,
     settings={"ca_file": {"type": "string", "minLength": 1}},
 )

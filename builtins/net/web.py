@@ -39,6 +39,9 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     effects=["network"],
     schemas={"url": {"minLength": 1, "maxLength": MAX_URL}, "follow": {"minimum": 0, "maximum": MAX_FOLLOWED}},
     urls={"url": "method"},
+    uses={"body": "payload", "headers": "payload"},
+    outputs={".status": "little", ".truncated": "little", ".retry_after_ms": "little"},
+    source="web",
     refuse=_refuse,
     settings={"ca_file": {"type": "string", "minLength": 1}},
 )

@@ -98,6 +98,9 @@ def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         "query": {"minLength": 1, "maxLength": MAX_QUERY},
         "count": {"minimum": 1, "maximum": MAX_RESULTS},
     },
+    uses={"query": "payload"},
+    outputs={"": "at most count items"},
+    source="web",
     settings=wrong_settings,
 )
 async def web_search(context: CallContext, query: str, count: int = 10) -> list[SearchResult]:

@@ -47,6 +47,15 @@ class CommandResult(TypedDict):
     confinement: str
 
 
+#: What is true of a `CommandResult`.
+OF_COMMAND = {
+    ".exit_code": "little",
+    ".truncated": "little",
+    ".signal": "word",
+    ".size_bytes": "little",
+}
+
+
 class CompletedCommand(NamedTuple):
     """A command that ended by itself, and its output. `errors` is None if `output` includes stderr."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from albert_tools.builtins.shell.command_settings import COMMAND_SETTINGS
 from albert_tools.builtins.shell.confined_command import (
     MAX_TIMEOUT,
+    OF_COMMAND,
     CommandResult,
     demand_text,
     invalid,
@@ -43,6 +44,8 @@ def _refuse_program(arguments: Mapping[str, Any]) -> None:
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
     judged={"command": "shell", "env": "environment"},
+    outputs=OF_COMMAND,
+    source="command",
     refuse=_refuse_command,
     settings=COMMAND_SETTINGS,
 )
@@ -97,6 +100,8 @@ async def bash(
     schemas={"argv": {"minItems": 1}},
     paths={"cwd": "read"},
     judged={"argv": "program", "env": "environment"},
+    outputs=OF_COMMAND,
+    source="command",
     refuse=_refuse_program,
     settings=COMMAND_SETTINGS,
 )

@@ -33,7 +33,14 @@ class Checkup(TypedDict):
     trials: list[Trial]
 
 
-@primitive(effects=["read"], family="system", timeout=120, rate_limit=MAX_PER_HOUR)
+@primitive(
+    effects=["read"],
+    family="system",
+    timeout=120,
+    rate_limit=MAX_PER_HOUR,
+    outputs={".ok": "little", ".trials[*].ok": "little"},
+    source="command",
+)
 async def self_check(context: CallContext, trials: bool = True) -> Checkup:
     """Check this installation of Albert Tools: its folders, its rules, and whether its sandbox stops hostile programs.
 

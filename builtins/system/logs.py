@@ -54,6 +54,13 @@ class LogLines(TypedDict):
     timeout=60,
     gated=True,
     risk="medium",
+    outputs={
+        ".source": "word",
+        ".entries": "at most lines items",
+        ".entries[*].pid": "little",
+        ".truncated": "little",
+    },
+    source="command",
     settings={"files": {"type": "array", "items": {"type": "string"}}},
 )
 async def read_system_logs(

@@ -26,6 +26,19 @@ MAX_GPUS = 64
 _GPU_QUERY = "name,utilization.gpu,memory.total,memory.used,temperature.gpu"
 _MiB = 1024 * 1024
 
+#: The figures of a result.
+_FIGURES = (
+    ".unix",
+    ".cpu.percent",
+    ".load.one",
+    ".memory.percent",
+    ".swap.percent",
+    ".disk.percent",
+    ".disk.free_bytes",
+    ".processes",
+    ".uptime_seconds",
+)
+
 
 class Cpu(TypedDict):
     """The processor: `percent` of all cores together, 0 to 100."""
@@ -93,7 +106,13 @@ class Metrics(TypedDict):
     uptime_seconds: float
 
 
-@primitive(effects=["read"], family="system", timeout=30)
+@primitive(
+    effects=["read"],
+    family="system",
+    outputs={".gpus": f"at most {MAX_GPUS} items"} | dict.fromkeys(_FIGURES, "little"),
+    source="command",
+    timeout=30,
+)
 async def system_metrics_snapshot(context: CallContext) -> Metrics:
     """Measure how busy the machine is: processor, load, memory, disk and graphics cards.
 

@@ -59,6 +59,13 @@ class Health(TypedDict):
     effects=["read"],
     family="system",
     timeout=30,
+    outputs={
+        ".running": "little",
+        ".count": "little",
+        ".processes": f"at most {MAX_PROCESSES} items",
+        ".truncated": "little",
+    },
+    source="command",
     invariants=[one_of("pid", "name")],
 )
 def check_process_health(context: CallContext, pid: Pid | None = None, name: ProcessName | None = None) -> Health:

@@ -25,7 +25,7 @@ class CurrentTime(TypedDict):
     unix: float
 
 
-@primitive(effects=["read"], family="system")
+@primitive(effects=["read"], family="system", outputs={".unix": "little"}, source="clock")
 def current_time() -> CurrentTime:
     """Return the current time in UTC as {"iso", "unix"}.
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from albert_tools.engine.model.definition import Json, Schema, ToolDefinition, ToolParameter, literal, spell
+from albert_tools.engine.model.manifest import Declared
+from albert_tools.engine.model.output_facts import DATA_USES
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.schema import violations
 
@@ -135,6 +137,56 @@ _KINDS = {
     "environment": "list of environment variables",
     "provider": "provider of a model",
 }
+
+
+_SOURCES = {
+    "file": "files",
+    "web": "the web",
+    "mail": "mail",
+    "clock": "the clock",
+    "command": "programs of this machine",
+    "model": "a model",
+    "server": "a mounted server",
+}
+
+
+def data_of(definition: ToolDefinition) -> str:
+    """What a primitive declares about its data, in sentences. The text is empty if it declares nothing."""
+    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in _data(definition.declared))
+
+
+def _data(declared: Declared) -> Iterator[str]:
+    for use in DATA_USES:
+        names = [f"`{name}`" for name, declared_use in declared.uses.items() if declared_use == use]
+        if names:
+            yield f"{_listed(names)} {f'is a {use}' if len(names) == 1 else f'are {use}s'}"
+    if declared.source:
+        yield f"the output comes from {_SOURCES[declared.source]}"
+    if "" in declared.outputs:
+        yield f"the output {_fact(declared.outputs[''])}"
+    facts = [f"{_place(place)} {_fact(fact)}" for place, fact in declared.outputs.items() if place]
+    if declared.little:
+        verb = "carries" if len(declared.little) == 1 else "carry"
+        facts.append(f"{_listed([_place(place) for place in declared.little])} {verb} little")
+    if facts:
+        yield f"in the output, {', '.join(facts)}"
+
+
+def _fact(fact: str) -> str:
+    if fact in ("word", "number"):
+        return f"is a {fact}"
+    name = fact.split()[2 if fact.endswith(" items") else -1]
+    if fact.startswith("at most"):
+        return f"has at most {f'{int(name):,}' if name.isdigit() else f'`{name}`'} items"
+    return f"is {'below ' if fact.startswith('below') else ''}the argument `{name}`"
+
+
+def _place(place: str) -> str:
+    return f"`{place.removeprefix('.')}`"
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def confined_of(primitive: Primitive) -> str:

@@ -35,8 +35,8 @@ from albert_tools.engine.model.definition import (
     ToolParameter,
 )
 from albert_tools.engine.model.interrupted import OUTCOMES, InterruptedCall, Settled, Settling
-from albert_tools.engine.model.manifest import Declared
 from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.output_facts import DATA_USES, declared_data, wrong_declarations
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import schema_of, violations
 from albert_tools.engine.model.schema_validity import fault_in, parameters_of
@@ -47,6 +47,8 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 MAX_NAME = 128
 
 PathUse = Literal["read", "write", "delete"]
+DataUse = Literal["destination", "payload"]
+SourceKind = Literal["", "file", "web", "mail", "clock", "command", "model", "server"]
 
 #: The kinds of parameters, besides paths and URLs, that rules can refer to: a shell command, a program with its arguments, the
 #: environment variables of a command or program, the name of an operation, the provider of a model, the model.
@@ -158,6 +160,9 @@ class PrimitiveOptions(TypedDict, total=False):
     paths: Mapping[str, PathUse] | None
     urls: Mapping[str, str] | None
     judged: Mapping[str, str] | None
+    uses: Mapping[str, DataUse] | None
+    outputs: Mapping[str, str] | None
+    source: SourceKind
     category: Category | Literal[""]
     risk: Risk | Literal[""]
     allowed_modes: Sequence[Mode]
@@ -202,6 +207,11 @@ def primitive(
         paths: The parameters that are paths in the workspace, each with its use. The rules about paths apply to them.
         urls: The parameters that are URLs, each with the parameter that contains the method ("" for GET).
         judged: Other parameters that rules can refer to, each with its kind, one of `JUDGED`.
+        uses: What happens to other arguments: a ``destination`` decides where an effect happens (a recipient, an amount), a
+            ``payload`` is passed on (a content, a message). By default an argument does neither.
+        outputs: What is true of places of the output, for example ``{".paths[*]": "below folder"}``; see `output_facts`. An output
+            that contradicts it fails the call.
+        source: What the output comes from: ``file web mail clock command model server``; by default, from nothing outside.
         category: The category for policy; default: the category of the strongest effect.
         risk: How carefully a person should check a call before approving it; default: the risk of the category.
         allowed_modes: The modes in which policy may allow the tool.
@@ -326,7 +336,7 @@ def _made(
         rate_limit=options.get("rate_limit"),
         sandbox=options.get("sandbox", False),
         invariants=tuple(options.get("invariants", ())),
-        declared=Declared(uses=_uses(options)),
+        declared=declared_data(_uses(options), options.get("outputs") or {}, options.get("source", "")),
     )
     made = Primitive(
         replace(definition, version=definition.schema_hash()),
@@ -343,15 +353,15 @@ def _made(
         settings=options.get("settings"),
         preview=options.get("preview"),
     )
-    problem = next(_problems(made, schemas), None)
+    problem = next(_problems(made, schemas, options.get("uses") or {}), None)
     if problem is not None:
         raise TypeError(f"{tool}: {problem}")
     return made
 
 
 def _uses(options: PrimitiveOptions) -> dict[str, str]:
-    urls = options.get("urls") or {}
-    return {**(options.get("paths") or {}), **dict.fromkeys(urls, "url"), **(options.get("judged") or {})}
+    data, urls = options.get("uses") or {}, dict.fromkeys(options.get("urls") or {}, "url")
+    return {**data, **(options.get("paths") or {}), **urls, **(options.get("judged") or {})}
 
 
 def _parameters(
@@ -382,7 +392,7 @@ def _parameters(
     return context, found
 
 
-def _problems(made: Primitive, schemas: Mapping[str, Schema]) -> Iterator[str]:
+def _problems(made: Primitive, schemas: Mapping[str, Schema], uses: Mapping[str, str]) -> Iterator[str]:
     """The errors in the arguments of the decorator."""
     d = made.definition
     known = {p.name for p in d.parameters}
@@ -391,6 +401,7 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema]) -> Iterator[str]:
         ("paths", made.paths),
         ("urls", [*made.urls, *filter(None, made.urls.values())]),
         ("judged", made.judged),
+        ("uses", uses),
         ("once", made.once),
         ("invariants", [name for invariant in d.invariants for name in invariant.names]),
     ):
@@ -401,9 +412,12 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema]) -> Iterator[str]:
         # Rules about paths judge only the parameters that `paths` names.
         if p.schema.get("format") == "albert-path" and p.name not in made.paths:
             yield f"{p.name!r} is a path of the workspace, so `paths` must say what the tool does there"
+    for name in uses.keys() & {*made.paths, *made.urls, *made.judged}:
+        yield f"`uses` names {name!r}, which is a path, a URL or judged, so its use is known"
     for what, given, values in (
         ("effect", d.effects, EFFECTS),
         ("use", made.paths.values(), typing.get_args(PathUse)),
+        ("use", uses.values(), DATA_USES),
         ("kind", made.judged.values(), JUDGED),
         ("category", [d.category], CATEGORIES),
         ("risk", [d.risk], typing.get_args(Risk)),
@@ -420,6 +434,7 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema]) -> Iterator[str]:
         yield from _sandbox_problems(made)
     for invariant in d.invariants:
         yield from _invariant_problems(d, invariant)
+    yield from wrong_declarations(d)
 
 
 def _sandbox_problems(made: Primitive) -> Iterator[str]:

@@ -8,6 +8,7 @@ from albert_tools.engine.call.arguments import checked_output
 from albert_tools.engine.call.context import Call, Invoke, Run
 from albert_tools.engine.call.errors import describe_fault
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.output_facts import contradiction
 from albert_tools.engine.pipeline.invoke_primitive import run_primitive
 from albert_tools.engine.pipeline.run_composite import run_composite
 
@@ -16,7 +17,7 @@ async def execute(call: Call, run: Run, invoke: Invoke) -> Any:
     """The output of a call. `invoke` makes the calls of a composite.
 
     Raises:
-        Failure: The call failed. A fault of the tool becomes `internal_error`.
+        Failure: The call failed. A fault of the tool becomes `internal_error`, an output that is not as declared `invalid_result`.
     """
     target = call.target
     try:
@@ -25,7 +26,10 @@ async def execute(call: Call, run: Run, invoke: Invoke) -> Any:
         else:
             assert target.version is not None
             output = await run_composite(target.version, call, run, invoke)
-        return checked_output(target.definition, output)
+        output = checked_output(target.definition, output)
+        if target.definition.declared.outputs:
+            _demand_declared(call, run, output)
+        return output
     except Failure:
         raise
     except Exception as fault:
@@ -35,3 +39,16 @@ async def execute(call: Call, run: Run, invoke: Invoke) -> Any:
             hint="the fault is in the tool, not in the call; report it to the tool's author",
             tool=call.name,
         ) from fault
+
+
+def _demand_declared(call: Call, run: Run, output: Any) -> None:
+    """Refuse an output that contradicts what the primitive declares about it. Manifests of its callers rely on the declaration."""
+    _, authority = call.rules
+    why = contradiction(call.target.definition, call.arguments, output, authority.reaching(run.workspace).spell)
+    if why is not None:
+        raise Failure(
+            "invalid_result",
+            f"the output of {call.name} contradicts its declaration: {why}",
+            hint="the fault is in the tool, not in the call; report it to the tool's author",
+            tool=call.name,
+        )

@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 
 from albert_tools.engine.authority.sessions import Session
 from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
-from albert_tools.engine.model.describe import bounds_of, example_of, shape_of, timeout_of
+from albert_tools.engine.model.describe import bounds_of, data_of, example_of, shape_of, timeout_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.service import Description, Listed, first_line
@@ -278,6 +278,9 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
     judged = [f"{safe(name)} ({what})" for name, what in found.resources.items()]
     if judged:
         yield "judged", ", ".join(judged)
+    data = data_of(d)
+    if data:
+        yield "data", safe(data.replace("`", ""))
 
 
 def _rate(definition: ToolDefinition, windows: Mapping[str, int]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import pytest
 
 from albert_tools import primitive
 from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.model.describe import bounds_of, example_of, resources_of, timeout_of
+from albert_tools.engine.model.describe import bounds_of, data_of, example_of, resources_of, timeout_of
 from albert_tools.engine.model.parameter_types import Hash
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.schema import violations
@@ -99,6 +99,33 @@ def test_the_resources_that_rules_judge() -> None:
         "command": "shell command",
         "operation": "operation",
     }
+
+
+class Sent(TypedDict):
+    path: str
+    to: str
+    size: int
+
+
+def test_what_a_primitive_declares_about_its_data() -> None:
+    @primitive(
+        effects=["write"],
+        paths={"folder": "write"},
+        uses={"to": "destination", "text": "payload", "title": "payload"},
+        outputs={"": "at most 2000 items", "[*].path": "below folder", "[*].to": "same as to", "[*].size": "little"},
+        source="mail",
+    )
+    def send(folder: str, to: str, text: str, title: str) -> list[Sent]: ...
+
+    @primitive
+    def silent() -> str: ...
+
+    assert data_of(send.definition) == (
+        "`to` is a destination. `text` and `title` are payloads. The output comes from mail. "
+        "The output has at most 2,000 items. In the output, `[*].path` is below the argument `folder`, "
+        "`[*].to` is the argument `to`, `[*].size` carries little."
+    )
+    assert data_of(silent.definition) == ""
 
 
 def test_times() -> None:
