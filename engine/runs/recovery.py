@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from albert_tools.engine.authority.approval_digest import objects_hash
 from albert_tools.engine.call import ledger
-from albert_tools.engine.call.arguments import checked_output
 from albert_tools.engine.call.budget import spent_by
 from albert_tools.engine.call.context import Call, Known, PrimitiveContext, Run
 from albert_tools.engine.call.errors import describe_fault
+from albert_tools.engine.call.outputs import accepted_output
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.primitive import Primitive
@@ -116,5 +116,5 @@ async def _ask_primitive(primitive: Primitive, step: Step, call: Call, run: Run)
     async with asyncio.timeout(seconds):
         found = await primitive.settled(interrupted)
     if found.outcome == "applied" and found.value is not ...:
-        return Settled("applied", checked_output(definition, found.value))
+        return Settled("applied", accepted_output(call, run, found.value))
     return Settled(found.outcome)

@@ -51,7 +51,7 @@ async def lay_again(name: str, context: CallContext) -> str:
     return await _lay(name, context)
 
 
-@primitive(effects=["write"], paths={"name": "write"}, settle=_settle, timeout=30)
+@primitive(effects=["write"], paths={"name": "write"}, outputs={"": "same as name"}, settle=_settle, timeout=30)
 def carve(name: str, context: CallContext) -> str:
     """Write a file, or die before or after it."""
     if context.workspace.root.joinpath("die before").exists():
@@ -186,6 +186,14 @@ def test_an_unknown_outcome_asks(place: Place, tool: str, answer: Any) -> None:
     assert not (place.work / "b").exists()
     (entry,) = cut.entries("settled")
     assert entry["outcome"] == "unknown"
+
+
+def test_a_value_that_contradicts_the_declaration_is_not_used(place: Place) -> None:
+    cut = Cut(place, "carve", "after")
+    result = cut.resumed(lambda call: Settled("applied", "elsewhere"))
+    assert result.error is not None
+    assert result.error.rule == "interrupted"
+    assert "is declared as `same as name`" in cut.entries("settled")[0]["problem"]
 
 
 def test_an_applied_call_without_a_value_asks(place: Place) -> None:
