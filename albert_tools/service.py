@@ -117,7 +117,7 @@ class ToolService(engine.ToolService):
             ask=ask,
             patience=patience,
             ledger=ledger,
-            projections=Projections(ledger),
+            projections=Projections(ledger, store),
             runs=Runs(ledger),
             contents=contents,
             artifacts=Artifacts(homes.state / "artifacts", contents),
@@ -151,7 +151,7 @@ class ToolService(engine.ToolService):
 
     def offers_changed(self) -> str:
         """A text that differs after each change of what is active, by any process. Raises Failure `io_error`, `damaged`."""
-        return str(self.activations.changed())
+        return str(self.reviews.changed())
 
     async def tool_specs(self, provider: Provider, *, session: str | None = None) -> list[dict[str, Any]]:
         """The offered tools in the form that a provider of models takes, see `tool_specs.tool_specs`."""
@@ -430,8 +430,8 @@ class SyncToolService:
     list = _waiting(engine.ToolService.list)
     search = _waiting(engine.ToolService.search)
     remove = _waiting(engine.ToolService.remove)
-    activate = _waiting(engine.ToolService.activate)
-    deactivate = _waiting(engine.ToolService.deactivate)
+    approve = _waiting(engine.ToolService.approve)
+    deprecate = _waiting(engine.ToolService.deprecate)
     offered = _waiting(ToolService.offered)
     tool_specs = _waiting(ToolService.tool_specs)
     guide = _waiting(ToolService.guide)

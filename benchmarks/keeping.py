@@ -15,6 +15,7 @@ from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.model.definition import ToolVersion
+from albert_tools.engine.model.manifest import Manifest
 from albert_tools.grammar.parse import parse
 from albert_tools.store.tools.tool_store import TinyToolStore
 
@@ -80,7 +81,7 @@ def version_named(name: str, catalog: ToolRegistry) -> ToolVersion:
             check_or_raise(BODY.format(name="t", more=""), catalog), "2025-01-01T00:00:00+00:00"
         )
     first = _MADE[""]
-    definition = replace(first.definition, name=name)
+    definition = replace(first.definition, name=name, manifest=Manifest(first.definition.effects))
     program = replace(
         first.program, name=name, entry=name, lowered=first.program.lowered.replace("def t(", f"def {name}(")
     )

@@ -38,8 +38,8 @@ from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.sandbox.worker.spawn import discard
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.activations import Activations
     from albert_tools.engine.authority.approvals import Approvals
+    from albert_tools.engine.authority.reviews import Reviews, VersionState
     from albert_tools.engine.authority.sessions import Budget, Session, Sessions
     from albert_tools.engine.judging.accept import CheckedSource
     from albert_tools.engine.judging.answers import Outline
@@ -1013,7 +1013,7 @@ class ToolService:
         return [*found, *primitives][: max(0, limit)]
 
     def _all_listed(self, summaries: Iterable[Summary]) -> builtins.list[Listed]:
-        active = self.context.activations.all() if self.context.activations is not None else {}
+        active = self.context.reviews.active() if self.context.reviews is not None else {}
         return [self._listed(summary, active) for summary in summaries]
 
     def _listed(self, summary: Summary, active: Mapping[str, str]) -> Listed:
@@ -1085,34 +1085,40 @@ class ToolService:
             nonlocal head
             newest, why = await asyncio.to_thread(self._head, name, token, "removing it")
             head = newest
-            if not why and self.context.activations is not None and name in self.context.activations.all():
-                why = f"{name} is active: the owner offers it to agents; removing it needs a person's approval"
+            if not why and self.context.reviews is not None and name in self.context.reviews.active():
+                why = f"{name} is active: the owner has approved it; removing it needs a person's approval"
             return Review(why, {"removes": newest})
 
         async def delete() -> None:
             await asyncio.to_thread(self.store.delete, name, head)
-            self._record("removal", "" if session is None else self.actions.session(session).id, tool=name)
-            if self.context.activations is not None:
-                self.context.activations.set(name, "", "removed")
+            by = "" if session is None else self.actions.session(session).id
+            self._record("removal", by, tool=name)
+            reviews = self.context.reviews
+            if reviews is not None and (active := reviews.active().get(name)) is not None:
+                reviews.deprecate(name, active, by, "removed")
 
         await self.actions.perform(REMOVE, {"name": name}, session, delete, review=review)
 
-    async def activate(self, name: str, by: str, version: str | None = None) -> ToolVersion:
-        """Offer a version of a saved tool to agents by its name, see `Activations`.
+    async def approve(
+        self, name: str, by: str, version: str | None = None, why: str = "", manifest: str | None = None
+    ) -> VersionState:
+        """Approve a version of a saved tool, see `Reviews`.
 
         Args:
             name: The tool.
             by: Who does this, for the record.
             version: The version, or the beginning of its hash; the newest by default.
+            why: The reason, for the record.
+            manifest: The digest of the manifest that the reviewer has read; None for the stored manifest.
 
         Returns:
-            The version that is active now.
+            The new state of the version.
 
         Raises:
             Failure: `unknown_tool`, `damaged`, `outdated`, `not_found` if this service has no record, `io_error`.
         """
 
-        def activated() -> ToolVersion:
+        def approved() -> VersionState:
             found = self._pipeline.lookup.look_up(name, None).version
             if found is None:
                 raise Failure(
@@ -1123,20 +1129,29 @@ class ToolService:
             problem = self._pipeline.lookup.outdated(found)
             if problem is not None:
                 raise Failure("outdated", f"{name} is outdated: {problem}", hint="define it again", tool=name)
-            self.activations.set(name, found.version, by)
-            return found
+            return self.reviews.approve(name, found.version, by, why, manifest)
 
-        return await asyncio.to_thread(activated)
+        return await asyncio.to_thread(approved)
 
-    async def deactivate(self, name: str, by: str) -> None:
-        """Stop offering a saved tool to agents. It can still be found and run. Raises Failure `not_found`, `io_error`."""
-        if not await asyncio.to_thread(self.activations.set, name, "", by):
-            raise Failure("not_found", f"{name} is not active", hint="`albert list` shows which tools are active")
+    async def deprecate(self, name: str, by: str, why: str = "") -> VersionState:
+        """End the approval of the active version of a saved tool. Agents are no longer offered it. It can still be found and run.
+
+        Raises:
+            Failure: `not_found` if no version is active; `io_error`, `damaged`.
+        """
+
+        def deprecated() -> VersionState:
+            version = self.reviews.active().get(name)
+            if version is None:
+                raise Failure("not_found", f"{name} is not active", hint="`albert list` shows which tools are active")
+            return self.reviews.deprecate(name, version, by, why)
+
+        return await asyncio.to_thread(deprecated)
 
     @property
-    def activations(self) -> Activations:
-        """The active tools of this home. Raises the same failures as `sessions`."""
-        return _recorded(self.context.activations, "activations")
+    def reviews(self) -> Reviews:
+        """The states of the saved versions of this home. Raises the same failures as `sessions`."""
+        return _recorded(self.context.reviews, "reviews")
 
     def covers(self, token: str | None, tool: str) -> bool:
         """Whether the lease of a session, and the leases of its ancestors, cover a tool. The owner may call every tool.

@@ -83,15 +83,15 @@ def offered(service: ToolService, session: str | None) -> list[Offer]:
     """
     found = [Offer(p.definition) for p in agent_tools().values()]
     found += [Offer(p.definition) for p in service.registry.primitives() if not _denied(service, p.definition, p.gated)]
-    if service.context.activations is not None:
-        for name, version in service.context.activations.all().items():
-            try:
-                definition = service.store.load(name, version).definition
-            except Failure:
-                # A damaged tool can't be called. `albert list` names it.
-                continue
-            if not _denied(service, definition):
-                found.append(Offer(definition, version))
+    reviews = service.context.reviews
+    for name, version in reviews.active().items() if reviews is not None else ():
+        try:
+            loaded = service.store.load(name, version)
+        except Failure:
+            # A damaged tool can't be called. `albert list` names it.
+            continue
+        if reviews is not None and reviews.of(loaded).state == "active" and not _denied(service, loaded.definition):
+            found.append(Offer(loaded.definition, version))
     return [offer for offer in found if offer.name == "run_tool" or service.covers(session, offer.name)]
 
 

@@ -1,4 +1,4 @@
-"""The sessions, approvals, rate limits, dedupe keys and activations of one ledger. Each module is imported at its first use.
+"""The sessions, approvals, rate limits, dedupe keys and reviews of one home. Each module is imported at its first use.
 
 Most processes make one call that needs none of them.
 """
@@ -10,21 +10,22 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from albert_tools.engine.model.protocols import Record
+from albert_tools.engine.model.protocols import Record, ToolStore
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.activations import Activations
     from albert_tools.engine.authority.approvals import Approvals
     from albert_tools.engine.authority.idempotency import DedupeKeys
     from albert_tools.engine.authority.rate_limit import RateLimits
+    from albert_tools.engine.authority.reviews import Reviews
     from albert_tools.engine.authority.sessions import Sessions
 
 
 class Projections:
-    """The projections of one ledger. They use the same clock (seconds since 1970)."""
+    """The projections of one ledger and one store of tools. They use the same clock (seconds since 1970)."""
 
-    def __init__(self, ledger: Record, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, ledger: Record, store: ToolStore, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
+        self._store = store
         self._clock = clock
 
     @cached_property
@@ -56,8 +57,8 @@ class Projections:
         return DedupeKeys(self._ledger, self._clock)
 
     @cached_property
-    def activations(self) -> Activations:
-        """The active tools."""
-        from albert_tools.engine.authority.activations import Activations
+    def reviews(self) -> Reviews:
+        """The states of the saved versions."""
+        from albert_tools.engine.authority.reviews import Reviews
 
-        return Activations(self._ledger)
+        return Reviews(self._ledger, self._store)

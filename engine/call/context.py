@@ -22,13 +22,13 @@ from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker.run_report import RunReport
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.activations import Activations
     from albert_tools.engine.authority.approval_digest import Fingerprint
     from albert_tools.engine.authority.approvals import Approval, Approvals
     from albert_tools.engine.authority.idempotency import DedupeKeys
     from albert_tools.engine.authority.leased_session import LeasedSession
     from albert_tools.engine.authority.projections import Projections
     from albert_tools.engine.authority.rate_limit import RateLimits
+    from albert_tools.engine.authority.reviews import Reviews
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
     from albert_tools.engine.model.definition import Json, Mode, ToolVersion
@@ -128,9 +128,9 @@ class ServiceContext(Struct, frozen=True):
         return self.projections.approvals if self.projections is not None else None
 
     @property
-    def activations(self) -> Activations | None:
-        """The active tools of the home."""
-        return self.projections.activations if self.projections is not None else None
+    def reviews(self) -> Reviews | None:
+        """The states of the saved versions of the home."""
+        return self.projections.reviews if self.projections is not None else None
 
     @property
     def rate_limits(self) -> RateLimits | None:

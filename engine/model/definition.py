@@ -157,6 +157,11 @@ class ToolDefinition(Struct, frozen=True, dict=True):
         """The parameters of which the record stores only a hash. Their schema contains ``"x-recorded": "hash"``."""
         return tuple(p.name for p in self.parameters if p.schema.get("x-recorded") == "hash")
 
+    @cached_property
+    def manifest_digest(self) -> str:
+        """The digest of the manifest; empty if it is not known."""
+        return digest(self.manifest.as_dict()) if self.manifest is not None else ""
+
     def parameters_schema(self) -> Schema:
         """All parameters as one JSON Schema object that allows no other names."""
         properties = {}

@@ -15,6 +15,7 @@ from albert_tools.engine.model.record_types import (
     Entry,
     LoadedRun,
     Matches,
+    ReviewRow,
     RunSummary,
     SessionRow,
     Swept,
@@ -158,14 +159,20 @@ class RepeatTable(Protocol):
         """The number of the newest key; 0 if there is none."""
 
 
-class ActivationTable(Protocol):
-    """The saved tools that are active."""
+class ReviewTable(Protocol):
+    """The decisions about saved versions."""
 
-    def all(self) -> dict[str, str]:
-        """The version of each active tool, by the tool's name, in the order of the names."""
+    def get(self, tool: str, version: str) -> ReviewRow | None:
+        """The last decision about a version, or None."""
+
+    def all(self) -> list[ReviewRow]:
+        """The last decision about each version, by the tool's name, older decisions first."""
+
+    def active(self) -> dict[str, str]:
+        """The active version of each tool that has one, by the tool's name, in the order of the names."""
 
     def changed(self) -> int:
-        """The number of the newest entry about an activation; 0 if there is none."""
+        """The number of the newest entry that has changed a state; 0 if there is none."""
 
 
 class Ledger(Protocol):
@@ -247,8 +254,8 @@ class Record(Ledger, Protocol):
         """The table of dedupe keys."""
 
     @property
-    def activations(self) -> ActivationTable:
-        """The table of active tools."""
+    def reviews(self) -> ReviewTable:
+        """The table of decisions about saved versions."""
 
 
 class Journal(Protocol):

@@ -44,6 +44,18 @@ class ApprovalRow(NamedTuple):
     data: dict[str, Any]
 
 
+class ReviewRow(NamedTuple):
+    """A decision about a saved version: its new state, who decided when (ISO 8601) and why, and the digest of its manifest."""
+
+    tool: str
+    version: str
+    state: str
+    by: str
+    why: str
+    at: str
+    manifest: str
+
+
 class DedupeKey(NamedTuple):
     """The state of a dedupe key: the digest of its call, the run with the result, and the owner that makes the call.
 

@@ -326,9 +326,7 @@ class Database:
             if not version:
                 connection.executescript(f"BEGIN IMMEDIATE;{TABLES}PRAGMA user_version={VERSION};COMMIT;")
             elif version in UPGRADES:
-                connection.executescript(
-                    f"BEGIN IMMEDIATE;{UPGRADES[version]}PRAGMA user_version={version + 1};COMMIT;"
-                )
+                connection.executescript(f"BEGIN IMMEDIATE;{UPGRADES[version]}PRAGMA user_version={VERSION};COMMIT;")
             elif version != VERSION:
                 raise Failure(
                     "damaged",

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import Entry
-from albert_tools.store.record.activations import ActivationTable
 from albert_tools.store.record.approvals import ApprovalTable
 from albert_tools.store.record.clock import Clock, text_of
 from albert_tools.store.record.database import Database
@@ -25,6 +24,7 @@ from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
 from albert_tools.store.record.owner import Owners
 from albert_tools.store.record.repeats import RepeatTable
+from albert_tools.store.record.reviews import ReviewTable
 from albert_tools.store.record.run_tables import indexed_run, run_of
 from albert_tools.store.record.sessions import SessionTable
 from albert_tools.store.record.steps import Step
@@ -63,7 +63,7 @@ class Record:
         self.approvals = ApprovalTable(self.database)
         self.uses = UseTable(self.database)
         self.repeats = RepeatTable(self.database)
-        self.activations = ActivationTable(self.database)
+        self.reviews = ReviewTable(self.database)
         self._clock = Clock(nanoseconds)
         self._owners = Owners(self.folder / "processes")
         #: The journals that are open here, by run. `append` writes their new steps together with an entry of their run.

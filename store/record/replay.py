@@ -19,7 +19,7 @@ from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.record.entry import CHECKPOINT, chained, decode, text_of
 from albert_tools.store.record.gate import START, Tail
 from albert_tools.store.record.run_tables import indexed_run
-from albert_tools.store.record.schema import TABLES, VERSION
+from albert_tools.store.record.schema import STATE_TABLES, TABLES, VERSION
 from albert_tools.store.record.tables import apply
 
 _COLUMNS = "SELECT n, at, kind, run, data, hash FROM record.entries"
@@ -92,7 +92,8 @@ class Replay:
         """Insert the rows of the state after entry `n`, the last deleted one."""
         for part in self._parts(n):
             for table, rows in part["rows"].items():
-                for row in rows:
+                # An earlier format had other tables, too.
+                for row in rows if table in STATE_TABLES else ():
                     self.connection.execute(f"INSERT INTO main.{table} VALUES ({', '.join('?' * len(row))})", row)
             digest = bytes.fromhex(part["hash"])
         return Tail(n, digest)

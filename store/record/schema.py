@@ -10,14 +10,18 @@ Postgres would accept the statements with `BIGINT` for `INTEGER` and `BYTEA` for
 import re
 
 #: A database with another version is refused.
-VERSION = 2
+VERSION = 3
 
-_ACTIVATIONS = """
-CREATE TABLE activations(tool TEXT PRIMARY KEY, version TEXT NOT NULL, n INTEGER NOT NULL);
+_REVIEWS = """
+CREATE TABLE reviews(
+  tool TEXT NOT NULL, version TEXT NOT NULL, state TEXT NOT NULL, reviewer TEXT NOT NULL, why TEXT NOT NULL, at TEXT NOT NULL,
+  manifest TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(tool, version));
+CREATE INDEX reviews_by_state ON reviews(state, tool);
 """
 
-#: The statements that bring a database of this version to the next one.
-UPGRADES = {1: _ACTIVATIONS}
+#: The statements that bring a database of this version to the present one. Format 2 had the table `activations`: the versions that
+#: the owner offered to agents. That was no approval of a manifest, so these versions are pending again.
+UPGRADES = {1: _REVIEWS, 2: f"DROP TABLE activations;{_REVIEWS}"}
 
 TABLES = (
     """
@@ -55,7 +59,7 @@ CREATE INDEX runs_by_age ON runs(began);
 CREATE TABLE steps(
   run TEXT NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(run, seq));
 """
-    + _ACTIVATIONS
+    + _REVIEWS
 )
 
 #: The tables with the state: all but the entries and the steps.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.model.record_types import Entry
-from albert_tools.store.record import activations, approvals, repeats, run_tables, sessions, uses
+from albert_tools.store.record import approvals, repeats, reviews, run_tables, sessions, uses
 from albert_tools.store.record.apply import Apply, Execute
 from albert_tools.store.record.entry import CHECKPOINT
 
@@ -27,7 +27,8 @@ def prune(execute: Execute, entry: Entry) -> None:
 
 #: What an entry of a kind changes.
 APPLY: Mapping[str, Apply] = {
-    "activation": activations.activated,
+    "review": reviews.decided,
+    "definition": reviews.defined,
     "session": sessions.opened,
     "session_ended": sessions.ended,
     "clock_set_back": uses.set_back,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
-    "checkpoint call result denied repeated settled mode definition removal activation policy run asked answered approval_revoked "
-    "session session_ended".split()
+    "checkpoint call result denied repeated settled mode definition removal activation review policy run asked answered "
+    "approval_revoked session session_ended".split()
 )
 
 #: Options that apply to some actions only → their spelling and these actions.
@@ -146,6 +146,7 @@ _FORMS = {
         "·", "dim", "the entries up to {last} were deleted; this is their result, part {part} of {parts}"
     ),
     "activation": _Form("+", "dim", "active version of {tool} set by {by}", "", "version", ": {version}"),
+    "review": _Form("+", "dim", "{tool} is {state}, by {by}", "version", "why", ": {why}"),
     "mode": _Form("!", "yellow", "mode {from} → {to} by {by}", optional="cause", more=": {cause}"),
 }
 

@@ -378,18 +378,18 @@ def remove(options: argparse.Namespace, console: Console) -> int:
 def activate(options: argparse.Namespace, console: Console) -> int:
     """Offer a saved tool to agents by its name."""
     demand_person("tools are activated")
-    active = in_service(options, lambda service: service.activate(options.name, person(), options.version))
+    active = in_service(options, lambda service: service.approve(options.name, person(), options.version))
     if console.json:
         console.document({"ok": True, "active": options.name, "version": active.version})
     else:
-        console.say(f"active {safe(active.definition.signature())}  {active.version[:DIGITS]}")
+        console.say(f"active {safe(options.name)}  {active.version[:DIGITS]}")
     return 0
 
 
 def deactivate(options: argparse.Namespace, console: Console) -> int:
     """Stop offering a saved tool."""
     demand_person("tools are deactivated")
-    in_service(options, lambda service: service.deactivate(options.name, person()))
+    in_service(options, lambda service: service.deprecate(options.name, person()))
     if console.json:
         console.document({"ok": True, "inactive": options.name})
     else:

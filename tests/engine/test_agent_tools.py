@@ -123,28 +123,28 @@ def test_a_session_sees_and_uses_only_what_its_lease_covers(bench: Any) -> None:
         assert bench.service.invoke(name, arguments, session=token).error.rule == "lease.tools", name
 
 
-def test_only_the_owners_activation_changes_what_is_offered(bench: Any) -> None:
+def test_only_the_owners_approval_changes_what_is_offered(bench: Any) -> None:
     token, service = token_of(bench), bench.service
     before, changed = names(bench, token), service.within(lambda s: s.offers_changed())
     output(bench, "define_tool", {"source": SHOUT}, token)
     assert (names(bench, token), service.within(lambda s: s.offers_changed())) == (before, changed)
-    first = service.activate("shout", "ann")
+    first = service.approve("shout", "ann")
     assert names(bench, token) == [*before, "shout"]
     assert service.within(lambda s: s.offers_changed()) != changed
     output(bench, "define_tool", {"source": SHOUT.replace("loud", "very loud")}, token)
     offer = service.offered(session=token)[-1]
     assert (offer.version, offer.description) == (first.version, "Make a text loud.")
-    service.activate("shout", "ann")
+    service.approve("shout", "ann")
     assert service.offered(session=token)[-1].description == "Make a text very loud."
-    service.deactivate("shout", "ann")
+    service.deprecate("shout", "ann")
     assert names(bench, token) == before
-    assert [e.data["by"] for e in service.records(["activation"])] == ["ann"] * 3
+    assert [e.data["by"] for e in service.records(["review"])] == ["ann"] * 3
 
 
-def test_a_session_needs_approval_to_remove_what_the_owner_has_activated(bench: Any) -> None:
+def test_a_session_needs_a_person_to_remove_what_the_owner_has_approved(bench: Any) -> None:
     token = token_of(bench)
     output(bench, "define_tool", {"source": SHOUT}, token)
-    bench.service.activate("shout", "ann")
+    bench.service.approve("shout", "ann")
     error = bench.service.invoke("remove_tool", {"name": "shout"}, session=token).error
     assert (error.code, error.rule) == ("suspended", "another_author")
     assert "shout is active" in error.message
@@ -153,23 +153,23 @@ def test_a_session_needs_approval_to_remove_what_the_owner_has_activated(bench: 
 
 def test_a_removed_tool_is_no_longer_active(bench: Any) -> None:
     bench.service.define(SHOUT)
-    bench.service.activate("shout", "ann")
+    bench.service.approve("shout", "ann")
     bench.service.remove("shout")
     bench.service.define(SHOUT)
     assert "shout" not in names(bench)
 
 
 @pytest.mark.parametrize(("name", "code"), [("look", "invalid_arguments"), ("nothing", "unknown_tool")])
-def test_only_saved_tools_can_be_activated(bench: Any, name: str, code: str) -> None:
+def test_only_saved_tools_can_be_approved(bench: Any, name: str, code: str) -> None:
     with pytest.raises(Failure) as caught:
-        bench.service.activate(name, "ann")
+        bench.service.approve(name, "ann")
     assert caught.value.code == code
 
 
 def test_specs_are_deterministic_and_have_a_form_for_each_provider(bench: Any) -> None:
     service = bench.service
     service.define(SHOUT)
-    service.activate("shout", "ann")
+    service.approve("shout", "ann")
     openai, anthropic, mcp, schemas = (
         service.tool_specs(form) for form in ("openai", "anthropic", "mcp", "json-schema")
     )

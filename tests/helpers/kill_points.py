@@ -150,7 +150,7 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
         s,
         rules=rules,
         ledger=ledger,
-        projections=Projections(ledger),
+        projections=Projections(ledger, store),
         runs=PointedRuns(s.runs, points),
         contents=PointedContents(s.contents, points),
         observer=s.observer or PointedObserver(points),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from albert_tools.engine.model.definition import Callee, Program, ToolDefinition, ToolParameter, ToolVersion
+from albert_tools.engine.model.manifest import Manifest
 
 
 def make(name: str = "shout", text: str = "a.upper()", description: str = "Shout it.") -> ToolVersion:
@@ -17,6 +18,7 @@ def make(name: str = "shout", text: str = "a.upper()", description: str = "Shout
             effects=("read",),
             kind="composite",
             depth=1,
+            manifest=Manifest(("read",)),
         ),
         source=source,
         program=Program(name, name, source, ("tools",), (1, 2, 3)),

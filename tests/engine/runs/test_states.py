@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
         context = replace(
             plain.context,
             ledger=ledger,
-            projections=Projections(ledger, lambda: self.now),
+            projections=Projections(ledger, plain.store, lambda: self.now),
         )
         return entered(engine.ToolService(plain.registry, plain.store, context, self.sandbox))
 

@@ -224,13 +224,20 @@ def test_another_version_of_the_format_is_refused(folder: Path) -> None:
     assert caught.value.code == "damaged"
 
 
-def test_a_record_of_the_first_format_gets_the_table_of_activations(folder: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_record_of_an_earlier_format_is_upgraded(folder: Path, version: int) -> None:
     Record(folder).append("a", {})
     with sqlite3.connect(folder / FILE) as connection:
-        connection.executescript("DROP TABLE activations; PRAGMA user_version = 1")
+        connection.execute("DROP TABLE reviews")
+        if version == 2:
+            connection.execute(
+                "CREATE TABLE activations(tool TEXT PRIMARY KEY, version TEXT NOT NULL, n INTEGER NOT NULL)"
+            )
+        connection.execute(f"PRAGMA user_version = {version}")
     with Record(folder) as record:
-        record.append("activation", {"tool": "t", "version": "v", "by": "ada"})
-        assert record.activations.all() == {"t": "v"}
+        decision = {"tool": "t", "version": "v", "state": "active", "by": "ada", "why": "", "manifest": "m"}
+        record.append("review", decision)
+        assert record.reviews.active() == {"t": "v"}
     assert verify(folder).problems == ()
 
 

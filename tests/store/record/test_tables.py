@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from albert_tools.engine.authority.activations import Activations
 from albert_tools.engine.authority.approvals import Approvals, Scope
 from albert_tools.engine.authority.idempotency import DedupeKeys
 from albert_tools.engine.authority.rate_limit import RateLimits
@@ -47,7 +46,7 @@ class Life:
                 self.answer,
                 self.revoke,
                 self.repeat,
-                self.activate,
+                self.review,
             ]
             self.random.choice(did)()
 
@@ -129,8 +128,12 @@ class Life:
         if keys.begin(key, "d", run) is not None:
             keys.finish(key, run, self.random.choice(["kept", "dropped"]))
 
-    def activate(self) -> None:
-        Activations(self.record).set(self.random.choice("tuv"), self.random.choice(["", "v1", "v2"]), "ada")
+    def review(self) -> None:
+        version = {"tool": self.random.choice("tuv"), "version": self.random.choice(["v1", "v2"])}
+        state = self.random.choice(["active", "draft", "deprecated", "revoked"])
+        self.record.append("review", {**version, "state": state, "by": "ada", "why": "", "manifest": "m"})
+        if self.random.random() < 0.3:
+            self.record.append("definition", version)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -146,7 +149,9 @@ def test_the_entries_give_the_same_rows_again(folder: Path, seed: int, monkeypat
             assert trim(life.record, datetime.now(UTC) - timedelta(days=1)).entries > 100
     found = verify(folder)
     assert found.problems == ()
-    counts = {t: len(life.record.database.rows(f"SELECT * FROM {t}")) for t in ("sessions", "uses", "approvals")}
+    counts = {
+        t: len(life.record.database.rows(f"SELECT * FROM {t}")) for t in ("sessions", "uses", "approvals", "reviews")
+    }
     assert all(counts.values()), counts
     assert 0 < len(life.record.database.rows("SELECT * FROM repeats")) <= 10
     for record in life.records:

@@ -95,7 +95,7 @@ async def test_an_active_tool_is_called_by_its_name_in_the_version_that_was_acti
     chat = await chats.chat(["not yet", calls(way, ("greet", {})), "done"], way, service=service)
     await service.define(source)
     await chat.ask("one")
-    await service.activate("greet", "a person")
+    await service.approve("greet", "a person")
     await service.define(source.replace("hello", "goodbye"))
     await chat.ask("two")
     first, second, third = chats.model.requests

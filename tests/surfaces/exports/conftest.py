@@ -96,7 +96,7 @@ def service(tmp_path: Path, folder: Path) -> Iterator[SyncToolService]:
     more = [area, break_down, find_customer, wait_long]
     with SyncToolService.open(home=tmp_path / "home", workspace=folder, governance=rules, primitives=more) as opened:
         opened.define(COUNT)
-        opened.activate("count_letters", by="a test")
+        opened.approve("count_letters", by="a test")
         yield opened
 
 

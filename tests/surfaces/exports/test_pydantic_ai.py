@@ -79,7 +79,7 @@ def test_a_tool_that_becomes_active_appears_in_the_next_step(service: SyncToolSe
         async with agent.iter("Shout.") as steps:
             async for _ in steps:
                 if any(tool.name == "shout" for tool in service.list(family="saved")):
-                    service.activate("shout", by="a test")
+                    service.approve("shout", by="a test")
             return steps.result
 
     run = asyncio.run(activating())

@@ -235,7 +235,7 @@ async def main() -> None:
             primitives=[test_simple_text, test_error_handling],
         ) as service:
             await service.define(PROGRESS)
-            await service.activate("test_tool_with_progress", "the suite")
+            await service.approve("test_tool_with_progress", "the suite")
             _, token = service.open_session("the suite")
             server = McpServer(service, session_token)
             extend(server)

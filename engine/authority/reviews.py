@@ -1,0 +1,181 @@
+"""Reviews: the state of each saved version, and who decided it.
+
+A saved version is *pending* until the owner decides: it can be found and run, and each of its calls is judged as if it were made by
+hand. An *active* version was approved: agents are offered it by its name, its calls are held to its manifest, and inside the
+manifest nobody is asked. An approval is for one version, whose hash covers its source, its schemas and its pins, and for one
+manifest. If the stored manifest differs, the version is pending again. Any change is a new version. The version that was approved
+before stays active until the new one is approved, and is then *deprecated*. A *draft* was sent back with a reason. A *revoked*
+version can't run.
+
+No session decides: each method is for the owner.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from albert_tools.engine.model.definition import ToolVersion
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Record, ToolStore
+from albert_tools.engine.model.record_types import ReviewRow
+
+#: ``draft`` and ``checked`` are also the states of a source that is not saved: before and after it is checked.
+State = Literal["draft", "checked", "pending", "active", "deprecated", "revoked"]
+STATES: tuple[State, ...] = get_args(State)
+#: The most versions of a tool that `all` returns.
+MAX_VERSIONS = 100
+
+
+class VersionState(Struct, frozen=True):
+    """The state of a version.
+
+    Attributes:
+        by: Who decided. For a version about which nobody has decided: the session that has defined it, empty for the owner.
+        why: The reason, or an empty text.
+        time: When it got this state, in ISO 8601.
+        manifest: The digest of its stored manifest; empty if it has none.
+    """
+
+    tool: str
+    version: str
+    state: State
+    by: str = ""
+    why: str = ""
+    time: str = ""
+    manifest: str = ""
+
+
+class Reviews:
+    """The states of the saved versions of a home. Every method may raise Failure `io_error`, `damaged`."""
+
+    def __init__(self, ledger: Record, store: ToolStore) -> None:
+        self._ledger = ledger
+        self._store = store
+
+    def state(self, tool: str, version: str) -> VersionState:
+        """The state of a version, by its hash or the beginning of the hash. Raises Failure `unknown_tool`, too."""
+        return self.of(self._store.load(tool, version))
+
+    def of(self, version: ToolVersion) -> VersionState:
+        """The state of a version that was loaded."""
+        return _state(version, self._ledger.reviews.get(version.name, version.version))
+
+    def all(self, tool: str) -> list[VersionState]:
+        """The states of the newest versions of a tool, the newest first. Damaged versions are left out."""
+        found = []
+        for saved in self._store.history(tool, MAX_VERSIONS)[0]:
+            try:
+                found.append(self.state(tool, saved.version))
+            except Failure as failure:
+                if failure.code != "damaged":
+                    raise
+        return found
+
+    def queue(self) -> list[VersionState]:
+        """The newest versions that are pending, by the names of their tools. Of most of them only what the store's list says:
+        `state` also has the author and the digest of the manifest."""
+        decided = {(row.tool, row.version): row for row in self._ledger.reviews.all()}
+        found = []
+        for summary in self._store.list():
+            row = decided.get((summary.name, summary.version))
+            if summary.problem is not None:
+                continue
+            if row is None:
+                found.append(VersionState(summary.name, summary.version, "pending", time=summary.created))
+            elif row.state in ("pending", "active"):
+                state = self.state(summary.name, summary.version)
+                found += [state] if state.state == "pending" else []
+        return found
+
+    def active(self) -> dict[str, str]:
+        """The active version of each tool that has one, by name. Whether its manifest is unchanged is not checked: see `of`."""
+        return self._ledger.reviews.active()
+
+    def changed(self) -> int:
+        """A number that is greater after each decision, by any process."""
+        return self._ledger.reviews.changed()
+
+    # Decisions
+
+    def approve(self, tool: str, version: str, by: str, why: str = "", manifest: str | None = None) -> VersionState:
+        """Make a version the active one. The version that was active is deprecated.
+
+        Args:
+            tool: The tool.
+            version: The version, by its hash or the beginning of the hash.
+            by: Who decides, for the record.
+            why: The reason.
+            manifest: The digest of the manifest that the reviewer has read; None for the stored manifest.
+
+        Raises:
+            Failure: `outdated` if the version has no manifest, or has another one; `unknown_tool`.
+        """
+        found = self._store.load(tool, version)
+        digest = found.definition.manifest_digest
+        if not digest:
+            message = (
+                f"version {found.version[:12]} of {tool} was saved without a manifest, so its calls can't be reviewed"
+            )
+            raise Failure("outdated", message, hint=f"`albert upgrade {tool}` checks it again", tool=tool)
+        if manifest not in (None, digest):
+            message = f"the manifest of {tool} is not the one that was reviewed"
+            raise Failure("outdated", message, hint="review it again", tool=tool)
+        return self._decide(found, "active", by, why)
+
+    def reject(self, tool: str, version: str, by: str, why: str) -> VersionState:
+        """Refuse a pending version. Its author reads the reason. Raises Failure `invalid_arguments` if it is not pending."""
+        return self._decide(self._store.load(tool, version), "draft", by, f"rejected: {why}", ("pending", "draft"))
+
+    def send_back(self, tool: str, version: str, by: str, why: str) -> VersionState:
+        """Ask the author of a pending version for changes. Raises Failure `invalid_arguments` if it is not pending."""
+        return self._decide(self._store.load(tool, version), "draft", by, f"sent back: {why}", ("pending", "draft"))
+
+    def deprecate(self, tool: str, version: str, by: str, why: str = "") -> VersionState:
+        """End the approval of the active version. It can still be found and run, and each of its calls is judged.
+
+        Raises:
+            Failure: `invalid_arguments` if it is not active.
+        """
+        return self._decide(self._store.load(tool, version), "deprecated", by, why, ("active",))
+
+    def revoke(self, tool: str, version: str, by: str, why: str = "") -> VersionState:
+        """Forbid a version: no call of it runs any more, also inside of other tools."""
+        return self._decide(self._store.load(tool, version), "revoked", by, why)
+
+    def _decide(
+        self, found: ToolVersion, state: State, by: str, why: str, only: tuple[State, ...] = STATES
+    ) -> VersionState:
+        """Record a decision. Raises Failure `invalid_arguments` if the present state is not one of `only`."""
+        data = {
+            "tool": found.name,
+            "version": found.version,
+            "state": state,
+            "by": by,
+            "why": why,
+            "manifest": found.definition.manifest_digest,
+        }
+        with self._ledger.transaction():
+            before = self.of(found)
+            if before.state not in only:
+                message = f"version {found.version[:12]} of {found.name} is {before.state}, not {only[0]}"
+                hint = f"`albert show {found.name}` shows the states of its versions"
+                raise Failure("invalid_arguments", message, hint=hint, tool=found.name)
+            changed = (before.state, before.by, before.why) != (state, by, why)
+            n = self._ledger.append("review", data) if changed else 0
+            after = self.of(found)
+        # A revoked version must stay revoked after a crash of the machine.
+        self._ledger.durable(n)
+        return after
+
+
+def _state(version: ToolVersion, row: ReviewRow | None) -> VersionState:
+    manifest = version.definition.manifest_digest
+    if row is None:
+        return VersionState(version.name, version.version, "pending", version.author, "", version.created, manifest)
+    if row.state == "active" and row.manifest != manifest:
+        why = f"its manifest has changed since {row.by} approved it"
+        return VersionState(version.name, version.version, "pending", row.by, why, row.at, manifest)
+    state: State = row.state  # type: ignore[assignment]
+    return VersionState(version.name, version.version, state, row.by, row.why, row.at, manifest)

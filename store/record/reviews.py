@@ -1,0 +1,61 @@
+"""The table `reviews`: the state of each saved version about which somebody has decided. A version without a row is pending."""
+
+from __future__ import annotations
+
+from albert_tools.engine.model.record_types import Entry, ReviewRow
+from albert_tools.store.record.apply import Execute
+from albert_tools.store.record.database import Database
+
+_REPLACE = (
+    "UPDATE reviews SET state = 'deprecated', why = ?, reviewer = ?, at = ?, n = ? WHERE tool = ? AND state = 'active'"
+)
+_SET = """
+INSERT INTO reviews(tool, version, state, reviewer, why, at, manifest, n) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT(tool, version) DO UPDATE SET state = excluded.state, reviewer = excluded.reviewer, why = excluded.why,
+  at = excluded.at, manifest = excluded.manifest, n = excluded.n
+"""
+_PROPOSE = """
+UPDATE reviews SET state = 'pending', why = '', reviewer = ?, at = ?, manifest = ''
+WHERE tool = ? AND version = ? AND state = 'deprecated'
+"""
+_READ = "SELECT tool, version, state, reviewer, why, at, manifest FROM reviews"
+
+
+def decided(execute: Execute, entry: Entry) -> None:
+    """Apply an entry of kind ``review``. At most one version of a tool is active."""
+    data = entry.data
+    tool, version, by = data["tool"], data["version"], data["by"]
+    if data["state"] == "active":
+        execute(_REPLACE, (f"replaced by {version}", by, entry.at, entry.n, tool))
+    execute(_SET, (tool, version, data["state"], by, data["why"], entry.at, data["manifest"], entry.n))
+
+
+def defined(execute: Execute, entry: Entry) -> None:
+    """Apply an entry of kind ``definition``: a deprecated version that is defined again is pending again."""
+    data = entry.data
+    execute(_PROPOSE, (data.get("by", ""), entry.at, data["tool"], data["version"]))
+
+
+class ReviewTable:
+    """The queries of `engine.model.protocols.ReviewTable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, tool: str, version: str) -> ReviewRow | None:
+        """See the protocol."""
+        found = self._database.row(f"{_READ} WHERE tool = ? AND version = ?", (tool, version))
+        return None if found is None else ReviewRow(*found)
+
+    def all(self) -> list[ReviewRow]:
+        """See the protocol."""
+        return [ReviewRow(*row) for row in self._database.rows(f"{_READ} ORDER BY tool, n")]
+
+    def active(self) -> dict[str, str]:
+        """See the protocol."""
+        return dict(self._database.rows("SELECT tool, version FROM reviews WHERE state = 'active' ORDER BY tool"))
+
+    def changed(self) -> int:
+        """See the protocol."""
+        found = self._database.row("SELECT max(n) FROM reviews")
+        return (found[0] if found is not None else None) or 0

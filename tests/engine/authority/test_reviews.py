@@ -1,0 +1,151 @@
+"""The states of saved versions: who decides what, what an approval binds to, and what remains after a crash."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from albert_tools.engine.authority.reviews import Reviews
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.record.record import Record
+from albert_tools.store.record.verify import verify
+from albert_tools.store.tools.tool_store import TinyToolStore
+from tests.helpers.children import Child, Report
+from tests.helpers.versions import make
+
+FIRST, SECOND = make(), make(text="a.lower()")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> TinyToolStore:
+    found = TinyToolStore(tmp_path / "tools")
+    found.save(FIRST)
+    return found
+
+
+@pytest.fixture
+def reviews(tmp_path: Path, store: TinyToolStore) -> Any:
+    with Record(tmp_path / "record") as record:
+        yield Reviews(record, store)
+    assert verify(tmp_path / "record").ok
+
+
+def states(reviews: Reviews) -> dict[str, str]:
+    names = {FIRST.version: "first", SECOND.version: "second"}
+    return {names[s.version]: s.state for s in reviews.all("shout")}
+
+
+def test_a_saved_version_is_pending_until_it_is_approved(reviews: Reviews) -> None:
+    assert [(s.tool, s.version, s.state) for s in reviews.queue()] == [("shout", FIRST.version, "pending")]
+    done = reviews.approve("shout", FIRST.version[:8], "ann", "it only shouts")
+    assert (done.state, done.by, done.why) == ("active", "ann", "it only shouts")
+    assert done.time
+    assert reviews.queue() == []
+
+
+def test_the_approved_version_stays_active_until_the_next_one_is_approved(
+    reviews: Reviews, store: TinyToolStore
+) -> None:
+    reviews.approve("shout", FIRST.version, "ann")
+    store.save(SECOND)
+    assert states(reviews) == {"second": "pending", "first": "active"}
+    assert [s.version for s in reviews.queue()] == [SECOND.version]
+    reviews.approve("shout", SECOND.version, "bob")
+    assert states(reviews) == {"second": "active", "first": "deprecated"}
+    first = reviews.state("shout", FIRST.version)
+    assert (first.by, first.why) == ("bob", f"replaced by {SECOND.version}")
+
+
+@pytest.mark.parametrize(("decide", "words"), [("reject", "rejected: too loud"), ("send_back", "sent back: too loud")])
+def test_a_refused_version_is_a_draft_with_the_reason(reviews: Reviews, decide: str, words: str) -> None:
+    done = getattr(reviews, decide)("shout", FIRST.version, "ann", "too loud")
+    assert (done.state, done.by, done.why) == ("draft", "ann", words)
+    assert reviews.queue() == []
+    assert reviews.approve("shout", FIRST.version, "ann").state == "active"
+
+
+@pytest.mark.parametrize("decide", ["reject", "send_back"])
+def test_an_active_version_is_not_refused_but_deprecated(reviews: Reviews, decide: str) -> None:
+    reviews.approve("shout", FIRST.version, "ann")
+    with pytest.raises(Failure, match="is active, not pending"):
+        getattr(reviews, decide)("shout", FIRST.version, "ann", "no")
+    assert reviews.deprecate("shout", FIRST.version, "ann").state == "deprecated"
+    with pytest.raises(Failure, match="is deprecated, not active"):
+        reviews.deprecate("shout", FIRST.version, "ann")
+
+
+def test_a_deprecated_version_that_is_defined_again_is_pending(
+    reviews: Reviews, tmp_path: Path, store: TinyToolStore
+) -> None:
+    reviews.approve("shout", FIRST.version, "ann")
+    reviews.deprecate("shout", FIRST.version, "ann")
+    before = reviews.changed()
+    with Record(tmp_path / "record") as record:
+        record.append("definition", {"tool": "shout", "version": FIRST.version, "by": "s1"})
+    assert states(reviews) == {"first": "pending"}
+    assert [s.by for s in reviews.queue()] == ["s1"]
+    assert reviews.changed() == before
+
+
+def test_an_approval_does_not_hold_for_another_manifest(reviews: Reviews, store: TinyToolStore) -> None:
+    reviews.approve("shout", FIRST.version, "ann")
+    (file,) = store.folder.rglob("*.json")
+    changed = json.loads(file.read_text())
+    (document,) = changed["versions"].values()
+    document["manifest"]["effects"] = []
+    file.write_text(json.dumps(changed))
+    found = reviews.state("shout", FIRST.version)
+    assert (found.state, found.why) == ("pending", "its manifest has changed since ann approved it")
+    assert [s.state for s in reviews.queue()] == ["pending"]
+
+
+def test_a_version_is_approved_with_the_manifest_that_was_read(reviews: Reviews) -> None:
+    with pytest.raises(Failure, match="not the one that was reviewed") as caught:
+        reviews.approve("shout", FIRST.version, "ann", manifest="0" * 64)
+    assert caught.value.code == "outdated"
+    read = reviews.state("shout", FIRST.version).manifest
+    assert reviews.approve("shout", FIRST.version, "ann", manifest=read).state == "active"
+
+
+def test_a_version_without_a_manifest_is_pending_and_can_not_be_approved(
+    reviews: Reviews, store: TinyToolStore
+) -> None:
+    store.save(replace(SECOND, definition=replace(SECOND.definition, manifest=None)))
+    assert reviews.state("shout", SECOND.version).state == "pending"
+    with pytest.raises(Failure, match="without a manifest"):
+        reviews.approve("shout", SECOND.version, "ann")
+
+
+def approve_in_turn(report: Report, folder: Path, versions: list[str], rounds: int) -> None:
+    """Approve one version after the other, and report each decision after it was made."""
+    with Record(folder / "record") as record:
+        reviews = Reviews(record, TinyToolStore(folder / "tools"))
+        for i in range(rounds):
+            reviews.approve("shout", versions[i % 2], "ann")
+            report(i)
+
+
+def test_at_most_one_version_is_active_however_many_processes_decide(
+    reviews: Reviews, store: TinyToolStore, tmp_path: Path
+) -> None:
+    store.save(SECOND)
+    both = [FIRST.version, SECOND.version]
+    children = [Child(approve_in_turn, tmp_path, each, 40) for each in (both, both[::-1])]
+    assert [len(child.rest()) for child in children] == [40, 40]
+    assert sorted(states(reviews).values()) == ["active", "deprecated"]
+
+
+def test_a_decision_that_was_reported_survives_a_kill(reviews: Reviews, store: TinyToolStore, tmp_path: Path) -> None:
+    store.save(SECOND)
+    both = [FIRST.version, SECOND.version]
+    child = Child(approve_in_turn, tmp_path, both, 10_000)
+    heard = [child.hear() for _ in range(5)]
+    child.kill()
+    assert heard == [0, 1, 2, 3, 4]
+    entries = [e.data["version"] for e in Record(tmp_path / "record").entries(["review"])]
+    assert entries[:5] == [both[i % 2] for i in range(5)]
+    assert reviews.active() == {"shout": entries[-1]}
