@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
 from albert_tools.grammar.wrap import folded
 from albert_tools.surfaces.cli.console import Console, one_line, safe
-from albert_tools.surfaces.cli.deceptive_text import escape_invisible, look_alikes
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Answer, Asker, Choice, Question

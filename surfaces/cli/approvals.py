@@ -93,7 +93,7 @@ def _sessions(service: ToolService) -> dict[str, Session]:
 
 def _client(session: Session | None) -> str:
     """What follows the id of a session: the name of its client, and whether it has ended."""
-    from albert_tools.surfaces.cli.deceptive_text import escape_invisible
+    from albert_tools.engine.model.visible_text import escape_invisible
 
     if session is None:
         return ""
@@ -113,8 +113,8 @@ def call(tool: str, arguments: Any, most: int = 60) -> str:
     """A call on one line, its arguments shortened to `most` characters each."""
     if not isinstance(arguments, Mapping):
         return f"{one_line(tool)}(…)"
+    from albert_tools.engine.model.visible_text import escape_invisible
     from albert_tools.surfaces.cli.approval_prompt import without_hashes
-    from albert_tools.surfaces.cli.deceptive_text import escape_invisible
 
     shown = without_hashes(tool, arguments).items()
     pairs = (f"{one_line(str(k))}={one_line(escape_invisible(_value(v, most)))}" for k, v in shown)

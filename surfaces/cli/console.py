@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from albert_tools.engine.model.error_codes import CODES
+from albert_tools.engine.model.visible_text import harmless
+from albert_tools.engine.model.visible_text import one_line as one_line
+from albert_tools.engine.model.visible_text import safe as safe
 from albert_tools.grammar.wrap import cut, folded
 
 #: Width of a terminal that does not report its width.
@@ -46,32 +48,12 @@ def columns(stream: TextIO) -> int | None:
     return max(found, MIN_WIDTH) if found else DEFAULT_WIDTH
 
 
-def safe(text: str) -> str:
-    """The text with escapes for everything that a terminal would interpret, except newlines and tabs."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if c in "\n\t" or _harmless(c) else _spelled(c) for c in text)
-
-
-def one_line(text: str) -> str:
-    """Like `safe`, but newlines and tabs are escaped too, so the text can't imitate a line of our output."""
-    return safe(text).replace("\n", "\\n").replace("\t", "\\t")
-
-
 def json_text(value: Any) -> str:
     """The JSON text of a value, with JSON escapes for everything that a terminal would interpret."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    hidden = {ord(c): json.dumps(c)[1:-1].replace("\x7f", "\\u007f") for c in set(text) if not _harmless(c)}
+    hidden = {ord(c): json.dumps(c)[1:-1].replace("\x7f", "\\u007f") for c in set(text) if not harmless(c)}
     hidden.pop(ord("\n"), None)
     return text.translate(hidden) if hidden else text
-
-
-def _harmless(c: str) -> bool:
-    return unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-
-
-def _spelled(c: str) -> str:
-    return f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" if ord(c) < 65536 else f"\\U{ord(c):08x}"
 
 
 class Unwritable(Exception):

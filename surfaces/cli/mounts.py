@@ -18,8 +18,8 @@ import msgspec
 from albert_tools.builtins.mounts.mount import FILE, Mount, PinnedTool, read_mounts, written
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.deceptive_text import escape_invisible, look_alikes
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
 from albert_tools.surfaces.cli.usage_error import Usage
 

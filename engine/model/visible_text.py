@@ -1,0 +1,103 @@
+"""Makes untrusted text visible: escapes for what a terminal would interpret, for invisible characters, and for look-alike letters.
+
+A person who approves a call relies on what is visible. Therefore questions and reviews also escape invisible characters, and report
+or escape letters that look like Latin letters within a Latin word. Both occur in normal text, so other output keeps them.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+#: Scripts and forms with letters that look like ASCII letters, by the first word of their Unicode names.
+_LIKE = frozenset(
+    "CYRILLIC GREEK ARMENIAN CHEROKEE COPTIC LISU DESERET GOTHIC FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT "
+    "BLACK-LETTER SMALL ROMAN".split()
+)
+#: Ranges of characters that look empty although their Unicode category is a visible one.
+_INVISIBLE = (
+    (0x034F, 0x034F),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x2800, 0x2800),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFFA0, 0xFFA0),
+    (0xE0100, 0xE01EF),
+)
+#: Number of letters that are reported for one text.
+_MAX_REPORTED = 5
+
+
+def safe(text: str) -> str:
+    """The text with escapes for everything that a terminal would interpret, except newlines and tabs."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in "\n\t" or harmless(c) else _python_escape(c) for c in text)
+
+
+def one_line(text: str) -> str:
+    """Like `safe`, but newlines and tabs are escaped too, so the text can't imitate a line of our output."""
+    return safe(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def visible(text: str) -> str:
+    """One line in which every character is what it looks like: control, invisible and look-alike characters are escaped."""
+    if text.isascii() and text.isprintable():
+        return text
+    alike = set(_look_alikes(text))
+    return one_line(escape_invisible("".join(_spelled(c) if c in alike else c for c in text)))
+
+
+def harmless(c: str) -> bool:
+    """Whether a terminal only shows the character."""
+    return unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def _python_escape(c: str) -> str:
+    return f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" if ord(c) < 65536 else f"\\U{ord(c):08x}"
+
+
+def escape_invisible(text: str) -> str:
+    """The text with JSON escapes for characters that are invisible or look like a space."""
+    if text.isascii():
+        return text
+    return "".join(c if c.isascii() or _visible(c) else _spelled(c) for c in text)
+
+
+def _visible(c: str) -> bool:
+    if unicodedata.category(c) in ("Zs", "Cn"):
+        return False
+    return not any(first <= ord(c) <= last for first, last in _INVISIBLE)
+
+
+def _spelled(c: str) -> str:
+    code = c.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{code[i : i + 4]}" for i in range(0, len(code), 4))
+
+
+def look_alikes(text: str) -> str | None:
+    """Names letters that look like ASCII letters and occur in a word with ASCII letters.
+
+    Returns None if there are no such letters.
+    """
+    found = _look_alikes(text)
+    if not found:
+        return None
+    names = [f"{c} is {unicodedata.name(c)}" for c in found[:_MAX_REPORTED]]
+    more = len(found) - len(names)
+    return ", ".join(names) + (f", and {more} more" if more else "")
+
+
+def _look_alikes(text: str) -> list[str]:
+    if text.isascii():
+        return []
+    found: dict[str, None] = {}
+    for word in text.split():
+        if not word.isascii() and any(c.isascii() and c.isalpha() for c in word):
+            found |= {c: None for c in word if not c.isascii() and c.isalnum() and _script(c) in _LIKE}
+    return list(found)
+
+
+def _script(c: str) -> str:
+    return unicodedata.name(c, "").partition(" ")[0]
