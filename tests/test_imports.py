@@ -43,6 +43,7 @@ ROOMS = {
     "call": {"model", "sandbox.worker", "policy", "workspace", "authority"},
     "runs": {"model", "sandbox.worker", "policy", "authority", "call"},
     "pipeline": {"model", "sandbox.worker", "policy", "workspace", "authority", "call", "runs"},
+    "review": {"model", "authority", "call", "runs"},
     # The agent's own tools use the service, so it may import everything but is imported by nothing in the engine.
     "agent": {"model", "check", "authority", "call", "policy", None},
 }

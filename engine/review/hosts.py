@@ -1,0 +1,35 @@
+"""The host of a URL in a manifest, if it is the same whatever the data is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from albert_tools.engine.model.manifest import Alternative, Hole, Value, values_in
+from albert_tools.engine.model.visible_text import visible
+
+#: The beginning of a URL up to the end of its host. A name or password before the host could be mistaken for it.
+_BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#@\\\s]+)", re.IGNORECASE)
+
+
+def fixed_hosts(value: Value) -> list[str] | None:
+    """The hosts of all URLs that a value can be; None if one of them is not fixed."""
+    found = [host_of(one) for each in values_in(value) for one in _texts(each)]
+    return None if None in found else list(dict.fromkeys(host for host in found if host is not None))
+
+
+def host_of(url: Alternative) -> str | None:
+    """The host of a URL with holes; None if it depends on a hole."""
+    start = url[0] if isinstance(url, tuple) and url and isinstance(url[0], str) else ""
+    match = _BEGINNING.match(start)
+    if match is None:
+        return None
+    ends = start[match.end() :][:1] in ("/", "?", "#") and match.end() < len(start)
+    is_whole = isinstance(url, tuple) and all(isinstance(part, str) for part in url) and match.end() == len(start)
+    return visible(match[1]) if ends or is_whole else None
+
+
+def _texts(value: Value) -> Iterator[Alternative]:
+    yield from (a for a in value.alternatives if isinstance(a, tuple))
+    if value.open:
+        yield (Hole("any"),)

@@ -1,0 +1,126 @@
+"""A manifest as JSON (`view`) and as lines for people (`lines`).
+
+Nothing here comes from what an agent says about its tool: names of parameters and constants occur in values only, escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.manifest import Manifest, Origin, values_in
+from albert_tools.engine.model.messages import listed
+from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.review.overlaps import fed_reads
+from albert_tools.engine.review.planned_effects import HIGH, Effect, Flow, planned_effects
+from albert_tools.engine.review.value_words import ANYTHING, MAX_ORIGINS, Words
+
+Tone = Literal["danger", "warning", "plain", "quiet", "heading"]
+#: The tone for each risk of `Effect.risk`.
+_TONES: tuple[Tone, ...] = ("quiet", "plain", "warning", "warning", "danger")
+
+
+class Line(Struct, frozen=True):
+    """One line for people. `name` is a tool, a parameter or another label; `text` may contain values in quotes and braces.
+
+    `indent` is 0 for a tool and 1 for what belongs to the tool above. `line` is a line of the source, or 0.
+    """
+
+    text: str
+    name: str = ""
+    tone: Tone = "plain"
+    indent: int = 0
+    line: int = 0
+
+
+def view(manifest: Manifest) -> dict[str, Json]:
+    """The JSON form: ``effects``, ``resources``, ``bounds`` and ``flows``, each riskiest first.
+
+    Values are in words, as `lines` shows them. ``flows`` has an entry for each destination and payload, then for the result, for
+    printed texts and for the messages of errors. ``feeds`` lists the writes that the tool's own reads may see.
+    """
+    found = planned_effects(manifest)
+    words = Words(manifest)
+    flows: list[Json] = [
+        {
+            "to": f"{e.tool}.{flow.parameter}",
+            "data": list(flow.origins),
+            "value": flow.value,
+            "control": list(e.control),
+            **_where(e),
+        }
+        for e in found
+        for flow in e.flows
+    ]
+    for name, data, control in _ends(manifest):
+        flows.append({"to": name, "data": words.origins(data), "control": words.origins(control)})
+    return {
+        "effects": list(manifest.effects),
+        "resources": [
+            {"tool": e.tool, "use": verb, "value": value, "anything": ANYTHING in value, **_where(e)}
+            for e in found
+            for verb, value in (*e.resources, *e.settings)
+        ],
+        "bounds": [{"tool": e.tool, "calls": e.bound, "known": e.bounded, **_where(e)} for e in found],
+        "flows": flows,
+        "feeds": [[words.call(writer), words.call(reader)] for writer, reader in fed_reads(manifest)],
+    }
+
+
+def lines(manifest: Manifest) -> list[Line]:
+    """The lines for people, riskiest first. A tool without calls has one line."""
+    words = Words(manifest)
+    effects = planned_effects(manifest)
+    found = [line for effect in effects for line in _effect_lines(effect)]
+    if not found:
+        found.append(Line("calls no tools: it can only compute its result", tone="quiet"))
+    for writer, reader in fed_reads(manifest):
+        found.append(Line(f"{words.call(writer)} may write what {words.call(reader)} reads", tone="warning"))
+    for name, data, control in _ends(manifest):
+        # Control origins of the result only matter with its data: both can be read by the caller.
+        origins = words.origins({*data, *control})
+        if origins:
+            found.append(Line(f"from {listed(origins, MAX_ORIGINS)}", name, tone="quiet"))
+    decided = [e for e in effects if e.control]
+    if decided:
+        found.append(Line("what else decides whether, where and how often something is changed", tone="heading"))
+        found += [Line(listed(e.control, MAX_ORIGINS), e.tool, indent=1, line=e.lines[0]) for e in decided]
+    return found
+
+
+def _effect_lines(effect: Effect) -> list[Line]:
+    tone: Tone = "danger" if effect.anything and effect.risk > 1 else _TONES[effect.risk]
+    if effect.anything and effect.risk == 1:
+        tone = "warning"
+    resources = [f"{verb} {value}" for verb, value in effect.resources]
+    host = ["THE HOST IS NOT FIXED"] if effect.open_host else []
+    text = "; ".join([*resources, *host, effect.bound, *effect.via])
+    found = [Line(text, visible(effect.tool), tone, line=effect.lines[0])]
+    found += [
+        Line(value, visible(name), "warning" if ANYTHING in value else "plain", 1) for name, value in effect.settings
+    ]
+    for flow in effect.flows:
+        if not flow.is_shown:
+            text = f"from {listed(flow.origins, MAX_ORIGINS)}" if flow.origins else flow.value
+            found.append(Line(text, visible(flow.parameter), "danger" if _takes_out(effect, flow) else "plain", 1))
+    return found
+
+
+def _takes_out(effect: Effect, flow: Flow) -> bool:
+    """Whether something that the tool has read leaves this machine, or is executed."""
+    return effect.risk == HIGH and any(not origin.startswith("{") for origin in flow.origins)
+
+
+def _ends(manifest: Manifest) -> Iterable[tuple[str, Sequence[Origin], Sequence[Origin]]]:
+    """What leaves the tool besides its calls: the name, the data origins and the control origins."""
+    values = list(values_in(manifest.result))
+    yield "result", [o for v in values for o in v.data], [o for v in values for o in v.control]
+    yield "printed", manifest.printed, ()
+    yield "errors", manifest.raised, ()
+
+
+def _where(effect: Effect) -> dict[str, Json]:
+    return {"risk": effect.risk, "lines": list(effect.lines), "via": list(effect.via)}

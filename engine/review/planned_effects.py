@@ -1,0 +1,193 @@
+"""The calls of a manifest as a reviewer reads them: grouped, riskiest first, each with its resources, bound and flows.
+
+Calls that only read are one group for each primitive. Other calls are one group if the same data reaches the same parameters. So
+the text stays short, and a request that sends a file is never mixed with one that sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+
+from albert_tools.engine.model.manifest import Bound, Manifest, Origin, PlannedCall, Symbol, Term, Value, values_in
+from albert_tools.engine.review.hosts import fixed_hosts
+from albert_tools.engine.review.value_words import Words, is_anything, via_words
+
+_T = TypeVar("_T")
+
+#: How much harm the effects of a call can do at most, from 0 to `HIGH`.
+HIGH = 4
+RISKS = {"network": HIGH, "execute": HIGH, "secret": HIGH, "delete": HIGH, "write": 2, "read": 1}
+#: The risk of a request or a command that is fixed and carries nothing that the tool has read.
+_FIXED = 3
+#: The verbs for the uses of an argument that name a resource.
+VERBS = {
+    "read": "reads",
+    "write": "writes",
+    "delete": "deletes",
+    "url": "connects to",
+    "destination": "sends to",
+    "shell": "runs",
+    "program": "runs",
+}
+#: The uses of arguments whose content a call takes out of the program.
+_SENT = ("payload", "environment", "destination", "url", "shell", "program")
+
+
+class Effect(Struct, frozen=True):
+    """A group of calls in words.
+
+    Attributes:
+        tool: The primitive.
+        effects: Its effects.
+        risk: From 0 (no effect) to `HIGH`.
+        resources: What it reads, writes or reaches: pairs of a verb and a value.
+        settings: Other arguments that rules can refer to, such as the environment of a command: pairs of a name and a value.
+        anything: Whether one of the resources can be anything.
+        open_host: Whether the host of a URL is not fixed.
+        bound: How often it is called at most.
+        bounded: Whether this is known.
+        via: The saved tools that make the calls, as phrases; empty for direct calls.
+        lines: The lines of the source.
+        flows: What reaches each destination and payload.
+        control: What else decides whether, where and how often something is changed, beyond the data.
+        carries: The origins of all that the calls send, write or execute.
+    """
+
+    tool: str
+    effects: tuple[str, ...]
+    risk: int
+    resources: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str], ...]
+    anything: bool
+    open_host: bool
+    bound: str
+    bounded: bool
+    via: tuple[str, ...]
+    lines: tuple[int, ...]
+    flows: tuple[Flow, ...]
+    control: tuple[str, ...]
+    carries: frozenset[Origin]
+
+
+class Flow(Struct, frozen=True):
+    """What reaches a parameter of a call: the names of its origins, or its value if it comes from nowhere else.
+
+    `is_shown` says whether a resource or a setting of the effect already shows the same.
+    """
+
+    parameter: str
+    origins: tuple[str, ...]
+    value: str
+    is_shown: bool
+
+
+def planned_effects(manifest: Manifest) -> list[Effect]:
+    """The groups of calls, the riskiest first, then in the order of the source."""
+    words = Words(manifest)
+    groups: dict[object, list[PlannedCall]] = {}
+    for call in manifest.calls:
+        sent = frozenset((name, frozenset(_data(value))) for name, value in _sent(call).items())
+        groups.setdefault((call.tool, sent), []).append(call)
+    found = [_effect(calls, words) for calls in groups.values()]
+    return sorted(found, key=lambda effect: (-effect.risk, not effect.anything))
+
+
+def risk_of(effects: Iterable[str]) -> int:
+    """The most harm that a call with these effects can do, see `RISKS`."""
+    return max((RISKS.get(effect, HIGH) for effect in effects), default=0)
+
+
+def _sent(call: PlannedCall) -> dict[str, Value]:
+    """The arguments whose content leaves the program, if the call changes something. All of them if nothing is declared."""
+    if risk_of(call.effects) < RISKS["write"]:
+        return {}
+    return {n: v for n, v in call.arguments.items() if not call.uses or call.uses.get(n) in _SENT}
+
+
+def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
+    first, uses = calls[0], calls[0].uses
+    merged = {name: _merged(c.arguments[name] for c in calls if name in c.arguments) for name in _names(calls)}
+    resources = [(VERBS[uses[name]], value) for name, value in merged.items() if uses.get(name) in VERBS]
+    settings = {n: v for n, v in merged.items() if n in uses and uses[n] not in VERBS and uses[n] != "payload"}
+    sent = {name: merged[name] for name in _sent(first)}
+    carries = frozenset(o for value in sent.values() for o in _data(value))
+    open_host = any(uses.get(name) == "url" and fixed_hosts(value) is None for name, value in merged.items())
+    risk = risk_of(first.effects)
+    is_fixed = resources and not open_host and not any(o.startswith("call:") for o in carries)
+    if risk == HIGH and is_fixed and not {"delete", "secret"} & set(first.effects):
+        risk = _FIXED
+    bound = _sum(c.bound for c in calls)
+    return Effect(
+        tool=first.tool,
+        effects=first.effects,
+        risk=risk,
+        resources=tuple(dict.fromkeys((verb, words.value(value)) for verb, value in resources)),
+        settings=tuple((name, words.value(value)) for name, value in settings.items()),
+        anything=any(is_anything(v) for _, value in resources for v in values_in(value)),
+        open_host=open_host,
+        bound=words.bound(bound),
+        bounded=bound is not None,
+        via=tuple(dict.fromkeys(filter(None, map(via_words, calls)))),
+        lines=tuple(dict.fromkeys(c.line for c in calls)),
+        flows=tuple(
+            Flow(n, tuple(words.origins(_data(v))), words.value(v), uses.get(n) in VERBS or n in settings)
+            for n, v in sent.items()
+        ),
+        control=_control(calls, carries, words) if risk >= RISKS["write"] else (),
+        carries=carries,
+    )
+
+
+def _control(calls: Sequence[PlannedCall], carries: frozenset[Origin], words: Words) -> tuple[str, ...]:
+    found = {o for call in calls for o in call.control}
+    found |= {o for call in calls for value in call.arguments.values() for v in values_in(value) for o in v.control}
+    return tuple(words.origins(found - carries))
+
+
+def _data(value: Value) -> tuple[Origin, ...]:
+    return tuple(dict.fromkeys(o for v in values_in(value) for o in v.data))
+
+
+def _names(calls: Sequence[PlannedCall]) -> list[str]:
+    return list(dict.fromkeys(name for call in calls for name in call.arguments))
+
+
+def _merged(values: Iterable[Value]) -> Value:
+    """One value for arguments of several calls. The parts of containers are put together too."""
+    found = _distinct(values)
+    if len(found) == 1:
+        return found[0]
+    items = [v.items for v in found if v.items is not None]
+    rest = [v.rest for v in found if v.rest is not None]
+    keys = list(dict.fromkeys(k for v in found for k in v.fields or {}))
+    return Value(
+        alternatives=tuple(_distinct(a for v in found for a in v.alternatives)),
+        data=tuple(dict.fromkeys(o for v in found for o in v.data)),
+        control=tuple(dict.fromkeys(o for v in found for o in v.control)),
+        items=_merged(items) if items else None,
+        fields={k: _merged(v.fields[k] for v in found if v.fields and k in v.fields) for k in keys} or None,
+        rest=_merged(rest) if rest else None,
+        open=any(v.open for v in found),
+    )
+
+
+def _distinct(values: Iterable[_T]) -> list[_T]:
+    """The values, each once. A value can contain objects, so it has no hash."""
+    found: dict[str, _T] = {}
+    for value in values:
+        found.setdefault(repr(value), value)
+    return list(found.values())
+
+
+def _sum(bounds: Iterable[Bound]) -> Bound:
+    """The sum of bounds. It has one term for each product of symbols."""
+    total: dict[tuple[Symbol, ...], int] = {}
+    for bound in bounds:
+        if bound is None:
+            return None
+        for term in bound:
+            total[term.of] = total.get(term.of, 0) + term.times
+    return tuple(Term(times, of) for of, times in total.items())

@@ -1,0 +1,107 @@
+"""One sentence about a tool, from its manifest alone: "Reads {folder}/** and sends what it reads to api.example.org."
+
+The author's docstring has no part in it. Each kind of call has one clause; the order is that of a story: what the tool takes in,
+what it changes, what it sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, values_in
+from albert_tools.engine.model.messages import listed
+from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.review.hosts import fixed_hosts
+from albert_tools.engine.review.value_words import Words, is_anything
+
+#: The most resources of one kind that the sentence names.
+_MAX_NAMED = 3
+#: What the output of a call is, by its effects.
+_OUTPUTS = (
+    ("network", "what it receives"),
+    ("execute", "what commands print"),
+    ("secret", "secrets"),
+    ("read", "what it reads"),
+)
+
+
+def sentence(definition: ToolDefinition) -> str:
+    """What a tool does, as its manifest says. Without a manifest, the sentence says that nothing is known."""
+    if definition.manifest is None:
+        effects = ", ".join(definition.effects) or "none"
+        return f"Nothing is known but its effects ({effects}): it was saved before there were manifests."
+    clauses = [*_Clauses(definition.manifest).all()] or ["computes its result and calls no tools"]
+    text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
+    return f"{text[0].upper()}{text[1:]}."
+
+
+class _Clauses:
+    def __init__(self, manifest: Manifest) -> None:
+        self._calls = manifest.calls
+        self._words = Words(manifest)
+
+    def all(self) -> Iterator[str]:
+        """The clauses. Each call is in at least one of them."""
+        named: set[int] = set()
+        for use, verb in (("read", "reads"), ("write", "writes"), ("delete", "deletes")):
+            found = [(i, v) for i, v in self._used(use) if use != "read" or set(self._calls[i].effects) <= {"read"}]
+            named |= {i for i, _ in found}
+            if found:
+                yield f"{verb} {self._list(v for _, v in found)}"
+        commands = [(i, v) for use in ("shell", "program") for i, v in self._used(use)]
+        if commands:
+            yield f"runs {self._list((v for _, v in commands), 'ANY COMMAND')}"
+        named |= {i for i, _ in commands}
+        requests = [i for i, c in enumerate(self._calls) if "network" in c.effects and i not in named]
+        by_target: dict[str, set[Origin]] = {}
+        for i in requests:
+            for target in self._targets(self._calls[i]):
+                by_target.setdefault(target, set()).update(self._sent(self._calls[i]))
+        for target, sent in by_target.items():
+            what = self._contents(sent)
+            yield f"sends {what} to {target}" if what else f"connects to {target}"
+        named |= set(requests)
+        others = dict.fromkeys(visible(c.tool) for i, c in enumerate(self._calls) if i not in named)
+        if others:
+            yield f"calls {_listed([*others])}"
+
+    def _used(self, use: str) -> Iterator[tuple[int, Value]]:
+        for i, call in enumerate(self._calls):
+            yield from ((i, call.arguments[n]) for n, u in call.uses.items() if u == use and n in call.arguments)
+
+    def _list(self, values: Iterable[Value], anything: str = "ANYTHING") -> str:
+        found = [anything if any(map(is_anything, values_in(v))) else self._words.value(v) for v in values]
+        # What can be anything comes first, so it is never among those that are only counted.
+        return _listed(sorted(dict.fromkeys(found), key=lambda text: text != anything))
+
+    def _targets(self, call: PlannedCall) -> Sequence[str]:
+        """The hosts or recipients of a request."""
+        urls = [call.arguments[n] for n, use in call.uses.items() if use == "url" and n in call.arguments]
+        known = [fixed_hosts(url) for url in urls]
+        if urls:
+            return [h for hosts, url in zip(known, urls, strict=True) for h in (hosts or [self._unknown(url)])]
+        found = [call.arguments[n] for n, use in call.uses.items() if use == "destination" and n in call.arguments]
+        return [self._list(found)] if found else [f"where {visible(call.tool)} connects"]
+
+    def _unknown(self, url: Value) -> str:
+        return "ANY HOST" if is_anything(url) else f"the host of {self._words.value(url)}"
+
+    def _sent(self, call: PlannedCall) -> set[Origin]:
+        names = [n for n in call.arguments if not call.uses or call.uses.get(n) in ("payload", "url", "destination")]
+        return {o for n in names for v in values_in(call.arguments[n]) for o in v.data}
+
+    def _contents(self, origins: Iterable[Origin]) -> str:
+        """What a request carries, in few words. Parameters are named only if it carries nothing else."""
+        numbers = [int(o.partition(":")[2]) for o in origins if o.startswith("call:")]
+        effects = {e for i in numbers if i < len(self._calls) for e in self._calls[i].effects}
+        found = [word for effect, word in _OUTPUTS if effect in effects]
+        return (
+            _listed(found) if found else _listed(self._words.origins(o for o in origins if o.startswith("parameter:")))
+        )
+
+
+def _listed(items: Sequence[str]) -> str:
+    if len(items) > _MAX_NAMED:
+        return listed(items, _MAX_NAMED)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""

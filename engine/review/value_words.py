@@ -1,0 +1,181 @@
+"""The words for the values, origins and bounds of a manifest: ``{folder}/**``, ``read_file({path})``, ``at most 3 × …``.
+
+A constant comes from the text of an agent. It is quoted, unless it is one plain part of a longer text, and it is shortened in the
+middle, because the dangerous part may be at either end. So no constant can imitate a hole or a line of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+
+from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.manifest import (
+    Alternative,
+    Bound,
+    Hole,
+    Manifest,
+    Origin,
+    Part,
+    PlannedCall,
+    Symbol,
+    Value,
+)
+from albert_tools.engine.model.messages import listed
+from albert_tools.engine.model.visible_text import visible
+
+#: The word for a value about which nothing is known. It is loud on purpose.
+ANYTHING = "ANYTHING"
+#: The most characters of a constant, alternatives of a value, and origins in a list that are shown.
+MAX_CONSTANT, MAX_ALTERNATIVES, MAX_ORIGINS = 80, 20, 8
+#: How deep the name of an output names the calls that its own call depends on.
+_MAX_DEPTH = 2
+#: A constant that is shown without quotes beside holes.
+_PLAIN = re.compile(r"[\w./:@%+=~?&#-]*\Z", re.ASCII)
+
+
+class Words:
+    """The words for one manifest, whose calls give the origins their names."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._calls = manifest.calls
+        self._depth = 0
+
+    # Values
+
+    def value(self, value: Value) -> str:
+        """All that a value can be: ``{output} or "report.md"``."""
+        found = self._alternatives(value)
+        if value.items is not None:
+            found.append(f"[{self.value(value.items)}, …]" if found or value.size != () else "[]")
+        if value.fields or value.rest is not None:
+            fields = [f"{visible(k)}={self.value(v)}" for k, v in (value.fields or {}).items()]
+            fields += [f"…={self.value(value.rest)}"] if value.rest is not None else []
+            found.append(", ".join(fields))
+        elif value.fields is not None:
+            found.append("no fields")
+        if value.open:
+            found.append(f"{ANYTHING}{self._from(value.data)}")
+        return _joined(found) or "nothing"
+
+    def _alternatives(self, value: Value) -> list[str]:
+        some = [a for a in value.alternatives if a is not None]
+        return list(dict.fromkeys(map(self.alternative, some or value.alternatives)))
+
+    def alternative(self, one: Alternative) -> str:
+        """A constant, or a template: ``https://example.org/{name}``."""
+        if not isinstance(one, tuple):
+            return json.dumps(one)
+        if all(isinstance(part, str) for part in one):
+            return _quoted("".join(part for part in one if isinstance(part, str)))
+        if len(one) == 1 and isinstance(one[0], Hole) and one[0].kind == "any":
+            return f"{ANYTHING}{self._from(one[0].data)}"
+        return "".join(map(self._part, one))
+
+    def _part(self, part: Part) -> str:
+        if isinstance(part, str):
+            return part if len(part) <= MAX_CONSTANT and _PLAIN.match(part) else _quoted(part)
+        place = _place(part.path)
+        match part.kind:
+            case "parameter":
+                return f"{{{visible(part.name)}{place}}}"
+            case "output":
+                return f"‹{place.lstrip('.') or 'output'} of {self.call(part.call)}›"
+            case "part":
+                return f"‹part of {self.alternative(part.of)}›"
+            case "below":
+                return "/**"
+            case "any":
+                return f"‹{ANYTHING}{self._from(part.data)}›"
+        return f"‹{part.kind}›"
+
+    # Origins
+
+    def origins(self, origins: Iterable[Origin]) -> list[str]:
+        """The names of origins, each once: parameters first."""
+        names = {self.origin(o): not o.startswith("parameter:") for o in origins}
+        return sorted(names, key=lambda name: (names[name], name))
+
+    def origin(self, origin: Origin) -> str:
+        """``{folder}`` for a parameter, ``read_file({path})`` for the output of a call."""
+        kind, _, name = origin.partition(":")
+        if kind == "parameter":
+            return f"{{{visible(name)}}}"
+        return self.call(int(name)) if name.isdecimal() else visible(origin)
+
+    def call(self, number: int) -> str:
+        """A call in few words: ``read_file({path})``."""
+        if not 0 <= number < len(self._calls):
+            return "a call"
+        call = self._calls[number]
+        tool = visible(call.tool)
+        if self._depth >= _MAX_DEPTH:
+            return f"{tool} of line {call.line}"
+        self._depth += 1
+        try:
+            shown = next((n for n in call.uses if n in call.arguments and call.uses[n] != "payload"), None)
+            return f"{tool}({self.value(call.arguments[shown])})" if shown is not None else tool
+        finally:
+            self._depth -= 1
+
+    def _from(self, origins: Sequence[Origin]) -> str:
+        return f" from {listed(self.origins(origins), MAX_ORIGINS)}" if origins else ""
+
+    # Bounds
+
+    def bound(self, bound: Bound) -> str:
+        """``at most once``, ``at most 3 × entries of list_directory({folder})``."""
+        if bound is None:
+            return f"up to {RunLimits().calls:,} ×, the limit of a run"
+        if all(not term.of for term in bound):
+            number = sum(term.times for term in bound)
+            return "never" if not number else "at most once" if number == 1 else f"at most {number:,} ×"
+        terms = [
+            " × ".join([*([f"{t.times:,}"] if t.times != 1 or not t.of else []), *map(self._symbol, t.of)])
+            for t in sorted(bound, key=lambda term: len(term.of))
+        ]
+        return f"at most {' + '.join(terms)}"
+
+    def _symbol(self, symbol: Symbol) -> str:
+        kind, _, name = symbol.origin.partition(":")
+        place = _place(symbol.path)
+        if kind == "parameter":
+            inner = f"{{{visible(name)}{place}}}"
+            return inner if symbol.kind == "value" else f"length of {inner}"
+        what = place.lstrip(".") or ("number" if symbol.kind == "value" else "entries")
+        return f"{what} of {self.origin(symbol.origin)}"
+
+
+def via_words(call: PlannedCall) -> str:
+    """Through which saved tools a call is made: ``two tools down: by send_all → post``. Empty for a direct call."""
+    if not call.via:
+        return ""
+    number = len(call.via)
+    depth = "one tool" if number == 1 else f"{('two', 'three')[number - 2] if number < 4 else number} tools"
+    return f"{depth} down: by {' → '.join(map(visible, call.via))}"
+
+
+def is_anything(value: Value) -> bool:
+    """Whether nothing is known about a value, or about a text in it."""
+    holes = [a[0] for a in value.alternatives if isinstance(a, tuple) and len(a) == 1]
+    return value.open or any(isinstance(h, Hole) and h.kind == "any" for h in holes)
+
+
+def _place(path: str) -> str:
+    return visible(path).replace("~", "…")
+
+
+def _quoted(text: str) -> str:
+    """A constant as JSON, on one line, with its middle left out if it is long."""
+    if len(text) <= MAX_CONSTANT:
+        return visible(json.dumps(text, ensure_ascii=False))
+    half = MAX_CONSTANT // 2
+    first, last = (visible(json.dumps(t, ensure_ascii=False)) for t in (text[:half], text[-half:]))
+    return f"{first} … {len(text) - 2 * half:,} characters … {last}"
+
+
+def _joined(alternatives: list[str]) -> str:
+    rest = len(alternatives) - MAX_ALTERNATIVES
+    shown = alternatives[:MAX_ALTERNATIVES] + ([f"{rest:,} MORE"] if rest > 0 else [])
+    return " or ".join(shown)

@@ -1,0 +1,200 @@
+"""What a reviewer reads about a manifest: lines, JSON and one sentence."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
+from albert_tools.engine.review.manifest_view import Line, lines, view
+from albert_tools.engine.review.sentences import sentence
+from tests.helpers.manifests import given, manifest, reads, requests, text, times, tool, writes
+
+BELOW = Hole("below")
+REPORT = manifest(
+    reads(text(given("folder")), "list_directory", bound=times(4)),
+    reads(text(given("folder"), BELOW, data=("call:0",)), bound=times(3, "call:0")),
+    writes(text(given("output")), Value(open=True, data=("call:0", "call:1")), control=("call:0", "parameter:strict")),
+    result=Value(open=True, data=("call:1",), control=("call:0",)),
+)
+HOST = "https://api.example.org/in"
+
+
+def written(known: Manifest) -> list[str]:
+    """The lines as text: indented, the name before the text."""
+    return ["  " * one.indent + f"{one.name} {one.text}".strip() for one in lines(known)]
+
+
+def test_a_manifest_has_few_lines() -> None:
+    assert written(REPORT) == [
+        "write_file writes {output}; at most once",
+        "  content from list_directory({folder}), read_file({folder}/**)",
+        "list_directory reads {folder}; at most 4 ×",
+        "read_file reads {folder}/**; at most 3 × entries of list_directory({folder})",
+        "write_file({output}) may write what list_directory({folder}) reads",
+        "write_file({output}) may write what read_file({folder}/**) reads",
+        "result from list_directory({folder}), read_file({folder}/**)",
+        "what else decides whether, where and how often something is changed",
+        "  write_file {strict}",
+    ]
+
+
+def test_the_riskiest_calls_come_first_and_say_through_which_tools_they_are_made() -> None:
+    known = manifest(
+        reads(text("notes.txt")),
+        writes(text("out.txt"), text("done")),
+        requests(text(HOST), via=("send_all", "post"), bound=None),
+        requests(text(given("url")), Value(open=True, data=("call:0",))),
+    )
+    found = lines(known)
+    assert [(line.tone, line.text) for line in found if line.name and not line.indent] == [
+        ("danger", "connects to {url}; THE HOST IS NOT FIXED; at most once"),
+        ("warning", f'connects to "{HOST}"; up to 1,000 ×, the limit of a run; two tools down: by send_all → post'),
+        ("warning", 'writes "out.txt"; at most once'),
+        ("plain", 'reads "notes.txt"; at most once'),
+    ]
+    assert Line('from read_file("notes.txt")', "body", "danger", 1) in found
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (Value(open=True), "ANYTHING"),
+        (Value(open=True, data=("parameter:p", "call:0")), 'ANYTHING from {p}, read_file("a")'),
+        (text(Hole("any", data=("call:0",))), 'ANYTHING from read_file("a")'),
+        (text("part-", Hole("number"), ".txt"), "part-‹number›.txt"),
+        (text("out/", Hole("part", of=(given("name"),))), "out/‹part of {name}›"),
+        (text(Hole("output", call=0, path=".rows[*].name")), '‹rows[*].name of read_file("a")›'),
+        (text(given("rows", "[*].name")), "{rows[*].name}"),
+        (text(given("data", ".~")), "{data.…}"),
+        (Value(alternatives=(("a",), None, ("b",))), '"a" or "b"'),
+        (Value(alternatives=(None,)), "null"),
+        (Value(items=text("git")), '["git", …]'),
+        (Value(fields={"a": text("1")}, rest=Value(open=True)), 'a="1", …=ANYTHING'),
+        (Value(alternatives=(("x" * 100,),)), f'"{"x" * 40}" … 20 characters … "{"x" * 40}"'),
+    ],
+)
+def test_values_in_words(value: Value, shown: str) -> None:
+    known = manifest(reads(text("a")), writes(value, text("")))
+    assert lines(known)[0].text == f"writes {shown}; at most once"
+
+
+@pytest.mark.parametrize(
+    ("constant", "shown"),
+    [
+        ("{output}", '"{output}"'),
+        ('a" or "b', r'"a\" or \"b"'),
+        ("a\n  http_request", r'"a\n  http_request"'),
+        ("a\x1b[31m", r'"a\u001b[31m"'),
+        ("a\u202eb", r'"a\u202eb"'),
+        ("a\u200bb", r'"a\u200bb"'),
+        ("р.example.org", r'"\u0440.example.org"'),
+        ("отчёт", '"отчёт"'),
+    ],
+)
+def test_a_constant_can_imitate_nothing(constant: str, shown: str) -> None:
+    known = manifest(writes(text(constant), text("")), writes(text("logs/", constant, given("n")), text("x")))
+    assert lines(known)[0].text == f"writes {shown} or logs/{shown}{{n}}; at most 2 ×"
+
+
+def test_a_host_is_fixed_only_if_no_hole_can_change_it() -> None:
+    def is_fixed(*parts: str | Hole) -> bool:
+        return "THE HOST IS NOT FIXED" not in lines(manifest(requests(text(*parts))))[0].text
+
+    hole = given("x")
+    assert is_fixed("https://example.org")
+    assert is_fixed("https://example.org/", hole)
+    assert is_fixed("https://example.org?", hole)
+    assert not is_fixed("https://example.org", hole)
+    assert not is_fixed("https://", hole, ".example.org/")
+    assert not is_fixed("https://example.org@", hole)
+    assert not is_fixed(hole)
+
+
+def test_calls_with_different_data_are_apart() -> None:
+    known = manifest(
+        reads(text("a")),
+        requests(text("https://a.example/")),
+        requests(text("https://b.example/"), text("hello")),
+        requests(text("https://c.example/"), Value(open=True, data=("call:0",))),
+        requests(text("https://d.example/")),
+    )
+    shown = [line.text for line in lines(known) if line.name == "http_request"]
+    assert shown == [
+        'connects to "https://c.example/"; at most once',
+        'connects to "https://a.example/" or "https://d.example/"; at most 2 ×',
+        'connects to "https://b.example/"; at most once',
+    ]
+
+
+def test_what_can_be_said_by_errors_and_prints_is_listed() -> None:
+    known = manifest(reads(text(given("path"))), printed=("parameter:path",), raised=("call:0",))
+    assert "printed from {path}" in written(known)
+    assert "errors from read_file({path})" in written(known)
+
+
+def test_a_tool_without_calls_has_one_line() -> None:
+    assert written(Manifest(result=Value(open=True))) == ["calls no tools: it can only compute its result"]
+
+
+def test_a_call_whose_use_of_arguments_is_not_known_shows_them_all() -> None:
+    call = PlannedCall("send", ("network",), arguments={"a": Value(open=True, data=("parameter:p",)), "b": text("x")})
+    assert written(manifest(call))[:3] == ["send up to 1,000 ×, the limit of a run", "  a from {p}", '  b "x"']
+
+
+def test_the_json_form() -> None:
+    found = view(REPORT)
+    assert msgspec.json.decode(msgspec.json.encode(found)) == found
+    assert found["effects"] == ["read", "write"]
+    assert found["resources"][0] == {
+        "tool": "write_file",
+        "use": "writes",
+        "value": "{output}",
+        "anything": False,
+        "risk": 2,
+        "lines": [0],
+        "via": [],
+    }
+    assert [b["calls"] for b in found["bounds"]] == [
+        "at most once",
+        "at most 4 ×",
+        "at most 3 × entries of list_directory({folder})",
+    ]
+    content = next(f for f in found["flows"] if f["to"] == "write_file.content")
+    assert content["data"] == ["list_directory({folder})", "read_file({folder}/**)"]
+    assert content["control"] == ["{strict}"]
+    assert [f["to"] for f in found["flows"]][-3:] == ["result", "printed", "errors"]
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (REPORT, "Reads {folder} and {folder}/** and writes {output}."),
+        (
+            manifest(
+                reads(text(given("folder"), BELOW)), requests(text(HOST), Value(open=True, data=("call:0",)))
+            ),
+            "Reads {folder}/** and sends what it reads to api.example.org.",
+        ),
+        (manifest(requests(text(HOST))), "Connects to api.example.org."),
+        (manifest(requests(text(HOST), text(given("note")))), "Sends {note} to api.example.org."),
+        (manifest(requests(text(given("url")))), "Sends {url} to the host of {url}."),
+        (manifest(requests(Value(open=True))), "Connects to ANY HOST."),
+        (
+            manifest(
+                requests(text(HOST)), writes(Value(open=True), Value(open=True, data=("call:0",)))
+            ),
+            "Writes ANYTHING and connects to api.example.org.",
+        ),
+        (
+            manifest(PlannedCall("bash", ("execute",), arguments={"command": text("make")}, uses={"command": "shell"})),
+            'Runs "make".',
+        ),
+        (manifest(*(reads(text(c)) for c in "abcde"), reads(Value(open=True))), 'Reads ANYTHING, "a", "b" and 3 more.'),
+        (manifest(PlannedCall("current_time", ("read",))), "Calls current_time."),
+        (Manifest(), "Computes its result and calls no tools."),
+        (None, "Nothing is known but its effects (read): it was saved before there were manifests."),
+    ],
+)  # fmt: skip
+def test_the_sentence_comes_from_the_manifest_alone(known: Manifest | None, said: str) -> None:
+    assert sentence(tool(known)) == said
