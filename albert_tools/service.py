@@ -432,6 +432,7 @@ class SyncToolService:
     remove = _waiting(engine.ToolService.remove)
     approve = _waiting(engine.ToolService.approve)
     deprecate = _waiting(engine.ToolService.deprecate)
+    review = _waiting(engine.ToolService.review)
     offered = _waiting(ToolService.offered)
     tool_specs = _waiting(ToolService.tool_specs)
     guide = _waiting(ToolService.guide)

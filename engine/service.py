@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.judging.source_judge import Judgement, SourceJudge
     from albert_tools.engine.model.example import Example
     from albert_tools.engine.model.record_types import Entry
+    from albert_tools.engine.review.version_review import ExampleRun, VersionReview
     from albert_tools.engine.sandbox.worker.spawn import Spawned
     from albert_tools.grammar.diagnostic import Diagnostic
 
@@ -1147,6 +1148,32 @@ class ToolService:
             return self.reviews.deprecate(name, version, by, why)
 
         return await asyncio.to_thread(deprecated)
+
+    async def review(self, name: str, version: str | None = None) -> VersionReview:
+        """All that a reviewer needs about a version of a saved tool. Its examples and recorded runs are repeated without effects.
+
+        Args:
+            name: The tool.
+            version: The version, or the beginning of its hash; the newest by default.
+
+        Raises:
+            Failure: `unknown_tool`, `damaged`, `io_error`; `invalid_arguments` for a primitive.
+        """
+        from albert_tools.engine.reviewing import Reviewer
+
+        self._must_be_open()
+        reviewer = Reviewer(self.store, self._pipeline.lookup, self.context, self._runs, self._example_runs)
+        return await reviewer.review(name, version)
+
+    async def _example_runs(self, version: ToolVersion) -> tuple[ExampleRun, ...]:
+        """Run the examples of a saved version. Raises as `define`."""
+        from albert_tools.engine.examples import run_examples
+        from albert_tools.engine.review.version_review import ExampleRun, expected_of
+
+        _, examples, _ = await self._compiled(version.source)
+        problems = await run_examples(version, examples, self._pipeline, self._denied())
+        failed = {problem["line"]: problem["message"] for problem in problems}
+        return tuple(ExampleRun(e.line, e.arguments, expected_of(e), failed.get(e.line, "")) for e in examples)
 
     @property
     def reviews(self) -> Reviews:

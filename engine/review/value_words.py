@@ -46,7 +46,12 @@ class Words:
 
     def value(self, value: Value) -> str:
         """All that a value can be: ``{output} or "report.md"``."""
-        found = self._alternatives(value)
+        return _joined(self.alternatives(value)) or "nothing"
+
+    def alternatives(self, value: Value) -> list[str]:
+        """Each text, list or object that a value can be."""
+        some = [a for a in value.alternatives if a is not None]
+        found = list(dict.fromkeys(map(self.alternative, some or value.alternatives)))
         if value.items is not None:
             found.append(f"[{self.value(value.items)}, …]" if found or value.size != () else "[]")
         if value.fields or value.rest is not None:
@@ -57,11 +62,7 @@ class Words:
             found.append("no fields")
         if value.open:
             found.append(f"{ANYTHING}{self._from(value.data)}")
-        return _joined(found) or "nothing"
-
-    def _alternatives(self, value: Value) -> list[str]:
-        some = [a for a in value.alternatives if a is not None]
-        return list(dict.fromkeys(map(self.alternative, some or value.alternatives)))
+        return found
 
     def alternative(self, one: Alternative) -> str:
         """A constant, or a template: ``https://example.org/{name}``."""

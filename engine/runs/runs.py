@@ -133,6 +133,26 @@ class RunManager:
         """
         return view(self._load(run))
 
+    def of_version(self, tool: str, version: str) -> builtins.list[RunView]:
+        """The finished runs of a version in this workspace, newest first, among the newest `MAX_SEARCHED` runs.
+
+        Raises:
+            Failure: `not_found` if this service records no runs; `io_error`.
+        """
+        root = self._context().root
+        return [
+            seen
+            for seen in self.list(MAX_SEARCHED)
+            if (seen.tool, seen.version) == (tool, version)
+            and seen.state in ("done", "failed")
+            and seen.header.get("workspace") == root
+            and "source" not in seen.header
+        ]
+
+    def recorded(self, run: str) -> ToolResult:
+        """The recorded result of a run. Raises Failure `not_found` if the run has no result yet, and those of `show`."""
+        return self._recorded(self._load(run), self._context())
+
     def _load(self, run: str) -> LoadedRun:
         found = self._store.load(run)
         check_form(found.id, found.header, found.entries)
@@ -202,6 +222,7 @@ class RunManager:
         unsaved = self._unsaved(found, whole)
         invocation = self._invocation(found.header, whole, unsaved)
         if found.header["kind"] == "primitive":
+            # There is no program to run.
             return self._recorded(found, whole)
         if version is not None:
             invocation, unsaved = replace(invocation, version=version), None
@@ -211,7 +232,7 @@ class RunManager:
         )
 
     def _recorded(self, found: LoadedRun, context: ServiceContext) -> ToolResult:
-        """The recorded result of a run of a primitive, which has no program to run.
+        """The recorded result of a run.
 
         Raises:
             Failure: `not_found` if the run has no result yet.
@@ -219,7 +240,8 @@ class RunManager:
         last = last_state(found.entries)
         if last is None or last["state"] not in OVER:
             raise Failure("not_found", f"the run {found.id} has no result yet")
-        definition = self._pipeline.lookup.look_up(found.header["tool"], None).definition
+        version = found.header["version"] if found.header["kind"] == "composite" else None
+        definition = self._pipeline.lookup.look_up(found.header["tool"], version).definition
         return result_of(last, context.contents, found.id, definition)
 
     @staticmethod

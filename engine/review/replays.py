@@ -1,0 +1,155 @@
+"""Recorded runs of the approved version, repeated with a new version and without effects: what would have been different?
+
+Every call of the new version gets the recorded result of the same call. A call that the record does not have can't be answered, so
+the replay ends there and differs. A version that makes fewer calls differs too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.difference import difference, shown
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.result import ToolResult
+from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.runs.runs import RunManager, RunView
+
+#: The most runs of one version that are repeated, and the seconds after which no further run is repeated.
+MAX_RUNS, MAX_SECONDS = 20, 20.0
+#: The most characters of a value in a difference.
+_MAX_SHOWN = 200
+
+Outcome = Literal["same", "differs", "unknown"]
+
+
+class Replay(Struct, frozen=True):
+    """One repeated run. `difference` says what differs, or why the run can't be repeated."""
+
+    run: str
+    created: str
+    outcome: Outcome
+    difference: str = ""
+
+
+class Replays(Struct, frozen=True):
+    """The repeated runs of version `of`, newest first. `left_out` more were recorded but not repeated."""
+
+    of: str
+    runs: tuple[Replay, ...]
+    left_out: int = 0
+
+    def count(self, outcome: Outcome) -> int:
+        """The number of runs with that outcome."""
+        return sum(run.outcome == outcome for run in self.runs)
+
+    def summary(self) -> str:
+        """``14 runs: 12 the same, 2 differ``."""
+        number = len(self.runs)
+        if not number:
+            return "no recorded runs"
+        parts = [f"{self.count('same')} the same", f"{self.count('differs')} differ"]
+        parts += [f"{self.count('unknown')} can't be repeated"] if self.count("unknown") else []
+        more = f" ({self.left_out:,} more not repeated)" if self.left_out else ""
+        return f"{number} run{'' if number == 1 else 's'}: {', '.join(parts)}{more}"
+
+    def as_dict(self) -> dict[str, Json]:
+        """The JSON form."""
+        runs = [
+            {"run": r.run, "created": r.created, "outcome": r.outcome, "difference": r.difference} for r in self.runs
+        ]
+        return {
+            "of": self.of,
+            "runs": runs,
+            "same": self.count("same"),
+            "differ": self.count("differs"),
+            "left_out": self.left_out,
+        }
+
+
+async def replays(manager: RunManager, tool: str, old: str, new: str) -> Replays:
+    """Repeat the newest finished runs of version `old` of a tool with version `new`.
+
+    Raises:
+        Failure: `io_error`, `not_found` if this service records no runs.
+    """
+    recorded = await asyncio.to_thread(manager.of_version, tool, old)
+    until = time.monotonic() + MAX_SECONDS
+    found: list[Replay] = []
+    for run in recorded[:MAX_RUNS]:
+        if time.monotonic() > until:
+            break
+        found.append(await _repeated(manager, run, new))
+    return Replays(old, tuple(found), len(recorded) - len(found))
+
+
+async def _repeated(manager: RunManager, run: RunView, version: str) -> Replay:
+    try:
+        before = await asyncio.to_thread(manager.recorded, run.id)
+        after = await manager.replay(run.id, version)
+    except Failure as failure:
+        return Replay(run.id, run.created, "unknown", visible(failure.message))
+    text = _difference(before, after)
+    return Replay(run.id, run.created, "differs" if text else "same", text)
+
+
+def _difference(before: ToolResult, after: ToolResult) -> str:
+    """What differs between a recorded result and that of its replay; empty if nothing does."""
+    error = after.error
+    if error is not None and error.code == "diverged":
+        return _other_call(error)
+    if error is not None or before.error is not None:
+        if error is not None and before.error is not None and _same(error, before.error):
+            return _fewer_calls(before, after)
+        return f"{_end(after)}; before: {_end(before)}"
+    other = difference(before.output, after.output)
+    if other is not None:
+        at = f" at {visible(other.place.strip())}" if other.place else ""
+        return f"the result{at} is {visible(other.got)}; before: {visible(other.expected)}"
+    if before.log != after.log:
+        return f"it prints {_short(after.log)}; before: {_short(before.log)}"
+    return _fewer_calls(before, after)
+
+
+def _other_call(error: Failure) -> str:
+    """The first call that the record does not have."""
+    program, journal = error.details.get("program"), error.details.get("journal")
+    if not isinstance(program, dict) or "tool" not in program:
+        return visible(error.message)
+    if not isinstance(journal, dict) or "tool" not in journal:
+        return f"it makes a further call: {_call(program)}"
+    if _call(program) == _call(journal):
+        return f"it calls another version of {visible(str(program['tool']))}"
+    return f"it calls {_call(program)}; before: {_call(journal)}"
+
+
+def _fewer_calls(before: ToolResult, after: ToolResult) -> str:
+    return f"it makes {after.calls:,} calls; before: {before.calls:,}" if after.calls != before.calls else ""
+
+
+def _end(result: ToolResult) -> str:
+    if result.error is None:
+        return f"the result is {visible(shown(result.output))}"
+    return f"it fails with {result.error.code}: {visible(brief(result.error.message, _MAX_SHOWN))}"
+
+
+def _same(one: Failure, other: Failure) -> bool:
+    return (one.code, one.message) == (other.code, other.message)
+
+
+def _call(call: Mapping[str, Any]) -> str:
+    arguments = call.get("arguments")
+    pairs = arguments.items() if isinstance(arguments, dict) else ()
+    text = ", ".join(f"{visible(str(name))}={_short(value)}" for name, value in pairs)
+    return f"{visible(str(call['tool']))}({text})"
+
+
+def _short(value: Any) -> str:
+    return visible(brief(json.dumps(value, ensure_ascii=False), _MAX_SHOWN))

@@ -1,0 +1,178 @@
+"""What is new in a version since an earlier one: the difference of the manifests in words, and of the sources as lines.
+
+The manifests are compared fact by fact: what each primitive reads, writes or reaches, how often, what flows into it. A fact that
+only the new version has comes first, because it is what the reviewer has not approved yet.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from albert_tools.engine.model.definition import Json, ToolVersion
+from albert_tools.engine.model.manifest import Manifest, PlannedCall, Value, values_in
+from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.review.hosts import host_of
+from albert_tools.engine.review.planned_effects import VERBS, planned_effects, risk_of
+from albert_tools.engine.review.value_words import Words
+
+#: The most changed lines that are compared one by one. More are shown as one block, because comparing takes quadratic time.
+MAX_COMPARED = 1_000
+#: Unchanged lines around a change.
+_CONTEXT = 3
+
+Direction = Literal["more", "less", "other"]
+
+
+class Change(Struct, frozen=True):
+    """One difference of the manifests. `direction` is ``more`` if the new version can do something that the old one can't."""
+
+    text: str
+    direction: Direction
+    risk: int
+
+
+class Changes(Struct, frozen=True):
+    """The differences from version `since`: of the manifests, riskiest first, and of the sources, as a unified diff.
+
+    `manifest` is None if one of the versions has no manifest.
+    """
+
+    since: str
+    manifest: tuple[Change, ...] | None
+    source: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Json]:
+        """The JSON form."""
+        found = None
+        if self.manifest is not None:
+            found = [{"text": c.text, "direction": c.direction, "risk": c.risk} for c in self.manifest]
+        return {"since": self.since, "manifest": found, "source": list(self.source)}
+
+
+def changes(old: ToolVersion, new: ToolVersion) -> Changes:
+    """What is new in a version."""
+    before, after = old.definition.manifest, new.definition.manifest
+    known = tuple(manifest_changes(before, after)) if before is not None and after is not None else None
+    return Changes(old.version, known, source_diff(old.source, new.source))
+
+
+def manifest_changes(old: Manifest, new: Manifest) -> list[Change]:
+    """The differences of two manifests in words: "now also sends to api.example.org". Empty if there are none."""
+    before, after = _Facts(old), _Facts(new)
+    found = [Change(f"has a new effect: {e}", "more", risk_of([e])) for e in new.effects if e not in old.effects]
+    for kind in dict.fromkeys([*after.sets, *before.sets]):
+        had, has = before.sets.get(kind, {}), after.sets.get(kind, {})
+        found += [Change(f"{kind.added} {text}", "more", risk) for text, risk in has.items() if text not in had]
+        found += [Change(f"{kind.removed} {text}", "less", risk) for text, risk in had.items() if text not in has]
+    for tool in dict.fromkeys([*after.bounds, *before.bounds]):
+        was, (now, risk) = before.bounds.get(tool), after.bounds.get(tool, ("", 0))
+        if was is None:
+            found.append(Change(f"now also calls {tool}: {now}", "more", risk))
+        elif not now:
+            found.append(Change(f"no longer calls {tool}", "less", was[1]))
+        elif was[0] != now:
+            found.append(Change(f"calls {tool} {now} (before: {was[0]})", "other", risk))
+    order = {"more": 0, "other": 1, "less": 2}
+    return sorted(dict.fromkeys(found), key=lambda change: (order[change.direction], -change.risk))
+
+
+def source_diff(old: str, new: str) -> tuple[str, ...]:
+    """The unified diff of two sources, without the names of files. Empty if they are equal."""
+    one, other = old.split("\n"), new.split("\n")
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    end = 0
+    while end < min(len(one), len(other)) - start and one[-1 - end] == other[-1 - end]:
+        end += 1
+    if max(len(one), len(other)) - start - end > MAX_COMPARED:
+        gone, come = one[start : len(one) - end], other[start : len(other) - end]
+        head = f"@@ -{start + 1},{len(gone)} +{start + 1},{len(come)} @@"
+        return (head, *(f"-{line}" for line in gone), *(f"+{line}" for line in come))
+    # Only the lines around the changes are compared.
+    first, behind = max(0, start - _CONTEXT), max(0, end - _CONTEXT)
+    lines = difflib.unified_diff(
+        one[first : len(one) - behind], other[first : len(other) - behind], lineterm="", n=_CONTEXT
+    )
+    return tuple(_moved(line, first) if line.startswith("@@") else line for line in list(lines)[2:])
+
+
+def _moved(head: str, by: int) -> str:
+    """The head of a hunk, with its line numbers moved: ``@@ -1,3 +1,4 @@``."""
+
+    def moved(part: str) -> str:
+        number, comma, size = part[1:].partition(",")
+        return f"{part[0]}{int(number) + by}{comma}{size}"
+
+    _, old, new, _ = head.split(" ")
+    return f"@@ {moved(old)} {moved(new)} @@"
+
+
+class _Kind(NamedTuple):
+    """A kind of fact: the phrases that precede one that was added or removed."""
+
+    added: str
+    removed: str
+
+
+class _Facts:
+    """The facts of a manifest: sets of texts by their kind, each text with its risk; and the bounds by tool."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._words = Words(manifest)
+        self.sets: dict[_Kind, dict[str, int]] = {}
+        self.bounds: dict[str, tuple[str, int]] = {}
+        for call in manifest.calls:
+            self._add_call(call)
+        for effect in planned_effects(manifest):
+            tool = visible(effect.tool)
+            known = self.bounds.get(tool)
+            text = f"{known[0]} and {effect.bound}" if known else effect.bound
+            self.bounds[tool] = (text, effect.risk)
+            for flow in effect.flows:
+                if not flow.is_shown:
+                    self._add(
+                        _flow(f"the {visible(flow.parameter)} of {tool}"), flow.origins or (flow.value,), effect.risk
+                    )
+            decided = _Kind(
+                f"whether, where and how often {tool} is called now also depends on",
+                f"calls of {tool} no longer depend on",
+            )
+            self._add(decided, effect.control, effect.risk)
+        result = [*values_in(manifest.result)]
+        self._add(_flow("the result"), self._words.origins(o for v in result for o in (*v.data, *v.control)), 1)
+        self._add(_flow("what it prints"), self._words.origins(manifest.printed), 1)
+        self._add(_flow("the message of an error"), self._words.origins(manifest.raised), 1)
+
+    def _add_call(self, call: PlannedCall) -> None:
+        risk = risk_of(call.effects)
+        for name, value in call.arguments.items():
+            use = call.uses.get(name)
+            if use == "url":
+                self._add_hosts(call, value, risk)
+            if use in VERBS:
+                verb = VERBS[use]
+                self._add(_Kind(f"now also {verb}", f"no longer {verb}"), self._words.alternatives(value), risk)
+            elif use is not None and use != "payload":
+                what = f"{visible(name)} of {visible(call.tool)}"
+                self._add(
+                    _Kind(f"the {what} can now be", f"the {what} is no longer"), self._words.alternatives(value), risk
+                )
+
+    def _add_hosts(self, call: PlannedCall, value: Value, risk: int) -> None:
+        sends = any(v.data for n, a in call.arguments.items() if call.uses.get(n) == "payload" for v in values_in(a))
+        verb = "sends to" if sends else "asks"
+        hosts = [host_of(one) for each in values_in(value) for one in each.alternatives]
+        self._add(_Kind(f"now also {verb}", f"no longer {verb}"), [h for h in hosts if h is not None], risk)
+
+    def _add(self, kind: _Kind, texts: Iterable[str], risk: int) -> None:
+        found = self.sets.setdefault(kind, {})
+        found |= {text: max(risk, found.get(text, 0)) for text in texts}
+
+
+def _flow(what: str) -> _Kind:
+    return _Kind(f"{what} now also comes from", f"{what} no longer comes from")

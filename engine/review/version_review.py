@@ -1,0 +1,130 @@
+"""All that a reviewer is shown about one version, as data. The terminal and the web page only lay it out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from albert_tools.engine.authority.reviews import VersionState
+from albert_tools.engine.model.definition import EFFECTS, Json, ToolVersion
+from albert_tools.engine.model.example import Example
+from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.visible_text import look_alikes, visible
+from albert_tools.engine.review.call_graph import Node
+from albert_tools.engine.review.manifest_view import Line, lines, view
+from albert_tools.engine.review.replays import Replays
+from albert_tools.engine.review.sentences import sentence
+from albert_tools.engine.review.version_changes import Changes
+
+#: The most characters of a value that are shown on one line.
+_MAX_SHOWN = 120
+
+
+class ExampleRun(Struct, frozen=True):
+    """An example of the source, run again. `problem` is empty if it passed.
+
+    `expected` is the outcome that it states: ``{result}``, ``{raises}`` and the contents of ``{files}``, as far as it states them.
+    """
+
+    line: int
+    arguments: Mapping[str, Json]
+    expected: Mapping[str, Json]
+    problem: str = ""
+
+    def words(self) -> str:
+        """The call and its expected outcome on one line: ``path="a.md", top=3 → [["the", 2]]``."""
+        call = ", ".join(f"{visible(name)}={_short(value)}" for name, value in self.arguments.items()) or "no arguments"
+        outcomes = [_short(self.expected["result"])] if "result" in self.expected else []
+        outcomes += [f"fails with {visible(str(self.expected['raises']))}"] if "raises" in self.expected else []
+        outcomes += [f"{visible(path)} is {_short(text)}" for path, text in self.expected.get("files", {}).items()]
+        return f"{call} → {', '.join(outcomes) or 'ends without a failure'}"
+
+
+def expected_of(example: Example) -> dict[str, Json]:
+    """The outcome that an example states, see `ExampleRun`."""
+    found: dict[str, Json] = {"result": example.result} if example.has_result else {}
+    found |= {"raises": example.raises} if example.raises is not None else {}
+    return found | ({"files": example.expect_files} if example.expect_files else {})
+
+
+class VersionReview(Struct, frozen=True):
+    """One version under review.
+
+    Attributes:
+        version: The version.
+        state: Its state, who decided it, when and why.
+        outdated: Why the version can't run; None if it can.
+        changes: What is new since the last approved version; None if no other version was approved.
+        graph: The tools that it calls, see `call_graph`.
+        examples: The examples of its source.
+        examples_problem: Why the examples can't be run; empty if they can.
+        replays: The repeated runs of the last approved version; None if there is none, or nothing is recorded.
+    """
+
+    version: ToolVersion
+    state: VersionState
+    outdated: str | None = None
+    changes: Changes | None = None
+    graph: tuple[Node, ...] = ()
+    examples: tuple[ExampleRun, ...] = ()
+    examples_problem: str = ""
+    replays: Replays | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What the version does, in one sentence from its manifest."""
+        return sentence(self.version.definition)
+
+    @property
+    def lines(self) -> list[Line]:
+        """The manifest for people; empty if there is none."""
+        manifest = self.version.definition.manifest
+        return [] if manifest is None else lines(manifest)
+
+    @property
+    def look_alikes(self) -> str | None:
+        """The letters of the source that look like others; None if there are none."""
+        return look_alikes(self.version.source)
+
+    @property
+    def effects_of_lines(self) -> dict[int, tuple[str, ...]]:
+        """The effects of the calls in each line of the source that makes calls."""
+        found: dict[int, set[str]] = {}
+        manifest = self.version.definition.manifest
+        for call in manifest.calls if manifest is not None else ():
+            found.setdefault(call.line, set()).update(call.effects)
+        return {line: tuple(e for e in EFFECTS if e in effects) for line, effects in sorted(found.items())}
+
+    def as_dict(self) -> dict[str, Json]:
+        """The JSON form."""
+        d = self.version.definition
+        return {
+            "name": d.name,
+            "version": d.version,
+            "signature": d.signature(),
+            "created": self.version.created,
+            "author": self.version.author,
+            "state": self.state.state,
+            "by": self.state.by,
+            "why": self.state.why,
+            "since": self.state.time,
+            "outdated": self.outdated,
+            "sentence": self.sentence,
+            "manifest": None if d.manifest is None else view(d.manifest),
+            "look_alikes": self.look_alikes,
+            "changes": self.changes.as_dict() if self.changes is not None else None,
+            "graph": [node.as_dict() for node in self.graph],
+            "examples": [
+                {"line": e.line, "arguments": dict(e.arguments), "expected": dict(e.expected), "problem": e.problem}
+                for e in self.examples
+            ],
+            "examples_problem": self.examples_problem,
+            "replays": self.replays.as_dict() if self.replays is not None else None,
+            "source": self.version.source,
+        }
+
+
+def _short(value: Json) -> str:
+    return visible(brief(json.dumps(value, ensure_ascii=False), _MAX_SHOWN))

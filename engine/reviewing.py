@@ -1,0 +1,88 @@
+"""Collects what a reviewer is shown about a version: from the store, the record, the examples and the recorded runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
+
+from albert_tools.engine.authority.reviews import VersionState
+from albert_tools.engine.call.context import ServiceContext
+from albert_tools.engine.call.target import Lookup
+from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.review.call_graph import call_graph
+from albert_tools.engine.review.replays import replays
+from albert_tools.engine.review.version_changes import changes
+from albert_tools.engine.review.version_review import ExampleRun, VersionReview
+from albert_tools.engine.runs.runs import RunManager
+
+#: Runs the examples of a version.
+Examples = Callable[[ToolVersion], Awaitable[tuple[ExampleRun, ...]]]
+
+
+class Reviewer:
+    """Makes reviews of saved versions."""
+
+    def __init__(
+        self, store: ToolStore, lookup: Lookup, context: ServiceContext, runs: RunManager, examples: Examples
+    ) -> None:
+        self._store = store
+        self._lookup = lookup
+        self._context = context
+        self._runs = runs
+        self._examples = examples
+
+    async def review(self, name: str, version: str | None) -> VersionReview:
+        """The review of a version; of the newest one if `version` is None.
+
+        Raises:
+            Failure: `unknown_tool`, `damaged`, `io_error`; `invalid_arguments` for a primitive.
+        """
+        found = await asyncio.to_thread(self._collected, name, version)
+        examples: tuple[ExampleRun, ...] = ()
+        problem = ""
+        try:
+            examples = await self._examples(found.version)
+        except Failure as failure:
+            problem = failure.message
+        repeated = None
+        if found.changes is not None and self._context.runs is not None:
+            repeated = await replays(self._runs, name, found.changes.since, found.version.version)
+        return replace(found, examples=examples, examples_problem=problem, replays=repeated)
+
+    def _collected(self, name: str, version: str | None) -> VersionReview:
+        found = self._lookup.look_up(name, version).version
+        if found is None:
+            raise Failure("invalid_arguments", f"{name} is a primitive; only saved tools are reviewed", tool=name)
+        before = self._before(found)
+        return VersionReview(
+            found,
+            self._state(found),
+            outdated=self._lookup.outdated(found),
+            changes=changes(before, found) if before is not None else None,
+            graph=call_graph(found, self._store.load, self._primitive, lambda callee: self._state(callee).state),
+        )
+
+    def _state(self, version: ToolVersion) -> VersionState:
+        if self._context.reviews is None:
+            return VersionState(version.name, version.version, "pending", version.author, time=version.created)
+        return self._context.reviews.of(version)
+
+    def _before(self, found: ToolVersion) -> ToolVersion | None:
+        """The version that was approved last, if it is another one and can be loaded."""
+        if self._context.reviews is None:
+            return None
+        states = [s for s in self._context.reviews.all(found.name) if s.version != found.version]
+        approved = [s for s in states if s.state == "active"] or [s for s in states if s.state == "deprecated"]
+        if not approved:
+            return None
+        return self._store.load(found.name, max(approved, key=lambda state: state.time).version)
+
+    def _primitive(self, tool: str) -> ToolDefinition | None:
+        try:
+            return self._lookup.look_up(tool, None).definition
+        except Failure:
+            return None

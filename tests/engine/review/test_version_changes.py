@@ -1,0 +1,109 @@
+"""What is new in a version: the manifests' differences in words, and the sources' differences as lines."""
+
+from __future__ import annotations
+
+import difflib
+
+import pytest
+from hypothesis import given as sampled
+from hypothesis import strategies as st
+
+from albert_tools.engine.model.manifest import Hole, Manifest, Value
+from albert_tools.engine.review.version_changes import MAX_COMPARED, manifest_changes, source_diff
+from tests.helpers.manifests import given, manifest, reads, requests, text, times, writes
+
+FOLDER = text(given("folder"))
+READ = reads(FOLDER)
+FROM_READ = Value(open=True, data=("call:0",))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (manifest(READ), manifest(READ), []),
+        (
+            manifest(READ),
+            manifest(READ, requests(text("https://api.example.org/in"), FROM_READ)),
+            [
+                "has a new effect: network",
+                "now also sends to api.example.org",
+                'now also connects to "https://api.example.org/in"',
+                "the body of http_request now also comes from read_file({folder})",
+                "now also calls http_request: at most once",
+            ],
+        ),
+        (
+            manifest(requests(text("https://api.example.org/"))),
+            manifest(requests(text("https://api.example.0rg/"))),
+            [
+                "now also asks api.example.0rg",
+                'now also connects to "https://api.example.0rg/"',
+                "no longer asks api.example.org",
+                'no longer connects to "https://api.example.org/"',
+            ],
+        ),
+        (
+            manifest(writes(text(given("output")), text("x"))),
+            manifest(writes(text(given("output")), text("x"), bound=times(2))),
+            ["calls write_file at most 2 × (before: at most once)"],
+        ),
+        (
+            manifest(READ, reads(text(".env"))),
+            manifest(READ),
+            ["calls read_file at most once (before: at most 2 ×)", 'no longer reads ".env"'],
+        ),
+        (
+            manifest(READ, writes(text("o"), FROM_READ)),
+            manifest(READ, writes(text("o"), FROM_READ, control=("parameter:p",))),
+            ["whether, where and how often write_file is called now also depends on {p}"],
+        ),
+        (manifest(READ), manifest(READ, raised=("call:0",)), ["the message of an error now also comes from read_file"]),
+        (
+            manifest(writes(text("a"), text("x"))),
+            manifest(writes(Value(open=True), text("x"))),
+            ["now also writes ANYTHING", 'no longer writes "a"'],
+        ),
+    ],
+)
+def test_differences_of_manifests(old: Manifest, new: Manifest, said: list[str]) -> None:
+    found = [change.text for change in manifest_changes(old, new)]
+    assert len(found) == len(said)
+    assert [text[: len(start)] for text, start in zip(found, said, strict=True)] == said
+
+
+def test_what_is_more_comes_first_and_the_riskiest_of_it() -> None:
+    old = manifest(READ, reads(text("old")))
+    new = manifest(READ, writes(text("new"), text("")), requests(text("https://a.example/", Hole("any"))))
+    found = manifest_changes(old, new)
+    keys = [({"more": 0, "other": 1, "less": 2}[c.direction], -c.risk) for c in found]
+    assert keys == sorted(keys)
+    assert found[-1].direction == "less"
+
+
+@sampled(st.lists(st.sampled_from("abc\n"), max_size=60), st.lists(st.sampled_from("abc\n"), max_size=60))
+def test_a_diff_is_that_of_the_library(old: list[str], new: list[str]) -> None:
+    one, other = "".join(old), "".join(new)
+    whole = difflib.unified_diff(one.split("\n"), other.split("\n"), lineterm="", n=3)
+    assert added(source_diff(one, other), "+") == added([*whole][2:], "+")
+    assert (source_diff(one, other) == ()) is (one == other)
+
+
+def added(diff: list[str] | tuple[str, ...], sign: str) -> int:
+    """How many more lines have this sign than the other: it does not depend on how the lines are matched."""
+    return sum(1 if line[0] == sign else -1 if line[0] in "+-" else 0 for line in diff if not line.startswith("@@"))
+
+
+def test_line_numbers_of_a_diff_are_those_of_the_sources() -> None:
+    old = "\n".join(map(str, range(1, 101)))
+    assert source_diff(old, old.replace("\n50\n", "\nfifty\n")) == (
+        "@@ -47,7 +47,7 @@", " 47", " 48", " 49", "-50", "+fifty", " 51", " 52", " 53",
+    )  # fmt: skip
+
+
+def test_a_large_difference_is_one_block() -> None:
+    # Each line occurs often, which is the worst case of comparing line by line.
+    old = [str(i % 90) for i in range(MAX_COMPARED + 2)]
+    new = [str((i * 7 + 1) % 90) for i in range(MAX_COMPARED + 2)]
+    assert source_diff("\n".join(old), "\n".join(new)) == (
+        f"@@ -1,{len(old)} +1,{len(new)} @@", *(f"-{line}" for line in old), *(f"+{line}" for line in new),
+    )  # fmt: skip

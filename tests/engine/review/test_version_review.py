@@ -1,0 +1,171 @@
+"""The review of a saved version: state, changes, call graph, examples and replays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from albert_tools import Failure
+from albert_tools.engine.review.call_graph import rows
+from albert_tools.engine.review.version_review import VersionReview
+from tests.helpers.governed import Governed
+
+LINES = '''
+@example(arguments={"path": "a.txt"}, files={"a.txt": "x\\n"}, result=1)
+@example(arguments={"path": "b.txt"}, raises="not_found")
+def lines(path: str) -> int:
+    """Count the lines of a file."""
+    return len(tools.read_file(path=path).splitlines())
+'''
+STRICT = LINES.replace("splitlines()", 'split("\\n")').replace("result=1", "result=2")
+TWICE = LINES.replace("    return", "    tools.read_file(path=path)\n    return")
+TOTAL = '''
+def total(paths: list[str]) -> int:
+    """Count the lines of files."""
+    tools.current_time()
+    return sum([tools.lines(path=p) for p in paths])
+'''
+
+
+@pytest.fixture
+def governed(tmp_path: Path) -> Iterator[Governed]:
+    made = Governed(tmp_path.resolve())
+    yield made
+    made.service.close()
+
+
+def approve(governed: Governed, source: str) -> str:
+    """Define and approve a version, and return its hash."""
+    version = governed.service.define(source).version
+    governed.service.approve("lines", "Ada", version)
+    return version
+
+
+def review(governed: Governed, name: str = "lines", version: str | None = None) -> VersionReview:
+    found: VersionReview = governed.service.review(name, version)
+    document = found.as_dict()
+    assert msgspec.json.decode(msgspec.json.encode(document)) == document
+    return found
+
+
+def test_a_first_version_has_nothing_to_be_compared_with(governed: Governed) -> None:
+    version = governed.service.define(LINES).version
+    found = review(governed)
+    assert (found.version.version, found.state.state, found.outdated) == (version, "pending", None)
+    assert (found.changes, found.replays) == (None, None)
+    assert found.sentence.startswith("Reads ")
+    assert [(e.problem, e.words()) for e in found.examples] == [
+        ("", 'path="a.txt" → 1'),
+        ("", 'path="b.txt" → fails with not_found'),
+    ]
+    assert found.effects_of_lines == {6: ("read",)}
+
+
+def test_a_new_version_is_compared_with_the_approved_one(governed: Governed) -> None:
+    old = approve(governed, LINES)
+    governed.service.define(STRICT)
+    found = review(governed)
+    assert found.state.state == "pending"
+    assert found.changes is not None
+    assert found.changes.since == old
+    assert [line for line in found.changes.source if line[0] in "+-"][-1].endswith('.split("\\n"))')
+    # A version that was not approved in between is no basis of a comparison.
+    governed.service.define(TWICE)
+    again = review(governed).changes
+    assert again is not None
+    assert again.since == old
+    # The approved version itself has nothing to be compared with.
+    assert review(governed, version=old).changes is None
+
+
+def test_recorded_runs_are_repeated_with_the_new_version(governed: Governed) -> None:
+    approve(governed, LINES)
+    for name, content in (("a.txt", "1\n2"), ("b.txt", "1\n"), ("c.txt", "1\n2\n")):
+        (governed.work / name).write_text(content)
+        assert governed.service.invoke("lines", {"path": name}).ok
+    assert not governed.service.invoke("lines", {"path": "none.txt"}).ok
+    for file in governed.work.glob("*.txt"):
+        file.unlink()
+    governed.service.define(STRICT)
+    found = review(governed).replays
+    assert found is not None
+    assert found.summary() == "4 runs: 2 the same, 2 differ"
+    assert [r.difference for r in found.runs] == [
+        "",
+        "the result is 3; before: 2",
+        "the result is 2; before: 1",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (TWICE, 'it makes a further call: read_file(path="a.txt"'),
+        (LINES.replace("path=path)", 'path="b.txt")'), 'it calls read_file(path="b.txt"'),
+        (LINES.replace("len(tools.read_file(path=path).splitlines())", "2"), "it makes 0 calls; before: 1"),
+        (LINES.replace("len(", 'int("x") + len('), "it fails with exception: "),
+    ],
+)
+def test_each_difference_is_shown(governed: Governed, source: str, said: str) -> None:
+    approve(governed, LINES)
+    (governed.work / "a.txt").write_text("1\n2")
+    assert governed.service.invoke("lines", {"path": "a.txt"}).value() == 2
+    governed.service.define("\n".join(line for line in source.split("\n") if not line.startswith("@example")))
+    found = review(governed).replays
+    assert found is not None
+    assert found.summary() == "1 run: 0 the same, 1 differ"
+    assert found.runs[0].difference.startswith(said), found.runs[0].difference
+
+
+def test_a_replay_changes_nothing(governed: Governed) -> None:
+    source = '''
+def lines(text: str) -> str:
+    """Write."""
+    return tools.write_file(path="out.txt", content=text)["path"]
+'''
+    approve(governed, source)
+    assert governed.service.invoke("lines", {"text": "a"}).ok
+    (governed.work / "out.txt").unlink()
+    before = len(governed.recorded())
+    governed.service.define(source.replace("content=text", 'content=text + "!"'))
+    recorded = len(governed.recorded())
+    found = review(governed).replays
+    assert found is not None
+    assert found.summary() == "1 run: 0 the same, 1 differ"
+    assert not (governed.work / "out.txt").exists()
+    assert len(governed.recorded()) == recorded > before
+
+
+def test_the_call_graph_has_each_version_once(governed: Governed) -> None:
+    governed.service.define(LINES)
+    governed.service.define(TOTAL)
+    graph = review(governed, "total").graph
+    assert [(row.depth, row.node.name, row.node.kind, row.node.effects) for row in rows(graph)] == [
+        (0, "total", "composite", ("read",)),
+        (1, "current_time", "primitive", ("read",)),
+        (1, "lines", "composite", ("read",)),
+        (2, "read_file", "primitive", ("read",)),
+    ]
+    # A new version of a callee is another node; the graph keeps the pinned one.
+    pinned = graph[[n.name for n in graph].index("lines")].version
+    governed.service.define(STRICT)
+    assert [n.version for n in review(governed, "total").graph if n.name == "lines"] == [pinned]
+
+
+def test_examples_that_fail_now_are_reported(governed: Governed) -> None:
+    governed.service.define(LINES)
+    home: Any = governed.home / "config" / "governance.yaml"
+    home.parent.mkdir(parents=True, exist_ok=True)
+    home.write_text("deny: [read_file]")
+    found = review(governed)
+    assert [bool(e.problem) for e in found.examples] == [True, True]
+
+
+def test_a_primitive_has_no_review(governed: Governed) -> None:
+    with pytest.raises(Failure, match="read_file is a primitive"):
+        governed.service.review("read_file")
