@@ -83,7 +83,8 @@ async def _stdio(options: argparse.Namespace) -> None:
 
 
 async def _http(options: argparse.Namespace, console: Console) -> None:
-    from albert_tools.surfaces.mcp.http import LOOPBACK, http_app, serve_http, session_token
+    from albert_tools.surfaces.http_server import LOOPBACK
+    from albert_tools.surfaces.mcp.http import http_app, serve_http, session_token
     from albert_tools.surfaces.mcp.server import McpServer
 
     host, _, port = options.http.rpartition(":")

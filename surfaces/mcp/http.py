@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Callable
-from typing import Any, cast
 
-import uvicorn
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
@@ -18,16 +15,14 @@ from starlette.types import ASGIApp
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 from albert_tools.surfaces.cli.console import one_line
+from albert_tools.surfaces.http_server import LOOPBACK, listen, serve
 from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, RequestLimit
 from albert_tools.surfaces.mcp.server import McpServer
 
 _LOG = logging.getLogger("albert.mcp")
-LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
 #: Connections of all clients, and sessions of clients that speak an older revision of the protocol.
 MAX_CONNECTIONS, MAX_OLDER_SESSIONS = 1024, 256
-#: Seconds that requests have to end when the server is stopped.
-GRACE_SECONDS = 3
 
 
 class SessionTokens:
@@ -84,30 +79,5 @@ async def serve_http(app: ASGIApp, host: str, port: int, ready: Callable[[str], 
     Raises:
         OSError: The server can't listen there.
     """
-    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
-    listening = socket.create_server((host.strip("[]"), port), family=family)
-    # Its connections inherit this. asyncio sets it only for sockets whose protocol is named, and each answer would wait 40 ms.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    config = uvicorn.Config(
-        cast(Any, app),
-        log_level="warning",
-        access_log=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        server_header=False,
-    )
-    url = f"http://{host}:{listening.getsockname()[1]}{PATH}"
-    await _Server(config, lambda: ready(url)).serve(sockets=[listening])
-
-
-class _Server(uvicorn.Server):
-    """Reports when it accepts connections."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: Any = None) -> None:
-        """Start to listen."""
-        await super().startup(sockets)
-        self._ready()
+    listening, port = listen(host, port)
+    await serve(app, listening, MAX_CONNECTIONS, lambda: ready(f"http://{host}:{port}{PATH}"))

@@ -27,7 +27,8 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 
 from albert_tools import Failure, ToolService, primitive
-from albert_tools.surfaces.mcp.http import LOOPBACK, http_app, serve_http, session_token
+from albert_tools.surfaces.http_server import LOOPBACK
+from albert_tools.surfaces.mcp.http import http_app, serve_http, session_token
 from albert_tools.surfaces.mcp.server import McpServer
 
 warnings.simplefilter("ignore")
