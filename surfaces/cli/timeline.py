@@ -7,17 +7,15 @@ one night would leave no space for the run itself. In a pipe, a step is a line o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct
 
 from albert_tools.engine.model.messages import brief
 from albert_tools.grammar.wrap import cells, cut, first_cells
 from albert_tools.surfaces.cli.approvals import call
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.effect_line import effect_line
-from albert_tools.surfaces.cli.times import lasting, moment, since_1970
+from albert_tools.surfaces.cli.run_times import RunTimes, Wait
+from albert_tools.surfaces.cli.times import lasting, moment
 
 if TYPE_CHECKING:
     from albert_tools.engine.runs.runs import RunView
@@ -40,15 +38,6 @@ _DURATION, _BAR, _NARROW = 10, 8, 56
 _STEP, _ARGUMENT = 12, 40
 
 
-class Wait(Struct, frozen=True):
-    """A time in which the run did nothing: start, end (None if the run still waits), and the question for which it waited."""
-
-    since: float
-    until: float | None
-    approval: str | None
-    interrupted: bool = False
-
-
 class Timeline:
     """Draws `run` at the time `now`, in seconds since 1970."""
 
@@ -56,48 +45,15 @@ class Timeline:
         self.run = run
         self.console = console
         self.width = console.out_width
-        steps = [step for step in run.steps if isinstance(step.get("at"), int | float)]
-        times = [at for step in steps for at in (step.get("began"), step["at"]) if isinstance(at, int | float)]
-        turns = [turn for turn in run.history if isinstance(turn.get("at"), int | float)]
-        times += [turn["at"] for turn in turns]
-        self.begin = since_1970(run.created) or min(times, default=now)
-        self.end = now if run.state == "running" else max(times, default=self.begin)
-        self.waits = sorted([*_waits(turns, times, run.state), *self._asked(turns)], key=lambda wait: wait.since)
-        self.span = max(self._active(self.end), 1e-6)
-
-    def _asked(self, turns: list[Mapping[str, Any]]) -> list[Wait]:
-        """The waits for a person at the terminal. The run was not suspended during these waits."""
-        suspended = {turn.get("approval") for turn in turns}
-        steps = {str(step["step"]): step for step in self.run.steps}
-        found = []
-        for approval, question in self.run.questions.items():
-            step = steps.get(str(question.get("step")), {})
-            since, until = question.get("at"), step.get("began") or step.get("at")
-            if approval in suspended or not isinstance(since, int | float):
-                continue
-            if not isinstance(until, int | float):
-                until = None if self.run.state == "running" else max(since, self.end)
-            found.append(Wait(since, until, approval))
-        return found
+        self.times = RunTimes(run, now)
 
     def draw(self) -> None:
         """Print the timeline."""
         self._head()
-        begun: dict[str, float] = {}
-        for step in self.run.steps:
-            at = step.get("began") or step.get("at")
-            name = str(step["step"])
-            # A resumed composite begins again, after its first calls. It is still above them.
-            while name:
-                begun[name] = min(begun.get(name, inf), at if isinstance(at, int | float) else self.begin)
-                name = name.rpartition("/")[0]
-        rows: list[tuple[float, float, Any]] = [
-            (begun[name], name.count("/"), step) for step in self.run.steps for name in [str(step["step"])]
-        ]
-        rows += [(wait.since, inf, wait) for wait in self.waits]
+        rows = self.times.rows()
         if rows:
             self.console.say()
-        for _, _, row in sorted(rows, key=lambda r: r[:2]):
+        for row in rows:
             if isinstance(row, Wait):
                 self._wait(row)
             else:
@@ -116,11 +72,11 @@ class Timeline:
         console.say(
             f"{console.paint(run.id, 'cyan')}  {state}  {call(run.tool, run.header.get('arguments'), _ARGUMENT)}", 4
         )
-        waited = self._waited(self.end)
+        waited = self.times.waited(self.times.end)
         rest = f", and waited {lasting(waited)}" if waited >= 0.05 else ""
-        took = "" if run.state == "running" else f", took {lasting(self._active(self.end))}{rest}"
+        took = "" if run.state == "running" else f", took {lasting(self.times.active(self.times.end))}{rest}"
         session = f", session {one_line(run.session)}" if run.session else ""
-        console.say(console.paint(f"began {moment(self.begin)}{took}{session}", "dim"), 2)
+        console.say(console.paint(f"began {moment(self.times.begin)}{took}{session}", "dim"), 2)
 
     def _step(self, step: Mapping[str, Any]) -> None:
         console, state = self.console, str(step["state"])
@@ -131,7 +87,7 @@ class Timeline:
         began, at = step.get("began"), step.get("at")
         took = ""
         if isinstance(began, int | float) and isinstance(at, int | float) and state != "unknown":
-            took = lasting(self._active(at) - self._active(began))
+            took = lasting(self.times.active(at) - self.times.active(began))
         label = name.rjust(self._labels())
         below = self._below(step, state)
         if self.width is None:
@@ -184,42 +140,9 @@ class Timeline:
         """A call's bar on the time axis."""
         if not isinstance(at, int | float):
             return " " * width
-        last = min(width - 1, int(self._active(at) / self.span * width))
+        last = min(width - 1, int(self.times.active(at) / self.times.span * width))
         if not isinstance(began, int | float):
             return " " * last + self.console.paint("·", colour) + " " * (width - last - 1)
-        first = min(last, int(self._active(began) / self.span * width))
+        first = min(last, int(self.times.active(began) / self.times.span * width))
         filled = self.console.paint("█" * (last - first + 1), colour)
         return " " * first + filled + " " * (width - last - 1)
-
-    def _active(self, at: float) -> float:
-        """Seconds from the start of the run to the time `at`, without the waits."""
-        return max(0.0, at - self.begin - self._waited(at))
-
-    def _waited(self, at: float) -> float:
-        """Seconds of waiting until the time `at`. Simultaneous waits count once."""
-        total, upto = 0.0, self.begin
-        for wait in self.waits:
-            until = min(at, wait.until if wait.until is not None else at)
-            total += max(0.0, until - max(upto, wait.since))
-            upto = max(upto, until)
-        return total
-
-
-def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> list[Wait]:
-    """The times between a suspension or a crash and the moment when the run was resumed or cancelled."""
-    found: list[Wait] = []
-    since: tuple[float, str | None] | None = None
-    for turn in turns:
-        at = float(turn["at"])
-        if turn["state"] == "resumed" or (turn["state"] == "cancelled" and turn.get("by")):
-            # If the run was not suspended, its process had died. At its last entry, the process certainly ran.
-            last = max((t for t in times if t < at), default=at)
-            found.append(Wait(since[0], at, since[1]) if since else Wait(last, at, None, interrupted=True))
-            since = None
-        elif turn["state"] == "suspended":
-            since = (at, turn.get("approval"))
-    if since is not None and state == "suspended":
-        found.append(Wait(since[0], None, since[1]))
-    if state == "interrupted":
-        found.append(Wait(max(times, default=0.0), None, None, interrupted=True))
-    return found
