@@ -35,13 +35,15 @@ class Reviewer:
         self._runs = runs
         self._examples = examples
 
-    async def review(self, name: str, version: str | None) -> VersionReview:
-        """The review of a version; of the newest one if `version` is None.
+    async def review(self, name: str, version: str | None, rerun: bool) -> VersionReview:
+        """The review of a version; of the newest one if `version` is None. Without `rerun`, nothing is run.
 
         Raises:
             Failure: `unknown_tool`, `damaged`, `io_error`; `invalid_arguments` for a primitive.
         """
         found = await asyncio.to_thread(self._collected, name, version)
+        if not rerun:
+            return found
         examples: tuple[ExampleRun, ...] = ()
         problem = ""
         try:

@@ -1149,12 +1149,13 @@ class ToolService:
 
         return await asyncio.to_thread(deprecated)
 
-    async def review(self, name: str, version: str | None = None) -> VersionReview:
+    async def review(self, name: str, version: str | None = None, *, rerun: bool = True) -> VersionReview:
         """All that a reviewer needs about a version of a saved tool. Its examples and recorded runs are repeated without effects.
 
         Args:
             name: The tool.
             version: The version, or the beginning of its hash; the newest by default.
+            rerun: Whether to repeat the examples and the recorded runs, which takes some seconds.
 
         Raises:
             Failure: `unknown_tool`, `damaged`, `io_error`; `invalid_arguments` for a primitive.
@@ -1163,7 +1164,7 @@ class ToolService:
 
         self._must_be_open()
         reviewer = Reviewer(self.store, self._pipeline.lookup, self.context, self._runs, self._example_runs)
-        return await reviewer.review(name, version)
+        return await reviewer.review(name, version, rerun)
 
     async def _example_runs(self, version: ToolVersion) -> tuple[ExampleRun, ...]:
         """Run the examples of a saved version. Raises as `define`."""
