@@ -35,6 +35,7 @@ Rationale = Literal[
     "approval_required",
     "outside_workspace",
     "interrupted",
+    "flow",
 ]
 
 #: A value of `subject`: a lasting answer covers only calls with exactly these arguments.

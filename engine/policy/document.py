@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
-from albert_tools.engine.model.definition import CATEGORIES, Category
+from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.limits import LoopLimits, MiB, RunLimits
 from albert_tools.engine.model.nearest_name import did_you_mean, misspelt
+from albert_tools.engine.policy.flow_document import FLOW_KEYS, Flows
 from albert_tools.engine.policy.host_rules import read_host
 from albert_tools.engine.policy.layers import Section
 from albert_tools.engine.policy.rule_kind import CategoryKey, Key, ListKey
@@ -123,6 +125,8 @@ class RecordsDocument(_Strict):
 
 
 ForbiddenPaths, ForbiddenHosts = (_annotation(key) for key in EVERYWHERE)
+#: Patterns, written as under `forbidden_paths`.
+PrivatePaths = ForbiddenPaths
 
 
 class RulesDocument(_Strict):
@@ -130,6 +134,9 @@ class RulesDocument(_Strict):
 
     forbidden_paths: ForbiddenPaths = None  # type: ignore[valid-type]
     forbidden_hosts: ForbiddenHosts = None  # type: ignore[valid-type]
+    deny_flow: Flows = []
+    ask_flow: Flows = None  # type: ignore[assignment]
+    private_paths: PrivatePaths = None  # type: ignore[valid-type]
     allow: list[Tool] = []
     deny: list[Tool] = []
     other_tools: list[Tool] = []
@@ -182,7 +189,7 @@ def section_of(document: BaseModel) -> Section:
 
 
 _PARTS = (RulesDocument, LimitsDocument, LoopsDocument, SectionDocument, RecordsDocument)
-_NAMES = [name for part in _PARTS for name in part.model_fields]
+_NAMES = [*(name for part in _PARTS for name in part.model_fields), *FLOW_KEYS]
 
 
 def _misspelt(read: RulesDocument, marks: Marks, primitives: Collection[str]) -> Iterator[str]:
@@ -221,5 +228,5 @@ def _mistake(error: Any, marks: Marks) -> str:
     elif error["type"] == "list_type" and isinstance(error["input"], str):
         message = f"expected a list; write `{place[-1]}: [{error['input']}]`"
     elif error["type"] == "literal_error":
-        message += did_you_mean(str(error["input"]), CATEGORIES)
+        message += did_you_mean(str(error["input"]), re.findall(r"'(\w+)'", error["ctx"]["expected"]))
     return f"{where}{name}: {message[:1].lower()}{message[1:]}"

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Category, ToolDefinition
+from albert_tools.engine.policy.flow_rules import FlowRule
 
 #: The rules on one tool or one category. It contains the keys of the file, out of `rule_table.KEYS`. Lists are tuples.
 Section = Mapping[str, Any]
@@ -37,6 +38,9 @@ class Layer(Struct, frozen=True):
     says_allow: bool = True
     #: The rules at the top of the file, which apply to every tool.
     everywhere: Section = field(default_factory=dict)
+    #: The rules about flows, and the patterns of files with private data.
+    flows: tuple[FlowRule, ...] = ()
+    private_paths: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:

@@ -21,20 +21,21 @@ from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
 _NOTHING = "/nothing/is/allowed"
 
 
-def _pattern(text: str) -> str:
+def read_pattern(text: str) -> str:
+    """A pattern, unchanged. Raises ValueError if it is invalid."""
     PathPatterns([(text, "")], "/workspace", "/home/user")
     return text
 
 
 ALLOWED = ListKey(
     "allowed_paths",
-    _pattern,
+    read_pattern,
     4096,
     '["src/**", "*.md"]',
     "the only paths that may be used, as in `.gitignore`; "
     "`$WORKSPACE`, `$HOME` and `~` are replaced, `/data` is absolute ([more](#outside-the-workspace))",
 )
-FORBIDDEN = ListKey("forbidden_paths", _pattern, 4096, '[secrets, "*.pem"]', "paths that are denied")
+FORBIDDEN = ListKey("forbidden_paths", read_pattern, 4096, '[secrets, "*.pem"]', "paths that are denied")
 
 
 class _PathsOf(NamedTuple):

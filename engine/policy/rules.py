@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.policy.decision import Decision, strictest
+from albert_tools.engine.policy.flows import FlowJudge
 from albert_tools.engine.policy.host_rules import named_addresses
 from albert_tools.engine.policy.layers import Layer, Resource, sections_of, views
 from albert_tools.engine.policy.mode_rules import permissions
@@ -52,6 +53,7 @@ class Policy:
     def __init__(self, layers: tuple[Layer, ...], workspace: str, home: str) -> None:
         self.layers = layers
         self.paths = PathJudge(layers, workspace, home)
+        self.flows = FlowJudge(layers, workspace, home)
         self._permits: dict[tuple[str, str, bool, Mode], Decision] = {}
         self._numbers: dict[tuple[str, str], Numbers] = {}
         self._addresses: dict[str, tuple[Network, ...]] = {}

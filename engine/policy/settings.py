@@ -4,6 +4,7 @@
 
     allow: [bash]                  # tools that may be called without a question; gated tools are off unless listed
     deny: [write_file]             # tools that are always denied
+    ask_flow: [{from: {source: [web]}, to: destination}]  # flows that need approval; see `flow_rules`
     forbidden_paths: [secrets]     # paths and hosts that no tool may use
     forbidden_hosts: [ads.example.org]
     limits: {own_seconds: 10}      # limits of every run, lower than the built-in ones
@@ -44,6 +45,7 @@ from albert_tools.engine.model.limits import LoopLimits, RunLimits
 
 if TYPE_CHECKING:
     from albert_tools.engine.policy.document import Marks
+    from albert_tools.engine.policy.flow_rules import FlowRule
     from albert_tools.engine.policy.layers import Layer, Section
 
 #: The most bytes of a file. Rules usually fit on a page; a larger file is a mistake or an attack.
@@ -71,6 +73,11 @@ class Governance(Struct, frozen=True, dict=True):
     categories: Mapping[Category, Section] = field(default_factory=dict)
     #: The rules at the top of the file, which apply to every tool.
     everywhere: Section = field(default_factory=dict)
+    #: The rules about flows. None: the file has no `ask_flow`, so the shipped rules apply.
+    deny_flow: tuple[FlowRule, ...] = ()
+    ask_flow: tuple[FlowRule, ...] | None = None
+    #: The patterns of files with private data. None: the shipped patterns apply.
+    private_paths: tuple[str, ...] | None = None
     #: Names of tools that are not primitives, although they are similar to the names of primitives.
     other_tools: frozenset[str] = frozenset()
     #: The program and its arguments that are run when a question waits for an answer. Only the owner's file can set it.
@@ -107,13 +114,18 @@ class Governance(Struct, frozen=True, dict=True):
 
     def layers(self) -> tuple[Layer, ...]:
         """The rules of each file, for `Policy`."""
+        from albert_tools.engine.policy.flow_rules import SHIPPED_FLOWS, SHIPPED_PRIVATE_PATHS
         from albert_tools.engine.policy.layers import Layer
 
-        own = Layer(self.tools, self.categories, self.allow, self.deny, True, self.says_allow, self.everywhere)
-        if self.project is None:
-            return (own,)
-        p = self.project
-        return own, Layer(p.tools, p.categories, p.allow, p.deny, False, p.says_allow, p.everywhere)
+        def layer(g: Governance, owner: bool, asked: tuple[FlowRule, ...], private: tuple[str, ...]) -> Layer:
+            flows = (*g.deny_flow, *(asked if g.ask_flow is None else g.ask_flow))
+            if not owner:
+                flows = tuple(replace(rule, place=f"project.{rule.place}") for rule in flows)
+            private = private if g.private_paths is None else g.private_paths
+            return Layer(g.tools, g.categories, g.allow, g.deny, owner, g.says_allow, g.everywhere, flows, private)
+
+        own = layer(self, True, SHIPPED_FLOWS, SHIPPED_PRIVATE_PATHS)
+        return (own,) if self.project is None else (own, layer(self.project, False, (), ()))
 
 
 def _lower(own: Any, other: Any) -> Any:
@@ -242,6 +254,7 @@ def read_governance(
         Failure: `governance_unavailable`: the document has mistakes.
     """
     from albert_tools.engine.policy.document import Mistaken, numbers_of, read_document, section_of
+    from albert_tools.engine.policy.flow_document import rules_of
 
     if not isinstance(document, Mapping):
         raise _unavailable(path, "it is not a mapping; rules are written as `allow: [bash]`")
@@ -262,6 +275,9 @@ def read_governance(
         tools={name: section_of(section) for name, section in read.tools.items()},
         categories={name: section_of(section) for name, section in read.categories.items()},
         everywhere=section_of(read),
+        deny_flow=rules_of(read.deny_flow, "deny"),
+        ask_flow=None if read.ask_flow is None else rules_of(read.ask_flow, "ask"),
+        private_paths=None if read.private_paths is None else tuple(read.private_paths),
         notify=tuple(read.notify or ()),
         other_tools=frozenset(read.other_tools),
     )

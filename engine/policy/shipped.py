@@ -7,6 +7,7 @@ category, and not in `allow` or `deny`. If the owner's file sets the modes, its 
 from __future__ import annotations
 
 from albert_tools.engine.model.definition import Category
+from albert_tools.engine.policy.flow_rules import SHIPPED_FLOWS, SHIPPED_PRIVATE_PATHS
 from albert_tools.engine.policy.layers import Section
 
 
@@ -72,4 +73,12 @@ SHIPPED_FORBIDDEN_PUBLIC = ("/System", "/Library", "/proc", "/sys", "/dev")
 MAX_FILE_SIZE_MB = 10.0
 
 #: All shipped rules. They are part of the revision of the rules.
-SHIPPED_RULES = (BY_CATEGORY, COMPOSITE, NAMED, SHIPPED_FORBIDDEN_PATHS, MAX_FILE_SIZE_MB)
+SHIPPED_RULES = (
+    BY_CATEGORY,
+    COMPOSITE,
+    NAMED,
+    SHIPPED_FORBIDDEN_PATHS,
+    MAX_FILE_SIZE_MB,
+    SHIPPED_FLOWS,
+    SHIPPED_PRIVATE_PATHS,
+)

@@ -1,0 +1,347 @@
+"""Judges the flows in manifests by the rules about flows.
+
+A flow leads from the output of one planned call to an argument of another one, directly or through calls in between. The rules
+decide about it before the tool runs. At run time only one thing is added: the values that the manifest leaves open. So a call whose
+argument is fixed by the program's text and by its caller's arguments carries no flow, and a rule on paths is applied when the path
+is known.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from albert_tools.engine.model.definition import digest
+from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, values_in
+from albert_tools.engine.model.redaction import redacted_text
+from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed
+from albert_tools.engine.policy.flow_rules import ARGUMENTS, SEEN, FlowRule, seen_in
+from albert_tools.engine.policy.host_rules import host_of
+from albert_tools.engine.policy.layers import Layer, written_at
+from albert_tools.engine.policy.path_patterns import PathPatterns
+
+#: The most manifests whose flows are cached. If there are more, the cache is cleared.
+_MAX_CACHED = 1000
+#: The most characters of a value in a message.
+_MAX_SHOWN = 200
+
+
+class Flow(NamedTuple):
+    """A flow that a rule is about, from the output of the planned call `start` to an argument of the planned call `end`.
+
+    `certain` is False if the rule names paths and the path of `start` is known only at run time. `by_control`: the output decides
+    which value the argument has, or whether the call is made. In the second case `argument` is empty.
+    """
+
+    rule: FlowRule
+    start: int
+    end: int
+    argument: str
+    certain: bool = True
+    by_control: bool = False
+
+
+class _Graph:
+    """Which calls of a manifest use the outputs of which others, in their arguments or (with `control`) in their conditions."""
+
+    def __init__(self, manifest: Manifest, control: bool = False) -> None:
+        self._control = control
+        self.inputs = [
+            {o for v in c.arguments.values() for o in self.direct(v)} | set(c.control if control else ())
+            for c in manifest.calls
+        ]
+        self._users: dict[Origin, list[int]] = {}
+        for user, inputs in enumerate(self.inputs):
+            for origin in inputs:
+                self._users.setdefault(origin, []).append(user)
+
+    def direct(self, value: Value) -> set[Origin]:
+        """The origins of a value, without those behind the outputs of calls."""
+        return {o for v in values_in(value) for o in (*v.data, *(v.control if self._control else ()))}
+
+    def reached(self, starts: Iterable[int]) -> dict[Origin, int]:
+        """The outputs that depend on the outputs of `starts`, each with the call of `starts` that was found first."""
+        found = {f"call:{start}": start for start in starts}
+        pending = [*found]
+        for origin in pending:
+            for user in self._users.get(origin, ()):
+                if f"call:{user}" not in found:
+                    found[f"call:{user}"] = found[origin]
+                    pending.append(f"call:{user}")
+        return found
+
+    def behind(self, origins: Iterable[Origin]) -> set[Origin]:
+        """Some origins, and all on which they depend."""
+        found: set[Origin] = set()
+        pending = list(origins)
+        while pending:
+            origin = pending.pop()
+            if origin not in found:
+                found.add(origin)
+                index = call_of(origin)
+                pending += self.inputs[index] if index is not None else ()
+        return found
+
+
+def call_of(origin: Origin) -> int | None:
+    """The index of the call whose output an origin is; None for a parameter."""
+    kind, _, index = origin.partition(":")
+    return int(index) if kind == "call" else None
+
+
+class FlowJudge:
+    """The rules about flows for one workspace. Safe to use from any thread."""
+
+    def __init__(self, layers: Sequence[Layer], workspace: str, home: str) -> None:
+        self._workspace = workspace
+        rules = [rule for layer in layers for rule in layer.flows]
+        #: The rules on manifests, and those on what a session has seen.
+        self.of_manifests = tuple(r for r in rules if not r.source.session)
+        self.of_sessions = tuple(r for r in rules if r.source.session)
+        self._patterns = {
+            r.place: PathPatterns([(p, r.place) for p in r.source.paths], workspace, home) for r in self.of_manifests
+        }
+        private = [(p, f"{layer.place}private_paths") for layer in layers for p in layer.private_paths]
+        self._private = PathPatterns(private, workspace, home)
+        self._flows: dict[str, tuple[Flow, ...]] = {}
+        self._returned: dict[str, frozenset[int]] = {}
+
+    def is_private(self, path: str) -> bool:
+        """Whether a file has private data. `path` is absolute."""
+        return self._private.match(path) is not None
+
+    def flows(self, manifest: Manifest, version: str) -> tuple[Flow, ...]:
+        """The flows in the manifest of a version that the rules deny or ask about."""
+        found = self._flows.get(version)
+        if found is None:
+            if len(self._flows) > _MAX_CACHED:
+                self._flows.clear()
+            found = self._flows[version] = tuple(self._find(manifest)) if self.of_manifests else ()
+        return found
+
+    def returned(self, manifest: Manifest, version: str) -> frozenset[int]:
+        """The planned calls of a version whose outputs can reach its caller: in its result, what it prints, or its errors."""
+        found = self._returned.get(version)
+        if found is None:
+            if len(self._returned) > _MAX_CACHED:
+                self._returned.clear()
+            graph = _Graph(manifest)
+            result = graph.direct(manifest.result)
+            if manifest.result.open and not result:
+                found = frozenset(range(len(manifest.calls)))
+            else:
+                found = frozenset(_calls(graph.behind({*result, *manifest.printed, *manifest.raised})))
+            self._returned[version] = found
+        return found
+
+    def judge_version(self, name: str, manifest: Manifest, version: str) -> list[Decision]:
+        """The decisions about all flows of a version that don't depend on values at run time."""
+        flows = (flow for flow in self.flows(manifest, version) if flow.certain)
+        return [self._decision(name, manifest, flow) for flow in flows]
+
+    def judge_call(
+        self,
+        manifest: Manifest,
+        version: str,
+        planned: Sequence[int],
+        arguments: Mapping[str, Any],
+        given: Mapping[str, Any],
+        paths: Sequence[str],
+    ) -> list[Decision]:
+        """The decisions about one call of a program.
+
+        Args:
+            manifest: The manifest of the program.
+            version: Its version.
+            planned: The planned calls that this call can be.
+            arguments: The arguments of the call.
+            given: The arguments of the program.
+            paths: The absolute paths that the call reads.
+        """
+        found = []
+        for flow in self.flows(manifest, version):
+            if flow.rule.source.paths:
+                if flow.start in planned and any(self._patterns[flow.rule.place].match(path) for path in paths):
+                    found.append(self._decision("the program", manifest, flow))
+            elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given):
+                found.append(self._at(flow, manifest, arguments))
+        return found
+
+    def _find(self, manifest: Manifest) -> Iterator[Flow]:
+        """One flow for each rule and argument; if the rule names paths, one for each call that reads a file."""
+        data, control = _Graph(manifest), _Graph(manifest, control=True)
+        for rule in self.of_manifests:
+            starts = {i: sure for i, c in enumerate(manifest.calls) if (sure := self._starts(rule, c)) is not None}
+            ends = [(i, c) for i, c in enumerate(manifest.calls) if starts and rule.to.fits(c.tool, c.effects)]
+            for group in [[start] for start in starts] if rule.source.paths else [list(starts)]:
+                graphs = [(data, data.reached(group))]
+                graphs += [(control, control.reached(group))] if rule.control else []
+                for end, call in ends:
+                    values = [(n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
+                    for argument, value in values:
+                        for graph, reached in graphs:
+                            start = _first(reached, graph.direct(value))
+                            if start is not None:
+                                yield Flow(rule, start, end, argument, starts[start], graph is control)
+                                break
+                    start = _first(graphs[-1][1], call.control) if rule.control else None
+                    if start is not None:
+                        yield Flow(rule, start, end, "", starts[start], True)
+
+    def _starts(self, rule: FlowRule, call: PlannedCall) -> bool | None:
+        """Whether the output of a call certainly matches a rule; None if it can't match."""
+        if not rule.source.fits(call.tool, call.effects, call.source):
+            return None
+        if not rule.source.paths:
+            return True
+        read = [value for name, value in call.arguments.items() if call.uses.get(name) == "read"]
+        alternatives = [a for value in read for v in values_in(value) for a in v.alternatives]
+        constants = {"".join(map(str, a)) for a in alternatives if isinstance(a, tuple) and _is_constant(a)}
+        patterns = self._patterns[rule.place]
+        if any(patterns.match(posixpath.normpath(posixpath.join(self._workspace, path))) for path in constants):
+            return True
+        is_open = any(v.open for value in read for v in values_in(value))
+        return False if is_open or not all(isinstance(a, tuple) and _is_constant(a) for a in alternatives) else None
+
+    def _carries(
+        self,
+        flow: Flow,
+        manifest: Manifest,
+        planned: Sequence[int],
+        arguments: Mapping[str, Any],
+        given: Mapping[str, Any],
+    ) -> bool:
+        """Whether a flow can reach this call: its argument isn't fixed."""
+        if flow.by_control:
+            return True
+        name = flow.argument
+        actual = arguments.get(name)
+        if actual is None:
+            return False
+        values = [manifest.calls[i].arguments.get(name, Value()) for i in planned]
+        fixed = is_host_fixed if _is_host(flow, manifest) else is_fixed
+        return not any(fixed(value, actual, given) for value in values)
+
+    def _decision(self, name: str, manifest: Manifest, flow: Flow) -> Decision:
+        """The decision about a flow, whatever the values are."""
+        start, end = manifest.calls[flow.start], manifest.calls[flow.end]
+        where = f"{flow.argument} of {end.tool}" if flow.argument else f"whether {end.tool} is called"
+        verb = "decide" if flow.by_control else "reach"
+        message = f"in {name}, the output of {_shown(start)} can {verb} {where} (line {end.line})"
+        hint = f"{written_at(flow.rule.place)} is the rule"
+        subject = f"{start.tool} to {end.tool}"
+        return Decision(flow.rule.verdict, flow.rule.place, "flow", message, hint, subject)
+
+    def _at(self, flow: Flow, manifest: Manifest, arguments: Mapping[str, Any]) -> Decision:
+        """The decision about a flow into an argument whose value is known."""
+        decision = self._decision("the program", manifest, flow)
+        if flow.by_control or not flow.rule.to.arguments:
+            return decision
+        start, end = manifest.calls[flow.start], manifest.calls[flow.end]
+        value = arguments[flow.argument]
+        shown = redacted_text(value if isinstance(value, str) else repr(value), _MAX_SHOWN)
+        message = f"{flow.argument} of {end.tool} is {shown!r}, which can come from the output of {_shown(start)}"
+        return decision._replace(message=message, subject=subject_of(flow.argument, value, _is_host(flow, manifest)))
+
+    def judge_session(
+        self,
+        tool: str,
+        effects: Sequence[str],
+        uses: Mapping[str, str],
+        arguments: Mapping[str, Any],
+        seen: Mapping[str, str],
+    ) -> list[Decision]:
+        """The decisions about a call that an agent makes by hand. `seen` is what its session has seen, each with an example."""
+        found = []
+        for rule in self.of_sessions:
+            names = [n for n, v in arguments.items() if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""))]
+            if names and rule.to.fits(tool, tuple(effects)) and seen.keys() >= set(rule.source.session):
+                destinations = [n for n in names if uses.get(n) in ARGUMENTS["destination"]]
+                subject = ", ".join(subject_of(n, arguments[n], uses[n] == "url") for n in destinations)
+                found.append(_by_session(rule, seen, f"{tool} can pass it on", subject))
+        return found
+
+    def judge_request(
+        self, name: str, manifest: Manifest, is_approved: bool, seen: Mapping[str, str]
+    ) -> list[Decision]:
+        """The decisions about a request for a program, by what its session has seen.
+
+        The agent has chosen the arguments. It has also chosen the text of the program, unless a person has approved it.
+        """
+        found = []
+        kinds = _kinds(manifest) if seen else {}
+        graph = _Graph(manifest)
+        for rule in self.of_sessions if seen else ():
+            for call in manifest.calls:
+                values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
+                behind = {kind for v in values for origin in graph.direct(v) for kind in kinds[origin]}
+                steered = not is_approved or _GIVEN in behind
+                is_seen = {*seen, *behind} >= set(rule.source.session)
+                if values and steered and is_seen and rule.to.fits(call.tool, call.effects):
+                    what = f"{name} can pass it on by {call.tool} (line {call.line})"
+                    found.append(_by_session(rule, seen, what, ""))
+                    break
+        return found
+
+
+#: The mark of an origin behind which an argument of the program is.
+_GIVEN = "given"
+
+
+def _kinds(manifest: Manifest) -> Mapping[Origin, set[str]]:
+    """What is behind each origin: kinds of `SEEN`, and `_GIVEN`."""
+    graph = _Graph(manifest)
+    found: dict[Origin, set[str]] = defaultdict(set)
+    starts: dict[str, list[int]] = {kind: [] for kind in (*SEEN, _GIVEN)}
+    for i, call in enumerate(manifest.calls):
+        is_given = any(call_of(origin) is None for origin in graph.inputs[i])
+        for kind in {*seen_in(call.effects, call.source), *([_GIVEN] if is_given else [])}:
+            starts[kind].append(i)
+    for kind, calls in starts.items():
+        for origin in graph.reached(calls):
+            found[origin].add(kind)
+    for parameter in {o for v in _values(manifest) for o in graph.direct(v) if call_of(o) is None}:
+        found[parameter].add(_GIVEN)
+    return found
+
+
+def _values(manifest: Manifest) -> Iterator[Value]:
+    yield from (value for call in manifest.calls for value in call.arguments.values())
+
+
+def _first(reached: Mapping[Origin, int], origins: Iterable[Origin]) -> int | None:
+    """The start of a flow into one of these origins. The nearest one: an origin that is a start itself comes first."""
+    starts = {origin: reached[origin] for origin in sorted(origins) if origin in reached}
+    return next((i for o, i in starts.items() if o == f"call:{i}"), next(iter(starts.values()), None))
+
+
+def subject_of(argument: str, value: Any, is_url: bool) -> str:
+    """What a lasting answer about the value of an argument covers: this value; of a URL, its host."""
+    return f"{argument} {(host_of(value) if is_url and isinstance(value, str) else None) or digest(value)}"
+
+
+def _by_session(rule: FlowRule, seen: Mapping[str, str], what: str, subject: str) -> Decision:
+    examples = " and ".join(seen[kind] for kind in rule.source.session if kind in seen)
+    message = f"this session has read {examples}, and {what}"
+    return Decision(rule.verdict, rule.place, "flow", message, f"{written_at(rule.place)} is the rule", subject)
+
+
+def _is_host(flow: Flow, manifest: Manifest) -> bool:
+    """Whether the rule is about a URL as a destination, which is its host."""
+    return bool(flow.rule.to.arguments) and manifest.calls[flow.end].uses.get(flow.argument) == "url"
+
+
+def _is_constant(template: tuple[Any, ...]) -> bool:
+    return all(isinstance(part, str) for part in template)
+
+
+def _calls(origins: Iterable[Origin]) -> set[int]:
+    return {index for origin in origins if (index := call_of(origin)) is not None}
+
+
+def _shown(call: PlannedCall) -> str:
+    """A planned call in a message: ``fetch_url (web, line 3)``."""
+    return f"{call.tool} ({', '.join(filter(None, (call.source, f'line {call.line}')))})"

@@ -1,0 +1,98 @@
+"""An argument is fixed if the program's text and its caller's arguments alone give it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tools.engine.model.manifest import Hole, Value
+from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed
+from tests.helpers.effort import examples
+
+GIVEN: dict[str, Any] = {
+    "to": "ada@example.org",
+    "n": 7,
+    "rows": [{"to": "bob"}, {"to": "eve"}],
+    "host": "api.example.org",
+}
+TO, N = Hole("parameter", "to"), Hole("parameter", "n")
+EACH = Hole("parameter", "rows", path="[*].to")
+BELOW = Hole("parameter", "rows", path="~")
+WEB = Hole("any", data=("call:0",))
+
+
+def text(*parts: str | Hole) -> Value:
+    return Value((parts,))
+
+
+@pytest.mark.parametrize(
+    ("planned", "actual", "fixed"),
+    [
+        (text("a"), "a", True),
+        (text("a"), "b", False),
+        (text(TO), "ada@example.org", True),
+        (text(TO), "eve@example.org", False),
+        (text("<", TO, ">"), "<ada@example.org>", True),
+        (text("<", TO, ">"), "<ada@example.org> ", False),
+        (text("n", N), "n7", True),
+        (text(N), 7, True),
+        (text(N), "7", True),
+        (text(EACH), "bob", True),
+        (text(EACH), "mallory", False),
+        (text(BELOW), "eve", True),
+        (text(Hole("parameter", "rows")), GIVEN["rows"], True),
+        (text(Hole("parameter", "gone")), "", False),
+        # A hole that is not a parameter can be any text, also one that looks like a constant.
+        (text(WEB), "a", False),
+        (text("a", WEB), "a", False),
+        (Value(((WEB,), ("a",))), "a", True),
+        (Value((1,)), 1, True),
+        (Value((1,)), True, False),
+        (Value((None,)), None, True),
+        (Value(open=True), "a", False),
+        (Value(items=Value((("a",), (TO,)))), ["a", "ada@example.org"], True),
+        (Value(items=Value((("a",), (WEB,)))), ["a", "b"], False),
+        (Value(fields={"to": text(TO)}), {"to": "ada@example.org"}, True),
+        (Value(fields={"to": text(TO)}), {"to": "ada@example.org", "cc": "eve"}, False),
+        (Value(rest=text("x")), {"a": "x", "b": "x"}, True),
+    ],
+)
+def test_an_argument(planned: Value, actual: Any, fixed: bool) -> None:
+    assert is_fixed(planned, actual, GIVEN) is fixed
+
+
+HOST = Hole("parameter", "host")
+
+
+@pytest.mark.parametrize(
+    ("planned", "actual", "fixed"),
+    [
+        (text("https://example.org/", WEB), "https://example.org/a", True),
+        (text("https://", HOST, "/", WEB), "https://api.example.org/a", True),
+        (text("https://", HOST), "https://api.example.org", True),
+        # Without a slash, the hole can make the host longer.
+        (text("https://example.org", WEB), "https://example.org.evil.org/a", False),
+        (text("https://example.org", WEB), "https://example.org/a", False),
+        (text("https://", WEB, "/a"), "https://example.org/a", False),
+        (text(WEB), "https://example.org/a", False),
+        (text("https://example.org/", WEB), "https://evil.org/a", False),
+        (text("https://example.org/", WEB), "example", False),
+    ],
+)
+def test_the_host_of_a_url(planned: Value, actual: str, fixed: bool) -> None:
+    assert is_host_fixed(planned, actual, GIVEN) is fixed
+
+
+TEXTS = st.text("ab/", max_size=4)
+
+
+@examples(200)
+@given(parts=st.lists(st.one_of(TEXTS, st.sampled_from([TO, N])), max_size=5), other=TEXTS)
+def test_a_template_of_constants_and_arguments_fits_exactly_its_own_text(parts: list[Any], other: str) -> None:
+    whole = "".join(part if isinstance(part, str) else str(GIVEN[part.name]) for part in parts)
+    planned = text(*parts)
+    assert is_fixed(planned, whole, GIVEN)
+    assert is_fixed(planned, whole + other, GIVEN) is (not other)

@@ -1,0 +1,185 @@
+"""What the rules about flows decide about manifests, calls, and what a session has seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
+from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.flows import FlowJudge
+from albert_tools.engine.policy.settings import Governance, read_governance
+
+FETCH = PlannedCall(
+    "fetch", ("network",), 2, source="web", arguments={"url": Value((("https://example.org/",),))}, uses={"url": "url"}
+)
+
+
+def judge(*asked: dict[str, Any], denied: Any = (), **more: Any) -> FlowJudge:
+    rules = read_governance({"ask_flow": list(asked), "deny_flow": list(denied), **more})
+    return FlowJudge(rules.layers(), "/w", "/home/user")
+
+
+def rule(to: Any, control: bool = False, **source: Any) -> dict[str, Any]:
+    return {"from": source, "to": to, "control": control}
+
+
+def output(call: int, *others: str) -> Value:
+    """A text in the output of a call, or one of some constants."""
+    return Value(((Hole("output", call=call),), *((text,) for text in others)), data=(f"call:{call}",))
+
+
+def send(to: Value, text: Value | None = None, **more: Any) -> PlannedCall:
+    arguments = {"to": to, "text": text or Value((("hello",),))}
+    return PlannedCall(
+        "send", ("network",), 5, arguments=arguments, uses={"to": "destination", "text": "payload"}, **more
+    )
+
+
+def read(path: Value) -> PlannedCall:
+    return PlannedCall("read_file", ("read",), 3, source="file", arguments={"path": path}, uses={"path": "read"})
+
+
+def places(decisions: list[Decision]) -> list[str]:
+    return [d.rule for d in decisions]
+
+
+TO_ADA = Value((("ada",),))
+OF_PARAMETER = Value(((Hole("parameter", "path"),),), data=("parameter:path",))
+SECRET = PlannedCall("balance", ("secret", "read"), 3)
+
+
+@pytest.mark.parametrize(
+    ("rules", "calls", "found"),
+    [
+        (rule("destination", source=["web"]), [FETCH, send(output(0))], 1),
+        (rule("destination", source=["web"]), [FETCH, send(TO_ADA, output(0))], 0),
+        (rule("payload", source=["web"]), [FETCH, send(TO_ADA, output(0))], 1),
+        (rule({"effects": ["network"]}, source=["web"]), [FETCH, send(TO_ADA, output(0))], 1),
+        (rule("destination", source=["mail"]), [FETCH, send(output(0))], 0),
+        (rule({"tools": ["post"]}, source=["web"]), [FETCH, send(output(0))], 0),
+        (rule({"tools": ["send"], "arguments": ["recipient"]}, tools=["fetch"]), [FETCH, send(output(0))], 1),
+        (rule("url", source=["web"]), [FETCH, send(output(0))], 0),
+        (rule({"effects": ["network"]}, effects=["secret"]), [SECRET, send(TO_ADA, output(0))], 1),
+        # Through a call in between, and out of a list in an object.
+        (rule("recipient", source=["web"]), [FETCH, read(output(0)), send(output(1))], 1),
+        (rule("recipient", source=["web"]), [FETCH, send(Value(fields={"a": Value(items=output(0))}))], 1),
+        # A condition is a flow only if the rule says so.
+        (rule("recipient", source=["web"]), [FETCH, send(Value((("a",), ("b",)), control=("call:0",)))], 0),
+        (rule("recipient", True, source=["web"]), [FETCH, send(Value((("a",), ("b",)), control=("call:0",)))], 1),
+        (rule("recipient", True, source=["web"]), [FETCH, send(TO_ADA, control=("call:0",))], 1),
+        # A path that only the run shows is judged at run time.
+        (rule("payload", paths=["*.pem"]), [read(Value((("a.pem",),))), send(TO_ADA, output(0))], 1),
+        (rule("payload", paths=["*.pem"]), [read(Value((("a.md",),))), send(TO_ADA, output(0))], 0),
+        (rule("payload", paths=["*.pem"]), [read(OF_PARAMETER), send(TO_ADA, output(0))], 0),
+    ],
+)  # fmt: skip
+def test_a_manifest(rules: dict[str, Any], calls: list[PlannedCall], found: int) -> None:
+    manifest = Manifest(calls=tuple(calls))
+    assert places(judge(denied=[rules]).judge_version("t", manifest, "v")) == ["deny_flow.0"] * found
+
+
+def test_a_denial_names_both_calls_and_the_rule() -> None:
+    (decision,) = judge(denied=[rule("recipient", source=["web"])]).judge_version(
+        "t", Manifest(calls=(FETCH, send(output(0)))), "v"
+    )
+    assert decision.failure("t").as_dict() == {
+        **decision.failure("t").as_dict(),
+        "message": "in t, the output of fetch (web, line 2) can reach to of send (line 5)",
+        "hint": "`deny_flow.0` in the owner's governance.yaml is the rule",
+        "rule": "deny_flow.0",
+    }
+
+
+class TestACallOfAProgram:
+    MANIFEST = Manifest(calls=(FETCH, send(output(0, "ada"))))
+
+    def decide(
+        self, flows: FlowJudge, manifest: Manifest, planned: int, arguments: Any, paths: list[str] | None = None
+    ) -> list[Decision]:
+        return flows.judge_call(manifest, "v", [planned], arguments, {}, paths or [])
+
+    def test_a_value_from_outside_asks_and_says_where_it_comes_from(self) -> None:
+        flows = judge(rule("destination", source=["web"]))
+        (asked,) = self.decide(flows, self.MANIFEST, 1, {"to": "eve", "text": "hello"})
+        assert (asked.verdict, asked.rationale) == ("ask", "flow")
+        assert asked.message == "to of send is 'eve', which can come from the output of fetch (web, line 2)"
+        # A lasting answer covers this value only.
+        (other,) = self.decide(flows, self.MANIFEST, 1, {"to": "mallory", "text": "hello"})
+        (again,) = self.decide(flows, self.MANIFEST, 1, {"to": "eve", "text": "good bye"})
+        assert asked.subject == again.subject != other.subject
+
+    def test_a_constant_of_the_program_and_the_other_calls_do_not_ask(self) -> None:
+        flows = judge(rule("destination", source=["web"]))
+        assert self.decide(flows, self.MANIFEST, 1, {"to": "ada", "text": "hello"}) == []
+        assert self.decide(flows, self.MANIFEST, 0, {"url": "https://example.org/"}) == []
+
+    def test_of_a_url_the_host_counts(self) -> None:
+        follow = Value((("https://example.org/", Hole("output", call=0)), (Hole("output", call=0),)), data=("call:0",))
+        second = PlannedCall("fetch", ("network",), 6, source="web", arguments={"url": follow}, uses={"url": "url"})
+        flows, manifest = judge(rule("destination", source=["web"])), Manifest(calls=(FETCH, second))
+        assert self.decide(flows, manifest, 1, {"url": "https://example.org/page"}) == []
+        first, other = (self.decide(flows, manifest, 1, {"url": f"https://evil.org/{p}"})[0] for p in "ab")
+        assert first.subject == other.subject == "url evil.org"
+
+    def test_a_rule_on_paths_judges_the_call_that_reads_the_file(self) -> None:
+        flows = judge(denied=[rule("payload", paths=["*.pem"])])
+        manifest = Manifest(calls=(read(OF_PARAMETER), send(TO_ADA, output(0))))
+        assert places(self.decide(flows, manifest, 0, {"path": "x/a.pem"}, ["/w/x/a.pem"])) == ["deny_flow.0"]
+        assert self.decide(flows, manifest, 0, {"path": "a.md"}, ["/w/a.md"]) == []
+
+
+SEEN = {"private": ".env", "outside": "content of example.org"}
+USES = {"to": "destination", "text": "payload"}
+
+
+class TestASession:
+    shipped = FlowJudge(Governance().layers(), "/w", "/home/user")
+
+    def by_hand(self, seen: dict[str, str], effects: Any = ("network",), **arguments: Any) -> list[str]:
+        return places(self.shipped.judge_session("send", effects, USES, arguments, seen))
+
+    def test_private_data_content_from_outside_and_a_way_out_ask(self) -> None:
+        assert self.by_hand(SEEN, text="x") == ["shipped.ask_flow.1"]
+        assert self.by_hand({"private": ".env"}, text="x") == []
+        assert self.by_hand({"outside": "content"}, text="x") == []
+        assert self.by_hand(SEEN, ["write"], text="x") == []
+        assert self.by_hand({"outside": "content"}, ["write"], to="eve") == ["shipped.ask_flow.2"]
+        # A call without arguments passes nothing on.
+        assert self.by_hand(SEEN, text="") == []
+
+    def test_the_question_says_what_the_session_has_read(self) -> None:
+        (asked,) = self.shipped.judge_session("send", ("network",), USES, {"text": "x"}, SEEN)
+        assert asked.message == "this session has read .env and content of example.org, and send can pass it on"
+
+    def request(self, manifest: Manifest, seen: dict[str, str], is_approved: bool = False) -> list[str]:
+        return places(self.shipped.judge_request("t", manifest, is_approved, seen))
+
+    def test_a_program_that_no_person_has_approved_is_the_agents_own_text(self) -> None:
+        manifest = Manifest(calls=(SECRET, send(TO_ADA, output(0))))
+        outside = {"outside": "content of example.org"}
+        assert self.request(manifest, outside) == ["shipped.ask_flow.1", "shipped.ask_flow.2"]
+        assert self.request(manifest, {}) == []
+        assert self.request(manifest, outside, is_approved=True) == []
+
+    def test_an_approved_program_asks_if_its_arguments_can_get_out(self) -> None:
+        text = Value(((Hole("parameter", "text"),),), data=("parameter:text",))
+        assert self.request(Manifest(calls=(send(TO_ADA, text),)), SEEN, is_approved=True) == ["shipped.ask_flow.1"]
+        assert self.request(Manifest(calls=(send(text),)), {"outside": "a page"}, is_approved=True) == [
+            "shipped.ask_flow.2"
+        ]
+
+
+def test_what_reaches_the_caller() -> None:
+    calls = (FETCH, read(output(0)), SECRET, SECRET)
+    manifest = Manifest(calls=calls, result=output(1), printed=("call:3",))
+    assert judge().returned(manifest, "v") == {0, 1, 3}
+    # If nothing is known about the result, everything can.
+    assert judge().returned(Manifest(calls=calls), "v") == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(("path", "private"), [("/w/.env", True), ("/w/a/key.pem", True), ("/w/notes.md", False)])
+def test_files_with_private_data(path: str, private: bool) -> None:
+    assert judge().is_private(path) is private
+    assert not judge(private_paths=[]).is_private(path)
