@@ -70,6 +70,7 @@ _HINTS = {
     "assignment expression": "assign in a statement before the comprehension",
     "duplicate key": "compare in a guard, or write a case for each",
     "duplicate argument": "choose another name for one of them",
+    "literal": "put the number into brackets: (0)",
     "can't compile": "write it in smaller parts",
 }
 

@@ -5,6 +5,7 @@ fuzzing.
 - `texts()` generates any text: sources with removed, duplicated and exchanged parts, deceptive characters, random characters.
 - `programs(catalog)` generates complete tools with arguments. The checker accepts them, they terminate, and they call tools of the
   catalogue. CPython with the prelude and the sandbox must give the same result.
+- `mutants(catalog)` generates such tools with one mistake (`grammar.mutants`).
 
 Only this module needs Hypothesis.
 """
@@ -18,6 +19,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from albert_tools.grammar.generated_programs import Program, ToolNames, program
+from albert_tools.grammar.mutants import mutant
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -316,3 +318,11 @@ class Drawn:
 def programs(draw: Draw, catalog: ToolNames) -> Program:
     """A tool named ``t`` with arguments (`generated_programs`)."""
     return program(Drawn(draw), catalog)
+
+
+@st.composite
+def mutants(draw: Draw, catalog: ToolNames) -> Program:
+    """A tool with one mistake, and arguments. The checker may accept it, and it may not terminate."""
+    choices = Drawn(draw)
+    made = program(choices, catalog)
+    return Program(mutant(choices, made.source), made.arguments)

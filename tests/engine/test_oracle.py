@@ -10,7 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from albert_tools.engine.check.checker import check, check_or_raise
+from albert_tools.engine.model.error_codes import ENDING
+from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.grammar import strategies
+from albert_tools.grammar.mutants import mutant
 from tests.helpers.answers import Answers
 from tests.helpers.effort import examples
 from tests.helpers.generated_tools import generated_tools, some_program
@@ -48,6 +51,38 @@ def agree(program: strategies.Program, seed: int, sandbox: SandboxRuns) -> None:
 @given(programs(), st.integers(0, 7))
 def test_programs_agree_with_cpython(sandbox: SandboxRuns, program: strategies.Program, seed: int) -> None:
     agree(program, seed, sandbox)
+
+
+@st.composite
+def mutants(draw: strategies.Draw) -> strategies.Program:
+    """Such programs with one mistake."""
+    choices = strategies.Drawn(draw)
+    made = some_program(choices, CATALOG)
+    return strategies.Program(mutant(choices, made.source), made.arguments)
+
+
+#: A program with a mistake may not terminate.
+SHORT = RunLimits(calls=1_000, cpu_seconds=3, own_seconds=3, memory_bytes=256 * MiB)
+
+
+@pytest.fixture(scope="module")
+def strict_sandbox() -> Iterator[SandboxRuns]:
+    runs = SandboxRuns(SHORT)
+    yield runs
+    runs.close()
+
+
+@examples(15)
+@given(mutants(), st.integers(0, 7))
+def test_accepted_programs_with_a_mistake_agree_with_cpython(
+    strict_sandbox: SandboxRuns, program: strategies.Program, seed: int
+) -> None:
+    checked = check(program.source, CATALOG).checked
+    if checked is not None:
+        ours = strict_sandbox.run(checked, program.arguments, CATALOG, Answers(seed))
+        if not ours.failed or ours.outcome[0] not in ENDING:
+            theirs = in_cpython(program.source, program.arguments, seed)
+            assert difference(ours, theirs, program.source) is None, program.source
 
 
 #: Statements that the checker refuses, most of which mean something in Python.

@@ -46,6 +46,14 @@ def test_programs_pass_the_checker(program: strategies.Program) -> None:
     assert report.checked is not None, (program.source, report.diagnostics)
 
 
+@examples(15)
+@given(strategies.mutants(CATALOG))
+def test_a_mistake_has_findings_with_a_solution(program: strategies.Program) -> None:
+    assert_checks(program.source)
+    for d in check(program.source, CATALOG).diagnostics:
+        assert d.hint or d.fix or "did you mean" in d.message, (d, program.source)
+
+
 def odd_tools() -> list[ToolDefinition]:
     """Tools that programs can call, and tools that they can't."""
     plain = CATALOG.get("read_file")

@@ -22,11 +22,12 @@ _MANY = RunLimits(calls=100_000)
 class SandboxRuns:
     """A sandbox in a thread of its own. A saved tool that a program calls runs in the sandbox, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: RunLimits = _MANY) -> None:
+        self._limits = limits
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
-        self._sandbox = Sandbox()
+        self._sandbox = Sandbox(limits)
         self._compiled: dict[int, Compiled] = {}
         self._wait(self._sandbox.start())
 
@@ -62,7 +63,7 @@ class SandboxRuns:
             return inner.outcome
 
         try:
-            found.outcome = await self._sandbox.run(program, arguments, call=call, log=log.append, limits=_MANY)
+            found.outcome = await self._sandbox.run(program, arguments, call=call, log=log.append, limits=self._limits)
         except Failure as failure:
             found.outcome, found.failed = [failure.code, failure.message], True
         found.log = "".join(log)

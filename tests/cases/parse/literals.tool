@@ -13,6 +13,12 @@ def t() -> int:
     """Give."""
     return 1abc  # error: 12 [syntax] "invalid decimal literal"
 ---
+# a method of a number without brackets
+def t() -> str:
+    """Give."""
+    return 0.upper()  # error: 13 [syntax] "Python refuses this: invalid decimal literal"
+# hint: "put the number into brackets: (0)"
+---
 # an underscore at the end of a number
 def t() -> int:
     """Give."""
