@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
+from msgspec import to_builtins
+
 from albert_tools.engine.authority.approval_digest import demand_as_approved
 from albert_tools.engine.call.budget import seconds_for, spent_by
 from albert_tools.engine.call.context import Call, PrimitiveContext, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
-from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
 #: The codes that are retried if the failure is marked as retryable.
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
@@ -74,8 +75,8 @@ async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
     if settings and not callable(primitive.settings):
         _check_settings(primitive, settings)
     workspace = authority.reaching(run.workspace)
-    # The function may change its arguments, and those of the call are recorded at its end.
-    arguments = export(primitive.given(call.arguments), MAX_ANSWER)
+    # This copies: the function may change its arguments, and those of the call are recorded at its end.
+    arguments = to_builtins(primitive.given(call.arguments))
     timer = asyncio.timeout(seconds)
     locks = _locks(primitive, call, run, workspace)
     try:
@@ -130,7 +131,7 @@ async def preview_of(call: Call, run: Run) -> str:
     settings = governance.primitives.get(primitive.name, {})
     context = _PreviewContext(guarded, MAX_PREVIEW, settings, None, call, run)
     try:
-        return await primitive.preview(context, export(call.arguments, MAX_ANSWER))
+        return await primitive.preview(context, to_builtins(call.arguments))
     except Failure as failure:
         if failure.code != "permission_denied":
             # The call will report it.
@@ -177,6 +178,8 @@ def _locks(primitive: Primitive, call: Call, run: Run, workspace: Any) -> list[s
     commands need no lock.
     """
     definition = primitive.definition
+    if definition.only_reads and definition.category != "inference":
+        return []
     paths = [str(workspace.absolute(path)) for path, use in primitive.paths_in(call.arguments) if use != "read"]
     units = []
     if "write" in definition.effects and "execute" not in definition.effects:
