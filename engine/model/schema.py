@@ -131,6 +131,17 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 
+#: The name of the type that a value of exactly this class has.
+_NAMES = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+    list: "array",
+    dict: "object",
+}
+
 
 def kind_of(value: Any) -> str:
     """Python's name for the type of a JSON value."""
@@ -152,7 +163,9 @@ def violations(value: Any, schema: Schema, field: str = "") -> list[Violation]:
 
     `field` is the path to `value`. The violations contain longer paths: ``rows[3].name``.
     """
-    return _Walk(schema).violations(value, schema, field)[:MAX_VIOLATIONS]
+    found: list[Violation] = []
+    _Walk(schema).walk(value, schema, field, found)
+    return found[:MAX_VIOLATIONS]
 
 
 #: If one of these rules is violated, the caller probably meant another alternative.
@@ -185,7 +198,10 @@ class _Walk:
 
     def walk(self, value: Any, schema: Schema, field: str, found: list[Violation]) -> None:
         """Append the violations of `schema` in `value` to `found`, until it is full."""
-        if not schema or len(found) >= MAX_VIOLATIONS:
+        # Most schemas only have a type, and most values have it.
+        if not schema or (len(schema) == 1 and _NAMES.get(type(value), "") == schema.get("type")):
+            return
+        if len(found) >= MAX_VIOLATIONS:
             return
         if self.depth == MAX_WALK_DEPTH:
             _report(found, field, "depth", "is nested too deep")
@@ -231,8 +247,6 @@ class _Walk:
             if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
                 _report(found, field, "type", f"expected {spell({'type': names})}, got {_show(value)}")
                 return
-        if kinds is not None and len(schema) == 1:
-            return  # Most schemas only have a type.
         if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
             near = _near(value, schema["enum"])
             said = f"expected one of {', '.join(literal(v) for v in schema['enum'])}, got {_show(value)}"
