@@ -61,7 +61,10 @@ def export(value: Any, max_bytes: int, beside: Callable[[str], Any] | None = Non
     Raises:
         Unexportable: the value has a wrong type or is too large.
     """
-    return _Exporter(max_bytes, beside).copy(value, 0)
+    exporter = _Exporter(max_bytes, beside)
+    copy = exporter.copy(value, 0)
+    exporter.charge(0, 0)  # `copy` adds up texts, and only checks the sum at the next container.
+    return copy
 
 
 class _Exporter:
@@ -76,7 +79,7 @@ class _Exporter:
     def copy(self, v: Any, depth: int) -> Any:
         kind = type(v)
         if kind is str:
-            self.charge(0, len(v) if v.isascii() else _utf8(v))
+            self.size += len(v) if v.isascii() else _utf8(v)
             return v if len(v) <= LARGE_STRING or self.beside is None else self.beside(v)
         if v is None or kind is bool:
             return v
@@ -109,7 +112,7 @@ class _Exporter:
                 for k, e in v.items():
                     if type(k) is not str:
                         raise _BadKey(k)
-                    self.charge(0, len(k) if k.isascii() else _utf8(k))
+                    self.size += len(k) if k.isascii() else _utf8(k)
                     found[k] = self.copy(e, depth + 1)
             except _BadKey:
                 hint = "keys are strings: convert them with str(…)"
@@ -124,7 +127,7 @@ class _Exporter:
         raise Unexportable("not_json", _article(kind.__name__), _INSTEAD.get(kind.__name__, "convert it with str(…)"))
 
     def charge(self, nodes: int, size: int) -> None:
-        """Count the items of a container before they are copied, so that a long one fails early; or the bytes of a text."""
+        """Count the items of a container before they are copied, so that a long one fails early. Check all sums."""
         self.nodes += nodes
         self.size += size
         if self.nodes > MAX_NODES:
