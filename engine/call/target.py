@@ -50,13 +50,13 @@ class Lookup:
         """
         if unsaved is not None:
             return Target(unsaved.definition, version=unsaved)
-        for what, value in (("name", name), ("version", version or "")):
-            if not isinstance(value, str):
-                raise Failure(
-                    "invalid_arguments",
-                    f"the {what} of a tool must be a string, not {type(value).__name__}",
-                    hint="`list` shows names and versions",
-                )
+        if not isinstance(name, str) or not isinstance(version, str | None):
+            what, value = ("version", version) if isinstance(name, str) else ("name", name)
+            raise Failure(
+                "invalid_arguments",
+                f"the {what} of a tool must be a string, not {type(value).__name__}",
+                hint="`list` shows names and versions",
+            )
         primitive = self._registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
             return Target(primitive.definition, primitive=primitive)

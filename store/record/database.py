@@ -68,8 +68,8 @@ class Database:
         self._failed: Failure | None = None
         self._at_end: list[Callable[[bool], None]] = []
         self._opened: _Opened | None = None
-        #: The end of the chain; None if it must be read again. It is valid while `data_version` is `_version`.
-        self._tail: Tail | None = None
+        #: The end of the chain, inside a transaction. It is read again if `data_version` is not `_version`.
+        self.tail = START
         self._version = -1
         self._committed = 0
         #: The size of the file at the last transaction.
@@ -122,7 +122,7 @@ class Database:
             finally:
                 self._depth = 0
                 if not committed:
-                    self._tail = None
+                    self._version = -1
                 self._leave()
                 if self._at_end:
                     ended, self._at_end = self._at_end, []
@@ -177,18 +177,6 @@ class Database:
         found = self.rows(statement, values)
         return found[0] if found else None
 
-    @property
-    def tail(self) -> Tail:
-        """The end of the chain, inside a transaction."""
-        if self._tail is None:
-            found = self.execute(_TAIL).fetchone()
-            self._tail = Tail(*found) if found is not None else START
-        return self._tail
-
-    @tail.setter
-    def tail(self, tail: Tail) -> None:
-        self._tail = tail
-
     def _begin(self) -> _Opened:
         if self.durability.broken is not None:
             raise self.durability.broken.copy()
@@ -212,9 +200,9 @@ class Database:
             opened.connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._failure(error) from error
-        if self._tail is not None and self._tail.n != self._committed:
-            self._committed = self._tail.n
-            opened.gate.write_last(self._tail)
+        if self.tail.n != self._committed:
+            self._committed = self.tail.n
+            opened.gate.write_last(self.tail)
 
     def _leave(self) -> None:
         """Roll back what was not committed, and let others enter."""
@@ -265,9 +253,8 @@ class Database:
     def _check_tail(self, opened: _Opened) -> None:
         """Refuse a database that lacks entries which were committed since the machine was started."""
         version = opened.connection.execute("PRAGMA data_version").fetchone()[0]
-        if self._tail is not None and version == self._version:
+        if version == self._version:
             return
-        self._tail, self._version = None, version
         known = opened.gate.last()
         tail = Tail(*(opened.connection.execute(_TAIL).fetchone() or START))
         self._committed = tail.n
@@ -279,7 +266,7 @@ class Database:
                     n=tail.n,
                     written=known.n,
                 )
-        self._tail = tail
+        self.tail, self._version = tail, version
 
     # Opening and closing
 
@@ -370,7 +357,7 @@ class Database:
             opened, self._opened = self._opened, None
             if opened is None:
                 return
-            self._tail, self._version = None, -1
+            self._version = -1
             # The last process to close the database moves the write-ahead log into it.
             opened.gate.enter()
             try:
