@@ -17,8 +17,10 @@ from albert_tools.engine.analysis.templates import Alternative, Constant, Count,
 from albert_tools.engine.analysis.values import NEVER, AbstractValue, Site
 from albert_tools.engine.model.manifest import Bound, Hole, Symbol
 
-#: The most groups that a regular expression or a text is split into besides its characters.
+#: A text can be split into one piece more than it has characters.
 _EXTRA_PIECES = number(1)
+#: How many bounds a bound can depend on, one through the other.
+_MAX_DEPTH = 50
 
 
 class Bounds:
@@ -27,6 +29,7 @@ class Bounds:
     def __init__(self, a: Analysis) -> None:
         self._a = a
         self._known: dict[Hashable, Polynomial] = {}
+        self._depth = 0
 
     def of_call(self, call: Recorded) -> Polynomial:
         """How often a recorded call is made."""
@@ -41,10 +44,13 @@ class Bounds:
         return largest([*sites, *map(self._of_text, value.alternatives)])
 
     def _once(self, key: Hashable, compute: Callable[[], Polynomial]) -> Polynomial:
-        """A bound that is computed once. Where it would depend on itself, there is none."""
+        """A bound that is computed once. Where it would depend on itself, or on very many others, there is none."""
         if key not in self._known:
             self._known[key] = None
-            self._known[key] = compute()
+            if self._depth < _MAX_DEPTH:
+                self._depth += 1
+                self._known[key] = compute()
+                self._depth -= 1
         return self._known[key]
 
     def _runs(self, instance: Instance, loops: tuple[Loop, ...]) -> Polynomial:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Heap, Origins, Site
 from albert_tools.engine.check.checker import Checked
+from albert_tools.engine.check.facts import BINDING, bindings
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.manifest import Origin, PlannedCall
 from albert_tools.grammar import tree
@@ -71,9 +72,8 @@ class Frame:
         self.assigned: list[Environment] = []
         #: The locals of the scopes around a comprehension or a callback.
         self.outer: list[Environment] = []
-        #: The locals where each loop around the statement is left by `break`, or goes on by `continue`.
-        self.breaks: list[Environment] = []
-        self.continues: list[Environment] = []
+        #: For each loop around the statement: the names that it binds, and their values at a `break` and at a `continue`.
+        self.jumps: list[tuple[frozenset[str], Environment, Environment]] = []
 
 
 class Substitution(NamedTuple):
@@ -118,6 +118,7 @@ class Analysis:
         self.raised: Origins = NO_ORIGINS
         self.constants: Environment = {}
         self.frame = Frame(MODULE)
+        self._bound: dict[int, frozenset[str]] = {}
         self._contexts: dict[str, set[tuple[int, ...]]] = defaultdict(set)
         self._calling = self._functions_with_calls()
         self._found: set[Instance] = set()
@@ -142,16 +143,21 @@ class Analysis:
             )
             self.constants = self.frame.locals
             self.live = set()
+            order: list[Instance] = []
             pending = [self.entry]
             while pending:
                 instance = pending.pop()
                 if instance not in self.live:
                     self.live.add(instance)
+                    order.append(instance)
                     self._found = set()
                     self._run_function(instance)
                     pending += self._found
             if not self.heap.changed:
                 return
+            # Arguments have gone from callers to callees. On the way back, results go from callees to callers.
+            for instance in reversed(order[1:]):
+                self._run_function(instance)
         raise TooMuch
 
     def _is_value(self, stmt: tree.Assign | tree.AnnAssign) -> bool:
@@ -231,6 +237,14 @@ class Analysis:
             self.heap.changed = True
 
     # Names
+
+    def bound_in(self, stmt: tree.Stmt) -> frozenset[str]:
+        """The names that a statement binds, at any depth."""
+        found = self._bound.get(id(stmt))
+        if found is None:
+            found = frozenset(b.name for node in tree.walk(stmt) if isinstance(node, BINDING) for b in bindings(node))
+            self._bound[id(stmt)] = found
+        return found
 
     def lookup(self, name: str) -> AbstractValue:
         """The value of a name."""

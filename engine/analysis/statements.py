@@ -53,10 +53,12 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Origins:
             if stmt.msg is not None:
                 a.raised |= a.heap.condition(a.evaluate(stmt.msg, control | test))
         case tree.Break():
-            _join_into(a.frame.breaks[-1], a.frame.locals)
+            names, after_break, _ = a.frame.jumps[-1]
+            _join_into(after_break, a.frame.locals, names)
             return control
         case tree.Continue():
-            _join_into(a.frame.continues[-1], a.frame.locals)
+            names, _, at_continue = a.frame.jumps[-1]
+            _join_into(at_continue, a.frame.locals, names)
             return control
         case tree.If():
             return _if(a, stmt, control)
@@ -86,15 +88,13 @@ def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
     assign(a, stmt.target, new, control)
 
 
-def _join_into(target: Environment, more: Environment) -> bool:
-    """Add the values of names to an environment. Returns whether that changed it."""
+def _join_into(target: Environment, more: Environment, names: frozenset[str]) -> bool:
+    """Add the values of some names to an environment. Returns whether that changed it."""
     changed = False
-    for name, value in more.items():
-        old = target.get(name, NEVER)
-        if old is value:
-            continue
-        new = old | value
-        if new != old or name not in target:
+    for name in names & more.keys():
+        value, old = more[name], target.get(name)
+        new = value if old is None else old | value
+        if old is None or (new is not old and new != old):
             target[name] = new
             changed = True
     return changed
@@ -107,77 +107,72 @@ def _leaves(body: tuple[tree.Stmt, ...]) -> bool:
 
 def _if(a: Analysis, stmt: tree.If, control: Origins) -> Origins:
     # A chain of `elif` can be long, so this is a loop.
-    after, exits = Environment(), NO_ORIGINS
+    frame, names = a.frame, a.bound_in(stmt)
+    after, exits, survives = Environment(), NO_ORIGINS, False
     branch: tree.If | None = stmt
     while branch is not None:
         control = control | a.heap.condition(a.evaluate(branch.test, control))
-        before = a.frame.locals
-        a.frame.locals = dict(before)
-        exits |= run(a, branch.body, control)
-        if not _leaves(branch.body):
-            _join_into(after, a.frame.locals)
-        a.frame.locals = before
+        before = frame.locals
         following = tree.elif_of(branch)
-        if following is None:
-            exits |= run(a, branch.orelse, control)
-            if not _leaves(branch.orelse):
-                _join_into(after, a.frame.locals)
+        for body in (branch.body, branch.orelse) if following is None else (branch.body,):
+            frame.locals = dict(before)
+            exits |= run(a, body, control)
+            if not _leaves(body):
+                survives = True
+                _join_into(after, frame.locals, names)
+        frame.locals = before
         branch = following
-    a.frame.locals = after or a.frame.locals
+    if survives:
+        frame.locals = {**frame.locals, **after}
     return exits
 
 
 def _for(a: Analysis, stmt: tree.For, control: Origins) -> Origins:
+    frame, names = a.frame, a.bound_in(stmt)
     iterated = a.evaluate(stmt.iter, control)
-    loop = (a.frame.instance, id(stmt))
+    loop = (frame.instance, id(stmt))
     a.grow(a.iterated, loop, iterated)
     control = control | a.heap.shape(iterated)
     inside = control | a.exits[loop]
-    head = a.heads.setdefault(loop, Environment())
-    a.heap.changed |= _join_into(head, a.frame.locals)
-    frame = a.frame
+    # Names have the values of before the loop, or of the end of any iteration.
+    before, head = frame.locals, a.heads.setdefault(loop, Environment())
+    a.heap.changed |= _join_into(head, before, names)
     frame.loops = (*frame.loops, loop)
-    frame.breaks.append(Environment())
-    frame.continues.append(Environment())
-    frame.locals = dict(head)
+    frame.jumps.append((names, Environment(), Environment()))
+    frame.locals = {**before, **head}
     assign(a, stmt.target, a.heap.items(iterated), inside)
     leaving = run(a, stmt.body, inside)
-    _join_into(frame.locals, frame.continues.pop())
-    a.heap.changed |= _join_into(head, frame.locals)
+    _, after_break, at_continue = frame.jumps.pop()
+    for end in (frame.locals, at_continue):
+        a.heap.changed |= _join_into(head, end, names)
     frame.loops = frame.loops[:-1]
     a.add(a.exits, loop, leaving)
-    # After the loop, a name has the value of any iteration, or the one before the loop.
-    frame.locals = dict(head)
-    after_break = frame.breaks.pop()
+    frame.locals = {**before, **head}
     if stmt.orelse:
         leaving |= run(a, stmt.orelse, control | leaving)
-    _join_into(frame.locals, after_break)
+    _join_into(frame.locals, after_break, names)
     return leaving
 
 
 def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Origins:
-    frame = a.frame
+    frame, names = a.frame, a.bound_in(stmt)
     place = (frame.instance, id(stmt), "try")
     seen: set[str] = set()
-    at_any_time = dict(frame.locals)
+    at_any_time, after = dict(frame.locals), Environment()
     frame.watching.append(seen)
     frame.assigned.append(at_any_time)
-    exits = NO_ORIGINS
-    for one in stmt.body:
-        # A part of the body runs only if the parts before it have not failed, in this and in earlier iterations.
-        exits |= run(a, (one,), control | exits | a.exits[place])
+    # A part of the body runs only if the parts before it have not failed, in this and in earlier iterations.
+    exits = run(a, stmt.body, control | a.exits[place])
     frame.watching.pop()
     frame.assigned.pop()
     caught = frozenset(seen)
     if stmt.handlers:
         a.add(a.exits, place, caught)
-    after_body = frame.locals
-    after = Environment()
+    _join_into(at_any_time, frame.locals, names)
     if stmt.orelse:
         exits |= run(a, stmt.orelse, control | exits | caught)
     if not _leaves(stmt.orelse or stmt.body):
-        _join_into(after, frame.locals)
-    _join_into(at_any_time, after_body)
+        _join_into(after, frame.locals, names)
     for handler in stmt.handlers:
         frame.locals = dict(at_any_time)
         if handler.name:
@@ -185,29 +180,28 @@ def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Origins:
             a.assign(handler.name, AbstractValue(ANYTHING, caught, control))
         exits |= run(a, handler.body, control | caught)
         if not _leaves(handler.body):
-            _join_into(after, frame.locals)
+            _join_into(after, frame.locals, names)
+    frame.locals = {**at_any_time, **after}
     if stmt.finalbody:
-        frame.locals = dict(at_any_time)
-        _join_into(frame.locals, after)
+        _join_into(frame.locals, at_any_time, names)
         exits |= run(a, stmt.finalbody, control)
-    else:
-        frame.locals = after or at_any_time
     return exits
 
 
 def _match(a: Analysis, stmt: tree.Match, control: Origins) -> Origins:
+    frame, names = a.frame, a.bound_in(stmt)
     value = a.evaluate(stmt.subject, control)
     control = control | a.heap.condition(value)
-    before, after, exits = a.frame.locals, dict(a.frame.locals), NO_ORIGINS
+    before, after, exits = frame.locals, Environment(), NO_ORIGINS
     for case in stmt.cases:
-        a.frame.locals = dict(before)
+        frame.locals = dict(before)
         bind_pattern(a, case.pattern, value, control)
         if case.guard is not None:
             control = control | a.heap.condition(a.evaluate(case.guard, control))
-        _join_into(before, a.frame.locals)  # a pattern that fails late has bound its names
+        _join_into(before, frame.locals, names)  # a pattern that fails late has bound its names
         exits |= run(a, case.body, control)
         if not _leaves(case.body):
-            _join_into(after, a.frame.locals)
-    _join_into(after, before)
-    a.frame.locals = after
+            _join_into(after, frame.locals, names)
+    _join_into(after, before, names)
+    frame.locals = {**before, **after}
     return exits
