@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, REVOKE, RUN, Actions, Review, permitted
 from albert_tools.engine.call.context import Log, ServiceContext
@@ -93,6 +93,9 @@ class Listed(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     #: The version that agents are offered; empty if the tool is not active.
     active: str = ""
+    #: The state of the newest version, and who has decided it; empty if this service keeps no record.
+    state: str = ""
+    decided_by: str = ""
     effects: tuple[str, ...] = ()
     policy: Mapping[str, Json] = field(default_factory=dict)
 
@@ -114,6 +117,7 @@ class Description(Struct, frozen=True):
         policy: The decision of the rules on every call in the current mode.
         bounds: The seconds per call and the calls per hour that the rules allow.
         confined: Which part of a primitive runs confined: ``function``, ``command``, or an empty text.
+        review: The state of the version of a composite; None if this service keeps no record.
     """
 
     definition: ToolDefinition
@@ -129,6 +133,7 @@ class Description(Struct, frozen=True):
     policy: Mapping[str, Json] = field(default_factory=dict)
     bounds: Mapping[str, Json] = field(default_factory=dict)
     confined: str = ""
+    review: VersionState | None = None
 
     @property
     def changed(self) -> tuple[Callee, ...]:
@@ -137,7 +142,15 @@ class Description(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
+        from albert_tools.engine.review.manifest_view import view
+        from albert_tools.engine.review.sentences import sentence
+
         d = self.definition
+        about = {
+            "sentence": sentence(d),
+            "manifest": view(d.manifest) if d.manifest is not None else None,
+            "review": asdict(self.review) if self.review is not None else None,
+        }
         return {
             "name": d.name,
             "kind": d.kind,
@@ -166,6 +179,7 @@ class Description(Struct, frozen=True):
                 for v in self.versions
             ],
             "versions_total": self.total,
+            **(about if d.kind == "composite" else {}),
             "source": self.source,
         }
 
@@ -878,6 +892,7 @@ class ToolService:
                 newest=self._newest(found.calls),
                 versions=tuple(versions),
                 total=total,
+                review=self.context.reviews.of(found) if self.context.reviews is not None else None,
             )
             return self._judged(description)
 
@@ -1038,6 +1053,7 @@ class ToolService:
         except Failure as failure:
             return replace(listed, problem=failure.message)
         newest = self._newest(version.calls)
+        review = self.context.reviews.of(version) if self.context.reviews is not None else None
         return replace(
             listed,
             signature=version.definition.signature(),
@@ -1045,6 +1061,8 @@ class ToolService:
             outdated=self._pipeline.lookup.outdated(version),
             changed=tuple(c.name for c in _changed(version.calls, newest) if newest[c.name] is not None),
             active=active.get(summary.name, ""),
+            state=review.state if review is not None else "",
+            decided_by=review.by if review is not None else "",
             effects=version.definition.effects,
             policy=self.standing(version.definition),
         )

@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.definition import EFFECTS, Json
 from albert_tools.engine.model.manifest import Manifest, Origin, values_in
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
@@ -40,7 +40,7 @@ def view(manifest: Manifest) -> dict[str, Json]:
     """The JSON form: ``effects``, ``resources``, ``bounds`` and ``flows``, each riskiest first.
 
     Values are in words, as `lines` shows them. ``flows`` has an entry for each destination and payload, then for the result, for
-    printed texts and for the messages of errors. ``feeds`` lists the writes that the tool's own reads may see.
+    printed texts and for the messages of errors. ``feeds`` lists the writes that reads of the tool itself may see.
     """
     found = planned_effects(manifest)
     words = Words(manifest)
@@ -66,7 +66,7 @@ def view(manifest: Manifest) -> dict[str, Json]:
         ],
         "bounds": [{"tool": e.tool, "calls": e.bound, "known": e.bounded, **_where(e)} for e in found],
         "flows": flows,
-        "feeds": [[words.call(writer), words.call(reader)] for writer, reader in fed_reads(manifest)],
+        "feeds": [{"write": write, "reads": reads} for write, reads in _feeds(manifest, words).items()],
     }
 
 
@@ -77,8 +77,8 @@ def lines(manifest: Manifest) -> list[Line]:
     found = [line for effect in effects for line in _effect_lines(effect)]
     if not found:
         found.append(Line("calls no tools: it can only compute its result", tone="quiet"))
-    for writer, reader in fed_reads(manifest):
-        found.append(Line(f"{words.call(writer)} may write what {words.call(reader)} reads", tone="warning"))
+    for write, reads in _feeds(manifest, words).items():
+        found.append(Line(f"{write} may write what is read by {listed(reads, MAX_ORIGINS)}", tone="warning"))
     for name, data, control in _ends(manifest):
         # Control origins of the result only matter with its data: both can be read by the caller.
         origins = words.origins({*data, *control})
@@ -89,6 +89,14 @@ def lines(manifest: Manifest) -> list[Line]:
         found.append(Line("what else decides whether, where and how often something is changed", tone="heading"))
         found += [Line(listed(e.control, MAX_ORIGINS), e.tool, indent=1, line=e.lines[0]) for e in decided]
     return found
+
+
+def effects_of_lines(manifest: Manifest | None) -> dict[int, tuple[str, ...]]:
+    """The effects of the calls in each line of the source that makes calls. Empty without a manifest."""
+    found: dict[int, set[str]] = {}
+    for call in manifest.calls if manifest is not None else ():
+        found.setdefault(call.line, set()).update(call.effects)
+    return {line: tuple(e for e in EFFECTS if e in effects) for line, effects in sorted(found.items())}
 
 
 def _effect_lines(effect: Effect) -> list[Line]:
@@ -107,6 +115,14 @@ def _effect_lines(effect: Effect) -> list[Line]:
             text = f"from {listed(flow.origins, MAX_ORIGINS)}" if flow.origins else flow.value
             found.append(Line(text, visible(flow.parameter), "danger" if _takes_out(effect, flow) else "plain", 1))
     return found
+
+
+def _feeds(manifest: Manifest, words: Words) -> dict[str, list[str]]:
+    """For each write that may feed reads of the same tool: these reads."""
+    found: dict[str, dict[str, None]] = {}
+    for writer, reader in fed_reads(manifest):
+        found.setdefault(words.call(writer), {})[words.call(reader)] = None
+    return {write: list(reads) for write, reads in found.items()}
 
 
 def _takes_out(effect: Effect, flow: Flow) -> bool:

@@ -130,7 +130,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
         open_host=open_host,
         bound=words.bound(bound),
         bounded=bound is not None,
-        via=tuple(dict.fromkeys(filter(None, map(via_words, calls)))),
+        via=tuple(via_words(calls)),
         lines=tuple(dict.fromkeys(c.line for c in calls)),
         flows=tuple(
             Flow(n, tuple(words.origins(_data(v))), words.value(v), uses.get(n) in VERBS or n in settings)

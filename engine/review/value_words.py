@@ -31,6 +31,7 @@ ANYTHING = "ANYTHING"
 MAX_CONSTANT, MAX_ALTERNATIVES, MAX_ORIGINS = 80, 20, 8
 #: How deep the name of an output names the calls that its own call depends on.
 _MAX_DEPTH = 2
+_NUMBERS = {1: "one", 2: "two", 3: "three"}
 #: A constant that is shown without quotes beside holes.
 _PLAIN = re.compile(r"[\w./:@%+=~?&#-]*\Z", re.ASCII)
 
@@ -148,13 +149,16 @@ class Words:
         return f"{what} of {self.origin(symbol.origin)}"
 
 
-def via_words(call: PlannedCall) -> str:
-    """Through which saved tools a call is made: ``two tools down: by send_all → post``. Empty for a direct call."""
-    if not call.via:
-        return ""
-    number = len(call.via)
-    depth = "one tool" if number == 1 else f"{('two', 'three')[number - 2] if number < 4 else number} tools"
-    return f"{depth} down: by {' → '.join(map(visible, call.via))}"
+def via_words(calls: Iterable[PlannedCall]) -> list[str]:
+    """Through which saved tools calls are made, by depth: ``two tools down: by send_all → post, by report → post``."""
+    found: dict[int, dict[str, None]] = {}
+    for call in calls:
+        if call.via:
+            found.setdefault(len(call.via), {})[f"by {' → '.join(map(visible, call.via))}"] = None
+    return [
+        f"{_NUMBERS.get(n, n)} tool{'s' if n > 1 else ''} down: {', '.join(paths)}"
+        for n, paths in sorted(found.items())
+    ]
 
 
 def is_anything(value: Value) -> bool:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from albert_tools.engine.authority.reviews import VersionState
-from albert_tools.engine.model.definition import EFFECTS, Json, ToolVersion
+from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import look_alikes, visible
 from albert_tools.engine.review.call_graph import Node
-from albert_tools.engine.review.manifest_view import Line, lines, view
+from albert_tools.engine.review.manifest_view import Line, effects_of_lines, lines, view
 from albert_tools.engine.review.replays import Replays
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.engine.review.version_changes import Changes
@@ -91,11 +91,7 @@ class VersionReview(Struct, frozen=True):
     @property
     def effects_of_lines(self) -> dict[int, tuple[str, ...]]:
         """The effects of the calls in each line of the source that makes calls."""
-        found: dict[int, set[str]] = {}
-        manifest = self.version.definition.manifest
-        for call in manifest.calls if manifest is not None else ():
-            found.setdefault(call.line, set()).update(call.effects)
-        return {line: tuple(e for e in EFFECTS if e in effects) for line, effects in sorted(found.items())}
+        return effects_of_lines(self.version.definition.manifest)
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""

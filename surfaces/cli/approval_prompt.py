@@ -205,10 +205,15 @@ def _typed(withdrawn: threading.Event) -> str:
 
 def confirmed(words: str) -> bool:
     """Ask the person at the terminal to confirm, and return whether they did."""
+    return answered(f"{words} yes or no?").casefold() in ("y", "yes")
+
+
+def answered(words: str) -> str:
+    """Ask the person at the terminal, and return the line that they type, without spaces around it."""
     _forget_typed()
-    sys.stderr.write(f"{words} yes or no? ")
+    sys.stderr.write(f"{words} ")
     sys.stderr.flush()
-    return os.read(sys.stdin.fileno(), _MAX_TYPED).decode(errors="replace").strip().casefold() in ("y", "yes")
+    return os.read(sys.stdin.fileno(), _MAX_TYPED).decode(errors="replace").strip()
 
 
 def _forget_typed() -> None:

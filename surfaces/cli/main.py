@@ -36,6 +36,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("tools", "search"),
     "show": ("tools", "show"),
     "remove": ("tools", "remove"),
+    "review": ("review", "review"),
     "activate": ("tools", "activate"),
     "deactivate": ("tools", "deactivate"),
     "doctor": ("doctor", "doctor"),
@@ -271,6 +272,11 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     completed(show, "versions", "--version", metavar="HASH", help=version)
     remove = command("remove", "remove a saved tool; its versions are kept")
     completed(remove, "saved", "name", metavar="NAME", help="a saved tool")
+    review = command("review", "list the versions that wait for your review; show one in full, and decide about it")
+    completed(review, "saved", "name", nargs="?", metavar="NAME[@VERSION]", help="a saved tool; default: the queue")
+    review.add_argument("--approve", action="store_true", help="approve the version: it may do what its manifest says")
+    review.add_argument("--reject", metavar="WHY", help="refuse the version; its author reads the reason")
+    review.add_argument("--send-back", metavar="WHY", help="ask its author for changes")
     activate = command("activate", "offer a saved tool to agents by its name, in the version that it has now")
     completed(activate, "saved", "name", metavar="NAME", help="a saved tool")
     completed(activate, "versions", "--version", metavar="HASH", help=version)

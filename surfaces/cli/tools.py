@@ -16,16 +16,21 @@ from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
 from albert_tools.engine.model.describe import bounds_of, data_of, example_of, shape_of, timeout_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.review.manifest_view import effects_of_lines, lines
+from albert_tools.engine.review.sentences import sentence
 from albert_tools.engine.service import Description, Listed, first_line
 from albert_tools.grammar.wrap import flowing, unstyled
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
+from albert_tools.surfaces.cli.manifest_text import effects_text, print_lines, print_source
 from albert_tools.surfaces.cli.person import demand_person, person
 from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.session_tools import only_these, session_of_environment, token
 from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
+    from albert_tools.engine.authority.reviews import VersionState
     from albert_tools.service import ToolService
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
@@ -139,13 +144,16 @@ def _state(tool: Listed, console: Console) -> str:
         return "  " + console.paint(f"outdated: {safe(tool.outdated)}", "yellow")
     if tool.changed:
         return "  " + console.paint(f"calls an older {', '.join(map(safe, tool.changed))}", "yellow")
-    if tool.active:
-        return "  " + console.paint("active" if tool.active == tool.version else "active in an older version", "green")
-    return ""
+    if tool.active and tool.active != tool.version:
+        return "  " + console.paint("active in an older version", "green")
+    if tool.state == "active":
+        return "  " + console.paint(f"active, approved by {visible(tool.decided_by)}", "green")
+    words = {"pending": "not reviewed", "draft": "sent back", "deprecated": "approval ended", "revoked": "revoked"}
+    return "  " + console.paint(words[tool.state], "yellow") if tool.state in words else ""
 
 
 def _effects(tool: Listed, console: Console) -> str:
-    return "  " + console.paint(f"[{', '.join(tool.effects)}]", "dim") if tool.effects else ""
+    return f"  [{effects_text(tool.effects, console)}]" if tool.effects else ""
 
 
 def _verdict(policy: Mapping[str, Any], console: Console) -> str:
@@ -190,6 +198,8 @@ def show(options: argparse.Namespace, console: Console) -> int:
     if refused is not None:
         denied = console.paint("deny", _COLOURS["deny"])
         console.say(f"session  {denied}: the session {refused} (given by ALBERT_SESSION) may not call it", 9)
+    if d.kind == "composite":
+        _what_it_can_do(d, console)
     for name, text in _facts(found, console):
         console.say(f"{name.ljust(8)} {text}", 9)
     for callee in found.calls:
@@ -219,7 +229,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
         console.say(console.paint(older, "yellow"), 2)
     if found.source:
         console.say()
-        _source(found.source, console)
+        print_source(found.source, console, effects_of_lines(d.manifest))
     return 0
 
 
@@ -253,7 +263,9 @@ def _parameters(d: ToolDefinition, console: Console) -> None:
 def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
     """The effects of the tool and the rules about it. Each name has at most eight letters."""
     d, policy = found.definition, found.policy
-    yield "effects", ", ".join(d.effects) or "none"
+    yield "effects", effects_text(d.effects, console) or "none"
+    if found.review is not None:
+        yield "review", _reviewed(found.review)
     if policy:
         mode = f" in {policy['mode']}" if policy.get("mode") else ""
         why = f": {safe(policy['message'])}" if policy["message"] else ""
@@ -281,6 +293,23 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
     data = data_of(d)
     if data:
         yield "data", safe(data.replace("`", ""))
+
+
+def _what_it_can_do(d: ToolDefinition, console: Console) -> None:
+    """Print the manifest of a saved tool."""
+    console.say(console.paint(sentence(d), "bold"))
+    if d.manifest is not None:
+        print_lines(lines(d.manifest), console)
+    console.say()
+
+
+def _reviewed(state: VersionState) -> str:
+    """The state of a version, and who decided it: ``active: approved by ada, 2026-01-31 12:00:00 UTC``."""
+    if state.state == "pending":
+        return f"pending: {visible(state.why) or 'nobody has approved this version'}"
+    verb = {"active": "approved", "revoked": "revoked", "deprecated": "ended"}.get(state.state, "")
+    why = f": {visible(state.why)}" if state.why else ""
+    return f"{state.state}: {verb} by {visible(state.by)}, {_when(state.time)}{why}".replace(":  by", ": by")
 
 
 def _rate(definition: ToolDefinition, windows: Mapping[str, int]) -> str:
@@ -331,30 +360,6 @@ def _when(created: str) -> str:
         return datetime.fromisoformat(created).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError):
         return safe(created)
-
-
-def _source(source: str, console: Console) -> None:
-    """Print the source. On a terminal, it has line numbers."""
-    lines = _highlighted(safe(source.rstrip("\n")), console).split("\n")
-    if console.out_width is None:
-        console.say("\n".join(lines))
-        return
-    pad = len(str(len(lines)))
-    for i, line in enumerate(lines, 1):
-        bare = unstyled(line)
-        indent = len(bare) - len(bare.lstrip(" "))
-        number = console.paint(str(i).rjust(pad), "dim")
-        console.say(f"{number}  {line}" if bare.strip() else number, pad + 2 + indent + 4)
-
-
-def _highlighted(text: str, console: Console) -> str:
-    if not console.out_colour:
-        return text
-    from pygments import highlight
-    from pygments.formatters.terminal import TerminalFormatter
-    from pygments.lexers.python import PythonLexer
-
-    return highlight(text, PythonLexer(stripnl=False), TerminalFormatter()).rstrip("\n")
 
 
 def remove(options: argparse.Namespace, console: Console) -> int:

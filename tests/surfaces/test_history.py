@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 from typing import Any
 
@@ -205,12 +206,12 @@ def test_a_person_activates_a_tool_in_one_version(albert: Albert) -> None:
     version = albert("define", "base.tool", "--json").document()["version"]
     done = albert("activate", "base")
     assert re.fullmatch(rf"active base  {version[:12]}\n", done.out)
-    assert "Be called.  active\n" in albert("list").out
+    assert f"Be called.  active, approved by {getpass.getuser()}\n" in albert("list").out
     albert.write("base.tool", BASE.replace("upper", "lower"))
     assert albert("define", "base.tool").code == 0
     assert "active in an older version" in albert("list").out
     assert albert("activate", "base", "--version", version[:8], "--json").document()["version"] == version
     assert albert("deactivate", "base").out == "no longer active: base\n"
     assert albert("deactivate", "base").code == 1
-    assert "Be called.\n" in albert("list").out
+    assert "Be called.  approval ended\n" in albert("list").out
     assert "base is active, by" in albert("ledger", "tail").out

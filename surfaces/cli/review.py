@@ -1,0 +1,273 @@
+"""``albert review``: the saved versions that wait for the owner's decision, and one of them in full.
+
+All that is printed about a version comes from its manifest, the record and the checker. The author's own words are marked as such,
+and come last. An approval binds to the manifest that was printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING
+
+from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.review.call_graph import rows
+from albert_tools.engine.review.sentences import sentence
+from albert_tools.surfaces.cli.console import Console
+from albert_tools.surfaces.cli.hints import DIGITS, command_line
+from albert_tools.surfaces.cli.manifest_text import STYLES, effects_text, print_lines, print_source
+from albert_tools.surfaces.cli.person import demand_person, person
+from albert_tools.surfaces.cli.service_options import open_service
+from albert_tools.surfaces.cli.times import about, since_1970
+from albert_tools.surfaces.cli.usage_error import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.reviews import VersionState
+    from albert_tools.engine.review.version_review import VersionReview
+    from albert_tools.service import ToolService
+
+#: The most versions of the queue, and the most replayed runs, that are printed.
+MAX_LISTED, MAX_REPLAYS = 50, 10
+#: The most lines of the call graph that are printed.
+MAX_ROWS = 40
+_MAX_WORDS = 300
+
+
+def review(options: argparse.Namespace, console: Console) -> int:
+    """List the queue, or show one version and decide about it."""
+    demand_person("versions are reviewed")
+    return asyncio.run(_review(options, console))
+
+
+async def _review(options: argparse.Namespace, console: Console) -> int:
+    decision = _decision(options)
+    if options.name is None:
+        if decision is not None:
+            raise Usage("review: missing NAME", "name the tool to decide about: albert review NAME --approve")
+        async with open_service(options) as service:
+            return await asyncio.to_thread(_queue, service, options, console)
+    name, _, version = options.name.partition("@")
+    async with open_service(options) as service:
+        found = await service.review(name, version or None)
+        if decision is not None:
+            state = await decide(service, found, *decision)
+            _decided(found, state, console)
+            return 0
+        if console.json:
+            console.document({"ok": True, **found.as_dict()})
+            return 0
+        show(found, console, time.time())
+        if console.interactive and console.out_width is not None:
+            return await _ask(service, found, options, console)
+        if found.state.state == "pending":
+            console.note(
+                f"decide with `{command_line(options.home, 'review', name, '--approve')}`, --send-back or --reject"
+            )
+    return 0
+
+
+def _decision(options: argparse.Namespace) -> tuple[str, str] | None:
+    """The decision that the options state, and its reason."""
+    given = [(name, getattr(options, name)) for name in ("approve", "reject", "send_back") if getattr(options, name)]
+    if len(given) > 1:
+        raise Usage("review: give one of --approve, --reject and --send-back", "albert review --help")
+    if not given:
+        return None
+    name, why = given[0]
+    return name, "" if why is True else why
+
+
+async def decide(service: ToolService, found: VersionReview, decision: str, why: str) -> VersionState:
+    """Approve, reject or send back the version that was shown. Raises the failures of `Reviews`."""
+    d = found.version.definition
+    if decision == "approve":
+        return await service.approve(d.name, person(), d.version, why, d.manifest_digest)
+    method = service.reviews.reject if decision == "reject" else service.reviews.send_back
+    return await asyncio.to_thread(method, d.name, d.version, person(), why)
+
+
+def _decided(found: VersionReview, state: VersionState, console: Console) -> None:
+    if console.json:
+        d = found.version.definition
+        console.document({"ok": True, "name": d.name, "version": d.version, "state": state.state, "why": state.why})
+        return
+    why = f": {visible(state.why)}" if state.why else ""
+    console.say(f"{state.state} {visible(state.tool)}  {state.version[:DIGITS]}{why}", 2)
+
+
+# The queue
+
+
+def _queue(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    waiting = service.reviews.queue()
+    # The store's list does not have the author and the manifest.
+    found = [(service.reviews.of(v), v) for v in (service.store.load(w.tool, w.version) for w in waiting[:MAX_LISTED])]
+    if console.json:
+        queue = [
+            {"name": s.tool, "version": s.version, "by": s.by, "since": s.time, "sentence": sentence(v.definition)}
+            for s, v in found
+        ]
+        console.document({"ok": True, "queue": queue, "waiting": len(waiting)})
+        return 0
+    now = time.time()
+    for state, version in found:
+        head = f"{console.paint(visible(state.tool), 'cyan', 'bold')}  {state.version[:DIGITS]}"
+        console.say(f"{head}  {console.paint(_age(state, now), 'dim')}", 4)
+        effects = version.definition.effects
+        console.say(f"    {sentence(version.definition)}  [{effects_text(effects, console) or 'no effects'}]", 4)
+    if len(waiting) > len(found):
+        console.say(f"… and {len(waiting) - len(found):,} more")
+    if waiting:
+        console.note(f"`{command_line(options.home, 'review')} NAME` shows one in full")
+    else:
+        console.note("no version waits for a review")
+    return 0
+
+
+def _age(state: VersionState, now: float) -> str:
+    began = since_1970(state.time)
+    by = f"by the session {visible(state.by)}" if state.by and state.state == "pending" else ""
+    by = by or (f"by {visible(state.by)}" if state.by else "by the owner")
+    return f"{by}, {about(now - began)} ago" if began is not None else by
+
+
+# One version
+
+
+def show(found: VersionReview, console: Console, now: float) -> None:
+    """Print a review in the order in which a person decides: what it does, what is new, what it calls, what was tried."""
+    d, state = found.version.definition, found.state
+    colour = {"active": "green", "revoked": "red", "draft": "red"}.get(state.state, "yellow")
+    head = (
+        f"{console.paint(visible(d.name), 'cyan', 'bold')}  {d.version[:DIGITS]}  {console.paint(state.state, colour)}"
+    )
+    console.say(f"{head} {console.paint(_age(state, now), 'dim')}", 2)
+    if state.why:
+        console.say(f"  {visible(state.why)}", 2)
+    for problem in filter(None, [found.outdated and f"outdated: {visible(found.outdated)}", found.look_alikes]):
+        console.say(console.paint(f"  ! {problem}", *STYLES["danger"]), 4)
+    console.say()
+    console.say(console.paint(found.sentence, "bold"))
+    console.say(f"  {visible(d.signature())}", 4)
+    print_lines(found.lines, console)
+    _changes(found, console)
+    _graph(found, console)
+    _examples(found, console)
+    _replays(found, console)
+    if found.changes is None:
+        _heading("source", console)
+        print_source(visible_lines(found.version.source), console, found.effects_of_lines)
+    words = visible(json.dumps(brief(d.description, _MAX_WORDS), ensure_ascii=False))
+    console.say()
+    console.say(console.paint(f"the author's words: {words}", "dim"), 4)
+
+
+def visible_lines(source: str) -> str:
+    """A source in which every character is what it looks like."""
+    return "\n".join(map(visible, source.split("\n")))
+
+
+def _heading(text: str, console: Console, note: str = "") -> None:
+    console.say()
+    console.say(f"{console.paint(text, 'bold')}{f'  {note}' if note else ''}", 2)
+
+
+def _changes(found: VersionReview, console: Console) -> None:
+    changed = found.changes
+    if changed is None:
+        return
+    _heading("new since the last approved version", console, console.paint(changed.since[:DIGITS], "dim"))
+    if changed.manifest is None:
+        console.say(console.paint("  the approved version has no manifest to compare with", "yellow"), 4)
+    elif not changed.manifest:
+        console.say("  it can do the same as before: calls, values, bounds and flows", 4)
+    for change in changed.manifest or ():
+        sign = {"more": "+", "less": "-"}.get(change.direction, "~")
+        style = STYLES["danger" if change.risk >= 3 else "warning"] if change.direction != "less" else STYLES["quiet"]
+        console.say(console.paint(f"  {sign} {change.text}", *style), 4)
+    if not changed.source:
+        console.say("  the source is the same; the tools that it calls have changed", 4)
+    console.say()
+    for line in changed.source:
+        style = {"+": ("green",), "-": ("red",), "@": ("dim",)}.get(line[:1], ())
+        console.say(f"  {console.paint(visible(line), *style) if style else visible(line)}", 4)
+
+
+def _graph(found: VersionReview, console: Console) -> None:
+    shown = rows(found.graph)[1:]
+    if not shown:
+        return
+    _heading("calls", console)
+    for row in shown[:MAX_ROWS]:
+        node = row.node
+        version = console.paint(f" {node.version[:DIGITS]} {node.state}", "dim") if node.kind == "composite" else ""
+        problem = console.paint(f"  {visible(node.problem)}", "red") if node.problem else ""
+        effects = f"  [{effects_text(node.effects, console)}]" if node.effects else ""
+        again = "  (above)" if row.again else ""
+        console.say(f"{'  ' * row.depth}{visible(node.name)}{version}{effects}{again}{problem}", 2 * row.depth + 2)
+    if len(shown) > MAX_ROWS:
+        console.say(f"  … and {len(shown) - MAX_ROWS:,} more")
+
+
+def _examples(found: VersionReview, console: Console) -> None:
+    if found.examples_problem:
+        _heading("examples", console)
+        console.say(console.paint(f"  can't be run now: {visible(found.examples_problem)}", "yellow"), 4)
+        return
+    failed = [e for e in found.examples if e.problem]
+    passed = len(found.examples) - len(failed)
+    _heading("examples", console, f"{passed} pass, {len(failed)} fail" if found.examples else "none")
+    for example in found.examples:
+        sign = console.paint("≠", "red") if example.problem else console.paint("=", "green")
+        console.say(f"  {sign} {example.words()}", 6)
+        if example.problem:
+            console.say(f"    {visible(example.problem)}", 6)
+
+
+def _replays(found: VersionReview, console: Console) -> None:
+    repeated = found.replays
+    if repeated is None:
+        return
+    _heading("replay of recorded runs, without effects", console, repeated.summary())
+    different = [run for run in repeated.runs if run.outcome != "same"]
+    for run in different[:MAX_REPLAYS]:
+        sign = console.paint("≠", "red") if run.outcome == "differs" else console.paint("?", "yellow")
+        console.say(f"  {sign} {console.paint(run.run, 'cyan')}  {run.difference}", 6)
+    if len(different) > MAX_REPLAYS:
+        console.say(f"  … and {len(different) - MAX_REPLAYS:,} more")
+
+
+# Questions
+
+
+async def _ask(service: ToolService, found: VersionReview, options: argparse.Namespace, console: Console) -> int:
+    """Ask for a decision. After one, and for "next", show the next version of the queue."""
+    from albert_tools.surfaces.cli.approval_prompt import answered
+
+    seen = {(found.version.name, found.version.version)}
+    while True:
+        pending = found.state.state in ("pending", "draft")
+        words = "approve, reject, send back, next or quit" if pending else "next or quit"
+        console.say()
+        choice = answered(f"  {words}? [quit]").casefold()
+        decisions = {"a": "approve", "approve": "approve", "r": "reject", "reject": "reject", "s": "send_back"}
+        decision = decisions.get(choice, "send_back" if choice == "send back" else None)
+        if pending and decision is not None:
+            why = "" if decision == "approve" else answered("  the reason, which the author will read:")
+            if decision != "approve" and not why:
+                console.note("nothing was decided: a reason is needed")
+                continue
+            _decided(found, await decide(service, found, decision, why), console)
+        elif choice not in ("n", "next"):
+            return 0
+        waiting = [s for s in service.reviews.queue() if (s.tool, s.version) not in seen]
+        if not waiting:
+            console.note("no further version waits for a review")
+            return 0
+        seen.add((waiting[0].tool, waiting[0].version))
+        found = await service.review(waiting[0].tool, waiting[0].version)
+        console.say()
+        show(found, console, time.time())
