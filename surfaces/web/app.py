@@ -1,0 +1,177 @@
+"""The application: one function for each page. It reads from the service, renders a template, and hands over decisions."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.service import ToolService
+from albert_tools.surfaces.web.access import Access, Guard
+from albert_tools.surfaces.web.questions import question_page, questions
+from albert_tools.surfaces.web.run_rows import run_page
+from albert_tools.surfaces.web.tool_pages import decide, pending, tool_page, tools_page
+from albert_tools.surfaces.web.visible import marked, plain
+
+_HERE = Path(__file__).parent
+#: Code of a failure → status of the answer; 400 for others.
+_STATUS = {
+    "not_found": 404,
+    "unknown_tool": 404,
+    "permission_denied": 403,
+    "exists": 409,
+    "outdated": 409,
+    "damaged": 500,
+    "io_error": 500,
+}
+_Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Pages:
+    """The pages of one service. `person` is the name that the record has for the decisions made here."""
+
+    def __init__(self, service: ToolService, access: Access, person: str) -> None:
+        self.service = service
+        self.access = access
+        self.person = person
+        self._templates = Environment(
+            loader=FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            finalize=plain,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters["marked"] = marked
+        self._templates.globals |= {"root": access.folder, "form_token": access.form_token, "here": ""}
+
+    def application(self) -> Starlette:
+        """The ASGI application."""
+        pages = [
+            self._route("/", self._queue),
+            self._route("/queue", self._queue_part),
+            self._route("/tools", self._tools),
+            self._route("/tools/{name}", self._tool),
+            self._route("/tools/{name}", self._decide, "POST"),
+            self._route("/questions/{approval}", self._question),
+            self._route("/questions/{approval}", self._answer, "POST"),
+            self._route("/runs/{run}", self._run),
+        ]
+        public = [Route("/open", self._open), Mount("/static", StaticFiles(directory=_HERE / "static"))]
+        return Starlette(
+            routes=[Mount(self.access.folder, routes=[*public, *pages])],
+            middleware=[Middleware(Guard, access=self.access)],
+            exception_handlers={Failure: self._failed, HTTPException: self._not_found},
+        )
+
+    def _route(self, path: str, handler: _Handler, method: str = "GET") -> Route:
+        """A page that only the browser with our cookie gets."""
+
+        async def admitted(request: Request) -> Response:
+            return await handler(request) if self.access.admits(request) else self._closed()
+
+        return Route(path, admitted, methods=[method])
+
+    def _html(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        return HTMLResponse(self._text(template, **values), status)
+
+    def _text(self, template: str, **values: Any) -> str:
+        return self._templates.get_template(template).render(values)
+
+    async def _rendered(self, template: str, values: Callable[..., dict[str, Any]], *given: Any) -> Response:
+        """A page whose values `values(service, *given)` reads, in a thread, because it reads files."""
+        return await asyncio.to_thread(lambda: self._html(template, **values(self.service, *given)))
+
+    # Opening
+
+    async def _open(self, request: Request) -> Response:
+        # The browser itself follows this link, so it sends the new cookie also if the printed link was on another site.
+        opened = self._html("opened.html")
+        if self.access.exchange(request.query_params.get("token", ""), opened):
+            return opened
+        return RedirectResponse(f"{self.access.folder}/", 303) if self.access.admits(request) else self._closed()
+
+    def _closed(self) -> Response:
+        return self._html(
+            "problem.html",
+            403,
+            closed=True,
+            heading="This review is not open in this browser",
+            message="Open the link that `albert review --web` has printed. It works once, in one browser.",
+            hint="If you have used it, stop the command and start it again.",
+        )
+
+    async def _failed(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, Failure)
+        return self._problem(_STATUS.get(error.code, 400), error.message, error.hint or "")
+
+    async def _not_found(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return self._problem(error.status_code, "There is no such page." if error.status_code == 404 else error.detail)
+
+    def _problem(self, status: int, message: str, hint: str = "") -> Response:
+        return self._html("problem.html", status, closed=False, heading="That did not work", message=message, hint=hint)
+
+    # The queue
+
+    async def _queue(self, request: Request) -> Response:
+        part = await asyncio.to_thread(self._part, request)
+        return self._html("queue.html", here="queue", part=Markup(part), digest=_digest(part))
+
+    async def _queue_part(self, request: Request) -> Response:
+        """The list alone, for the page's script; without a body if it is what the page already shows."""
+        part = await asyncio.to_thread(self._part, request)
+        digest = _digest(part)
+        if request.query_params.get("digest") == digest:
+            return Response(status_code=204)
+        return HTMLResponse(part, headers={"x-digest": digest})
+
+    def _part(self, request: Request) -> str:
+        values = questions(self.service) | pending(self.service, request.query_params.get("after", ""))
+        return self._text("queue_part.html", **values)
+
+    # Tools, questions, runs
+
+    async def _tools(self, request: Request) -> Response:
+        query, after = (request.query_params.get(name, "")[:200] for name in ("q", "after"))
+        values = await tools_page(self.service, query, after)
+        return await asyncio.to_thread(self._html, "tools.html", here="tools", **values)
+
+    async def _tool(self, request: Request) -> Response:
+        name, query = request.path_params["name"], request.query_params
+        values = await tool_page(self.service, name, query.get("version"), "rerun" in query)
+        return await asyncio.to_thread(self._html, "tool.html", **values)
+
+    async def _decide(self, request: Request) -> Response:
+        name, fields = request.path_params["name"], await self.access.form(request)
+        version = await decide(self.service, name, fields, self.person)
+        return RedirectResponse(f"{self.access.folder}/tools/{name}?version={version}", 303)
+
+    async def _question(self, request: Request) -> Response:
+        return await self._rendered("question.html", question_page, request.path_params["approval"])
+
+    async def _answer(self, request: Request) -> Response:
+        approval, fields = request.path_params["approval"], await self.access.form(request)
+        answer: Any = fields.get("choice", "")
+        found = await asyncio.to_thread(self.service.approvals.answer, approval, answer, self.person)
+        return RedirectResponse(f"{self.access.folder}/questions/{found.id}", 303)
+
+    async def _run(self, request: Request) -> Response:
+        return await self._rendered("run.html", run_page, request.path_params["run"])
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,98 @@
+"""A run as rows of a page: its steps with bars on the time axis, and its waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from albert_tools.engine.model.messages import brief
+from albert_tools.engine.runs.runs import RunView
+from albert_tools.service import ToolService
+from albert_tools.surfaces.cli.approvals import call
+from albert_tools.surfaces.cli.effect_line import effect_line
+from albert_tools.surfaces.cli.run_times import RunTimes, Wait
+from albert_tools.surfaces.cli.times import lasting, moment
+
+#: Rows that are shown, and the characters of an argument and of an error.
+MAX_ROWS, _ARGUMENT, _ERROR = 500, 80, 300
+#: The width of the time axis in units of the drawing, and of the narrowest bar.
+AXIS, _NARROWEST = 1000.0, 8.0
+
+
+class Row(Struct, frozen=True):
+    """A row. `state` is that of a step, or ``wait``. `begin` and `width` are those of the bar; without a bar, `width` is 0."""
+
+    state: str
+    text: str
+    depth: int = 0
+    below: tuple[str, ...] = ()
+    took: str = ""
+    begin: float = 0.0
+    width: float = 0.0
+
+
+class Drawn(Struct, frozen=True):
+    """A run for a page: when it began, how long it took and waited, its rows, and how many more there are."""
+
+    began: str
+    took: str
+    waited: str
+    rows: list[Row]
+    more: int
+
+
+def drawn(run: RunView, now: float) -> Drawn:
+    """The run at the time `now`, in seconds since 1970."""
+    times = RunTimes(run, now)
+    rows = times.rows()
+    waited = times.waited(times.end)
+    return Drawn(
+        moment(times.begin),
+        "" if run.state == "running" else lasting(times.active(times.end)),
+        lasting(waited) if waited >= 0.05 else "",
+        [_wait(row) if isinstance(row, Wait) else _step(row, times) for row in rows[:MAX_ROWS]],
+        max(0, len(rows) - MAX_ROWS),
+    )
+
+
+def _wait(wait: Wait) -> Row:
+    what = "interrupted" if wait.interrupted else "waited" if wait.until else "waits"
+    question = f" for the answer to {wait.approval}" if wait.approval else ""
+    since = f" since {moment(wait.since)}" if wait.until is None else ""
+    return Row("wait", f"{what}{question}{since}", took="" if wait.until is None else lasting(wait.until - wait.since))
+
+
+def _step(step: Mapping[str, Any], times: RunTimes) -> Row:
+    name, state = str(step["step"]), str(step["state"])
+    below = [effect_line(str(e.get("kind")), e) for e in step.get("effects") or () if isinstance(e, Mapping)]
+    error = step.get("error")
+    if isinstance(error, Mapping):
+        below.append(f"{error.get('code')}: {brief(str(error.get('message')), _ERROR)}")
+    if state == "unknown":
+        below.append("running" if times.run.state == "running" else "begun; whether it was done is not known")
+    row = Row(state, call(str(step.get("tool")), step.get("arguments"), _ARGUMENT), name.count("/"))
+    began, at = step.get("began"), step.get("at")
+    begin = width = 0.0
+    took = ""
+    if isinstance(at, int | float):
+        first = times.active(began if isinstance(began, int | float) else at)
+        took = lasting(times.active(at) - first) if state != "unknown" else ""
+        width = max(_NARROWEST, (times.active(at) - first) / times.span * AXIS)
+        begin = min(first / times.span * AXIS, AXIS - width)
+    return Row(
+        row.state, row.text, row.depth, tuple(filter(None, below)), took, round(max(begin, 0), 1), round(width, 1)
+    )
+
+
+def run_page(service: ToolService, run: str) -> dict[str, Any]:
+    """The values of the page of one run. Raises Failure `not_found`, `damaged`."""
+    found = service.runs.show(run)
+    return {
+        "run": found,
+        "saved": found.header.get("kind") == "composite" and "source" not in found.header,
+        "made": call(found.tool, found.header.get("arguments"), _ARGUMENT),
+        "drawn": drawn(found, time.time()),
+    }

@@ -1,0 +1,70 @@
+// The pages work without this file. It adds keys, and keeps the queue up to date.
+"use strict";
+
+const POLL_MS = 2000;
+
+// j and k move through the items of a page. a and r move to the controls that decide; Enter presses them.
+function key(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
+  if (event.key === "j" || event.key === "k") {
+    const items = [...document.querySelectorAll("main .item")];
+    const at = items.indexOf(document.activeElement);
+    const next = event.key === "j" ? at + 1 : at < 0 ? items.length - 1 : at - 1;
+    items[Math.max(0, Math.min(next, items.length - 1))]?.focus();
+  } else if (event.key === "a" || event.key === "r") {
+    const control = document.querySelector(`[data-key="${event.key}"]`);
+    if (!control) return;
+    event.preventDefault();
+    control.focus();
+    control.scrollIntoView({ block: "nearest" });
+  }
+}
+
+// Replaces the queue when it has changed, and keeps the focus on the same item.
+function keepLive(queue) {
+  const status = document.getElementById("status");
+  async function update() {
+    if (document.hidden) return;
+    try {
+      const query = new URLSearchParams(location.search);
+      query.set("digest", queue.dataset.digest);
+      const answer = await fetch(`${queue.dataset.live}?${query}`);
+      if (!answer.ok) throw new Error(answer.statusText);
+      if (answer.status === 200) replace(await answer.text(), answer.headers.get("x-digest"));
+      else if (status.dataset.lost) status.textContent = "";
+      delete status.dataset.lost;
+    } catch {
+      status.dataset.lost = "1";
+      status.textContent = "The server does not answer. Is `albert review --web` still running?";
+    }
+  }
+  function replace(text, digest) {
+    const focused = document.activeElement?.getAttribute("href");
+    // The server has escaped everything in this fragment, as in the page itself, and the page's policy forbids scripts in it.
+    queue.innerHTML = text;
+    queue.dataset.digest = digest;
+    if (focused) queue.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
+    const heading = queue.querySelector("h1").textContent;
+    status.textContent = `Updated: ${heading}`;
+    document.title = `${heading} – Albert review`;
+  }
+  setInterval(update, POLL_MS);
+  document.addEventListener("visibilitychange", update);
+}
+
+// Loads the slow part of a version's page: its examples and the repeated runs.
+async function load(part) {
+  const link = part.querySelector("a");
+  link.textContent = "Running the examples and repeating the recorded runs …";
+  const answer = await fetch(part.dataset.load).catch(() => null);
+  const page = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+  const loaded = page?.getElementById("rerun");
+  if (loaded) part.replaceWith(loaded);
+  else link.textContent = "Try again";
+}
+
+document.addEventListener("keydown", key);
+const queue = document.querySelector("[data-live]");
+if (queue) keepLive(queue);
+const part = document.querySelector("[data-load]");
+if (part) load(part);

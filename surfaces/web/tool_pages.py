@@ -1,0 +1,155 @@
+"""The pages of saved tools: what waits for a review, the list of all tools, and one version with all that a reviewer needs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from albert_tools.engine.authority.reviews import VersionState
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.review.sentences import sentence
+from albert_tools.engine.review.version_review import VersionReview
+from albert_tools.engine.service import SAVED, Listed
+from albert_tools.service import ToolService
+from albert_tools.surfaces.cli.times import moment, since_1970
+from albert_tools.surfaces.web.graph_svg import MAX_BOXES, graph_svg
+from albert_tools.surfaces.web.source_lines import source_lines
+
+#: Tools of one page of a list. Runs of one tool, and the newest runs of all tools among which they are looked for.
+PAGE, MAX_RUNS, SEARCHED = 50, 10, 50
+#: The decisions that are possible in each state.
+VERDICTS = {
+    "pending": ["approve", "send_back", "reject"],
+    "draft": ["approve"],
+    "active": ["deprecate", "revoke"],
+    "deprecated": ["approve", "revoke"],
+    "revoked": ["approve"],
+}
+NEED_A_REASON = ("send_back", "reject")
+
+
+def pending(service: ToolService, after: str) -> dict[str, Any]:
+    """The values of the queue that are about pending versions: those of the tools whose names follow `after`."""
+    waiting = service.reviews.queue()
+    rest = [state for state in waiting if state.tool > after]
+    active = service.reviews.active()
+    return {
+        "pending": len(waiting),
+        "versions": [_waiting(service, state, state.tool in active) for state in rest[:PAGE]],
+        "next_page": rest[PAGE - 1].tool if len(rest) > PAGE else "",
+        "page_size": PAGE,
+    }
+
+
+def _waiting(service: ToolService, state: VersionState, replaces: bool) -> dict[str, Any]:
+    found = {"name": state.tool, "version": state.version, "created": when(state.time), "replaces": replaces}
+    try:
+        version = service.store.load(state.tool, state.version)
+    except Failure as failure:
+        return {**found, "effects": (), "sentence": failure.message, "by": ""}
+    definition = version.definition
+    return {**found, "effects": definition.effects, "sentence": sentence(definition), "by": version.author}
+
+
+async def tools_page(service: ToolService, query: str, after: str) -> dict[str, Any]:
+    """The values of the list of saved tools: those that a search finds, or a page of all."""
+    if query:
+        found = [tool for tool in await service.search(query, PAGE) if tool.kind == "composite"]
+    else:
+        found = await service.list(family=SAVED, limit=PAGE, after=after)
+    tools = [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "effects": tool.effects,
+            "problem": tool.problem,
+            "state": "damaged" if tool.problem else (await asyncio.to_thread(_state, service, tool)),
+        }
+        for tool in found
+    ]
+    full = not query and len(found) == PAGE
+    return {"tools": tools, "query": query, "next_page": found[-1].name if full else "", "page_size": PAGE}
+
+
+async def tool_page(service: ToolService, name: str, version: str | None, rerun: bool) -> dict[str, Any]:
+    """The values of the page of one version; the newest if `version` is None. With `rerun`, its examples and the recorded runs are
+    repeated.
+
+    Raises:
+        Failure: `unknown_tool`, `damaged`, `invalid_arguments` for a primitive.
+    """
+    review = await service.review(name, version, rerun=rerun)
+    values = await asyncio.to_thread(_version_values, service, review)
+    return {**values, "review": review, "rerun": rerun}
+
+
+def _version_values(service: ToolService, review: VersionReview) -> dict[str, Any]:
+    found = review.version
+    definition, name = found.definition, found.name
+    calls = definition.manifest.calls if definition.manifest is not None else ()
+    waiting = [state for state in service.reviews.queue() if state.tool != name]
+    return {
+        "name": name,
+        "state": service.reviews.of(found),
+        "effects": definition.effects,
+        "known": definition.manifest is not None,
+        "claim": f"{definition.signature()}\n\n{definition.description}",
+        "source": source_lines(found.source, calls),
+        "diff": [_diff_line(line) for line in review.changes.source] if review.changes else [],
+        "graph": graph_svg(review.graph) if len(review.graph) > 1 else None,
+        "undrawn": max(0, len(review.graph) - MAX_BOXES),
+        "verdicts": VERDICTS.get(service.reviews.of(found).state, []),
+        "next_waiting": next((state for state in waiting if state.tool > name), waiting[0] if waiting else None),
+        "versions": [(state, when(state.time)) for state in service.reviews.all(name)],
+        "runs": [(run, when(run.created)) for run in service.runs.list(SEARCHED) if run.tool == name][:MAX_RUNS],
+        "searched": SEARCHED,
+    }
+
+
+def _diff_line(line: str) -> tuple[str, str, str]:
+    kinds = {"+": "added", "-": "removed", "@": "place"}
+    return (
+        kinds.get(line[:1], "same"),
+        line[:1] if line[:1] in ("+", "-") else " ",
+        line if line[:1] == "@" else line[1:],
+    )
+
+
+async def decide(service: ToolService, name: str, fields: Mapping[str, str], person: str) -> str:
+    """Hand a decision to the service. Returns the version.
+
+    Raises:
+        Failure: `invalid_arguments` for another verdict, or for one that the state of the version does not allow; `outdated` if
+            its manifest is not the one of the form; `unknown_tool`.
+    """
+    verdict, version, why = fields.get("verdict", ""), fields.get("version", ""), fields.get("why", "").strip()
+    reviews = service.reviews
+    others = {
+        "send_back": reviews.send_back,
+        "reject": reviews.reject,
+        "deprecate": reviews.deprecate,
+        "revoke": reviews.revoke,
+    }
+    if verdict == "approve":
+        state = await service.approve(name, person, version, why, fields.get("manifest", ""))
+    elif verdict not in others:
+        raise Failure("invalid_arguments", f"{verdict!r} is not a decision")
+    elif verdict in NEED_A_REASON and not why:
+        raise Failure("invalid_arguments", "write a reason: the author reads it", hint="go back to the version")
+    else:
+        state = await asyncio.to_thread(others[verdict], name, version, person, why)
+    return state.version
+
+
+def when(time: str) -> str:
+    """An ISO 8601 time for people."""
+    at = since_1970(time)
+    return moment(at) if at is not None else ""
+
+
+def _state(service: ToolService, tool: Listed) -> str:
+    try:
+        return service.reviews.state(tool.name, tool.version).state
+    except Failure:
+        return "damaged"
