@@ -106,6 +106,7 @@ class Authority:
             globs=partial(self.policy.paths.forbidden_globs, definition),
             bytes_left=most,
             demand_approved=partial(demand_unchanged, approved or {}, definition.name),
+            is_private=self.policy.flows.is_private,
         )
         return self.reaching(workspace).judged_by(judge)
 

@@ -49,6 +49,10 @@ class LeasedSession:
         """See `Sessions.lineage`."""
         return self._sessions.lineage(self._session)
 
+    def seen(self) -> dict[str, str]:
+        """See `Sessions.seen`."""
+        return self._sessions.seen(self._session)
+
     def seconds(self) -> float:
         """See `Sessions.seconds`."""
         return self._sessions.seconds(self._session)

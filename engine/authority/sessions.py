@@ -314,6 +314,10 @@ class Sessions:
         parents count."""
         return [s.id for s in self._line(session.id) if not s.grant]
 
+    def seen(self, session: Session) -> dict[str, str]:
+        """What a session and its parents have seen, of `flow_rules.SEEN`, each with an example."""
+        return self._ledger.sessions.seen(session.id)
+
     def is_within(self, session: str, above: str) -> bool:
         """Whether the session with the id `session` is the one with the id `above`, or within it."""
         return any(each.id == above for each in self._line(session))

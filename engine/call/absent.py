@@ -40,6 +40,10 @@ class NoSession:
         """No session counts the call."""
         return []
 
+    def seen(self) -> dict[str, str]:
+        """What the owner has seen is not remembered."""
+        return {}
+
     def seconds(self) -> float:
         """Infinity."""
         return float("inf")

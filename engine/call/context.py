@@ -246,6 +246,8 @@ class CallReport(RunReport):
     #: The text that the call and its nested calls have printed, for the journal.
     printed: list[str] = field(default_factory=list)
     retried: int = 0
+    #: A file with private data that the call has read.
+    private_path: str | None = None
     #: When the execution began, in seconds since 1970; 0 for a call that was refused.
     began: float = 0.0
 

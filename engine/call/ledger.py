@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.call.budget import seconds_used
+from albert_tools.engine.call.seen import seen_by_session
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import of_refused, recorded, redacted, redacted_text
@@ -85,6 +86,8 @@ def denied(call: Call, run: Run, failure: Failure) -> None:
 def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None:
     """Append ``result``: the output of an executed call, or its failure."""
     data = {**_outcome(call, outcome, seconds), **_time_used(call, run), **_failing(call, run, outcome)}
+    if saw := seen_by_session(call, run, outcome):
+        data |= {"session": run.session.id, "saw": saw}
     _append(run, "result", {"call": call.id, **data})
 
 

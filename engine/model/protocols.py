@@ -107,6 +107,9 @@ class SessionTable(Protocol):
     def line(self, session: str) -> builtins.list[SessionRow]:
         """A session and its parents, beginning with the session itself; an empty list if the id is unknown."""
 
+    def seen(self, session: str) -> dict[str, str]:
+        """What a session and its parents have seen: the first example of each kind, by kind."""
+
     def by_token(self, token_hash: str) -> builtins.list[SessionRow]:
         """`line` of the session whose token has this hash."""
 

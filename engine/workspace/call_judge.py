@@ -35,17 +35,20 @@ class CallJudge:
         globs: Callable[[str], Sequence[str]] = lambda top: (),
         bytes_left: int | None = None,
         demand_approved: DemandApproved = lambda path, written, now: None,
+        is_private: Callable[[str], bool] = lambda path: False,
     ) -> None:
         """`globs` returns the forbidden paths below a folder, as git's globs. `bytes_left` limits the bytes that the call may
-        write in total; None means no limit."""
+        write in total; None means no limit. `is_private` says whether a file has private data."""
         self.max_file_bytes = max_file_bytes
         self.selective = selective
         self.bytes_written = 0
+        self.private_path: str | None = None
         self._rules = rules
         self._tool = tool
         self._globs = globs
         self._bytes_left = bytes_left
         self._demand_approved = demand_approved
+        self._is_private = is_private
         self._changed: set[str] = set()
         self._over = False
 
@@ -58,6 +61,8 @@ class CallJudge:
         decision = self._rules(path, use)
         if decision is not None and decision.verdict == "deny":
             raise decision.failure(self._tool)
+        if self.private_path is None and use == "read" and self._is_private(path):
+            self.private_path = path
         if self.selective and git_content(path):
             raise Failure(
                 "permission_denied",

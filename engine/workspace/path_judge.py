@@ -30,6 +30,10 @@ class Judge(Protocol):
     def selective(self) -> bool:
         """Whether the rules on the tool name paths in the workspace. Then the tool may see only a part of the workspace."""
 
+    @property
+    def private_path(self) -> str | None:
+        """The first file with private data that the call has read."""
+
     def demand(self, path: str, use: Use) -> None:
         """Refuse a use of a path that the rules forbid."""
 
@@ -65,6 +69,7 @@ class AllowAll:
     max_file_bytes = sys.maxsize
     bytes_written = 0
     selective = False
+    private_path: str | None = None
 
     def demand(self, path: str, use: Use) -> None:
         """Allow every use."""

@@ -19,9 +19,13 @@ CREATE TABLE reviews(
 CREATE INDEX reviews_by_state ON reviews(state, tool);
 """
 
+_SEEN = """
+CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL, PRIMARY KEY(session, kind));
+"""
+
 #: The statements that bring a database of this version to the present one. Format 2 had the table `activations`: the versions that
 #: the owner offered to agents. That was no approval of a manifest, so these versions are pending again.
-UPGRADES = {1: _REVIEWS, 2: f"DROP TABLE activations;{_REVIEWS}"}
+UPGRADES = {1: f"{_REVIEWS}{_SEEN}", 2: f"DROP TABLE activations;{_REVIEWS}{_SEEN}"}
 
 TABLES = (
     """
@@ -60,6 +64,7 @@ CREATE TABLE steps(
   run TEXT NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(run, seq));
 """
     + _REVIEWS
+    + _SEEN
 )
 
 #: The tables with the state: all but the entries and the steps.

@@ -1,11 +1,12 @@
-"""The tables `sessions` and `usage`: the sessions of a home, and what they have used.
+"""The tables `sessions`, `usage` and `seen`: the sessions of a home, what they have used, and what they have seen.
 
-`usage` has one row for each session and unit (``calls``, ``bytes_written``, …). A charge counts for the session and for all its
-parents.
+`usage` has one row for each session and unit (``calls``, ``bytes_written``, …). `seen` has one row for each session and kind
+(``private``, ``outside``), with the first example. What a session has used or seen counts for the session and for all its parents.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
@@ -24,6 +25,7 @@ _CHARGE = """
 INSERT INTO usage(session, unit, amount) VALUES (?, ?, ?)
 ON CONFLICT(session, unit) DO UPDATE SET amount = usage.amount + excluded.amount
 """
+_SEE = "INSERT INTO seen(session, kind, example) VALUES (?, ?, ?) ON CONFLICT(session, kind) DO NOTHING"
 #: The rows of a session: one for each unit that it has used, or one without a unit.
 _READ = "SELECT s.id, s.parent, s.at, s.data, s.ended, u.unit, u.amount FROM sessions s LEFT JOIN usage u ON u.session = s.id"
 
@@ -41,13 +43,25 @@ def ended(execute: Execute, entry: Entry) -> None:
 
 def charged(execute: Execute, entry: Entry) -> None:
     """Apply the ``used`` of an entry: charge its amounts to a session and to its parents."""
-    session = entry.data.get("session")
-    for _ in range(_MAX_LEVELS):
-        found = execute(_PARENT, (session,)).fetchone() if session else None
-        if found is None:
-            return
+    for session in _line(execute, entry.data.get("session")):
         for unit, amount in entry.data["used"].items():
             execute(_CHARGE, (session, unit, amount))
+
+
+def saw(execute: Execute, entry: Entry) -> None:
+    """Apply the ``saw`` of an entry: what a session, and so its parents, have seen."""
+    for session in _line(execute, entry.data.get("session")):
+        for kind, example in entry.data["saw"].items():
+            execute(_SEE, (session, kind, example))
+
+
+def _line(execute: Execute, session: str | None) -> Iterator[str]:
+    """The ids of a session and its parents."""
+    for _ in range(_MAX_LEVELS):
+        found = execute(_PARENT, (session,)).fetchone() if session else None
+        if session is None or found is None:
+            return
+        yield session
         session = found[0]
 
 
@@ -60,6 +74,14 @@ class SessionTable:
     def line(self, session: str) -> list[SessionRow]:
         """See the protocol."""
         return self._line("s.id", session)
+
+    def seen(self, session: str) -> dict[str, str]:
+        """See the protocol."""
+        found: dict[str, str] = {}
+        for each in self.line(session):
+            rows = self._database.rows("SELECT kind, example FROM seen WHERE session = ?", (each.data["session"],))
+            found = {**dict(rows), **found}
+        return found
 
     def by_token(self, token_hash: str) -> list[SessionRow]:
         """See the protocol."""

@@ -47,7 +47,7 @@ APPLY: Mapping[str, Apply] = {
 
 
 #: The data by which an entry of any kind changes a table.
-_FIELDS = {"used", "windows", "failing", "steps"}
+_FIELDS = {"used", "saw", "windows", "failing", "steps"}
 
 
 def changes_tables(kind: str, data: Mapping[str, Any]) -> bool:
@@ -62,6 +62,8 @@ def apply(execute: Execute, entry: Entry) -> None:
         change(execute, entry)
     if "used" in data:
         sessions.charged(execute, entry)
+    if "saw" in data:
+        sessions.saw(execute, entry)
     if "windows" in data:
         uses.counted(execute, entry)
     if "failing" in data:

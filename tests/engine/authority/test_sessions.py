@@ -34,6 +34,9 @@ class Desk:
     def use(self, session: Session, **used: float) -> None:
         self.log.append("use", {"session": session.id, "used": used})
 
+    def see(self, session: Session, **saw: str) -> None:
+        self.log.append("result", {"session": session.id, "saw": saw})
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
@@ -150,6 +153,20 @@ def test_use_is_charged_to_all_outer_sessions(desk: Desk) -> None:
     desk.use(above, calls=2)
     assert rule(desk.sessions.afford, found, "read_file") == "lease.budget.calls"
     assert desk.sessions.left(found, "calls") == 0
+
+
+def test_what_a_session_has_seen_counts_for_the_sessions_around_and_within_it(desk: Desk) -> None:
+    above, token = desk.open()
+    reader, _ = desk.open(within=token)
+    sender, _ = desk.open(within=token)
+    other, _ = desk.open()
+    desk.see(reader, private=".env")
+    desk.see(above, outside="content of example.org", private="id_rsa")
+    for sessions in (desk.sessions, desk.reopened()):
+        assert sessions.seen(reader) == {"private": ".env", "outside": "content of example.org"}
+        # The first example of a kind is kept. The agent above can tell the sender what it has heard from the reader.
+        assert sessions.seen(sender) == sessions.seen(above) == sessions.seen(reader)
+        assert sessions.seen(other) == {}
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), True, "5", 2**53])

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from albert_tools import SyncToolService
+from albert_tools.engine.authority.sessions import Sessions
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record import durability, gate
 from albert_tools.store.record.database import FILE
@@ -229,6 +230,7 @@ def test_a_record_of_an_earlier_format_is_upgraded(folder: Path, version: int) -
     Record(folder).append("a", {})
     with sqlite3.connect(folder / FILE) as connection:
         connection.execute("DROP TABLE reviews")
+        connection.execute("DROP TABLE seen")
         if version == 2:
             connection.execute(
                 "CREATE TABLE activations(tool TEXT PRIMARY KEY, version TEXT NOT NULL, n INTEGER NOT NULL)"
@@ -238,6 +240,9 @@ def test_a_record_of_an_earlier_format_is_upgraded(folder: Path, version: int) -
         decision = {"tool": "t", "version": "v", "state": "active", "by": "ada", "why": "", "manifest": "m"}
         record.append("review", decision)
         assert record.reviews.active() == {"t": "v"}
+        session, _ = Sessions(record).open("c", "/w")
+        record.append("result", {"session": session.id, "saw": {"private": ".env"}})
+        assert record.sessions.seen(session.id) == {"private": ".env"}
     assert verify(folder).problems == ()
 
 

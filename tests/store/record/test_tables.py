@@ -47,6 +47,7 @@ class Life:
                 self.revoke,
                 self.repeat,
                 self.review,
+                self.see,
             ]
             self.random.choice(did)()
 
@@ -127,6 +128,12 @@ class Life:
         key = str(self.random.randrange(20))
         if keys.begin(key, "d", run) is not None:
             keys.finish(key, run, self.random.choice(["kept", "dropped"]))
+
+    def see(self) -> None:
+        record = self.record
+        session = Sessions(record, self.clock).find(self.random.choice(self.tokens), "/w")
+        saw = {self.random.choice(["private", "outside"]): self.random.choice("abc")}
+        record.append("result", {"session": session.id, "saw": saw})
 
     def review(self) -> None:
         version = {"tool": self.random.choice("tuv"), "version": self.random.choice(["v1", "v2"])}

@@ -1,0 +1,82 @@
+"""What a session sees by a call: private data, and content from outside. The record remembers it for the rules about flows.
+
+A call by hand shows its output to the session. A call of a program does so if the program's manifest says that the output can reach
+the program's caller. What the owner sees is not remembered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.redaction import redacted_text
+from albert_tools.engine.policy.flow_rules import seen_in
+from albert_tools.engine.policy.host_rules import host_of
+
+if TYPE_CHECKING:
+    from albert_tools.engine.call.context import Call, Run
+
+#: The most characters of an example.
+_MAX_EXAMPLE = 200
+#: What separates the words of a command, any of which can be a path.
+_BETWEEN = re.compile(r"[\s'\"`=:;|&<>(){}$,]+")
+
+
+def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, Json]:
+    """What the session of a call sees by its outcome, by kind, each with an example; empty if it has no session."""
+    primitive = call.target.primitive
+    if run.session.id is None or primitive is None or run.action is not None or not _is_returned(call, run):
+        return {}
+    is_failure = isinstance(outcome, Failure)
+    if is_failure and outcome.denied:
+        return {}
+    declared = primitive.definition.declared
+    kinds = seen_in(primitive.definition.effects, declared.source)
+    found: dict[str, Json] = {}
+    if "outside" in kinds:
+        # An error can have the words of a server, too.
+        hosts = (host_of(str(call.arguments.get(name))) for name in primitive.urls)
+        found["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
+    if not is_failure:
+        if private := next(_private_paths(call, run), None):
+            found["private"] = private
+        elif "private" in kinds:
+            found["private"] = f"the output of {call.name}"
+    return {kind: redacted_text(example, _MAX_EXAMPLE) for kind, example in found.items()}
+
+
+def _is_returned(call: Call, run: Run) -> bool:
+    """Whether the output of a call can reach the caller of its program."""
+    manifest = run.target.definition.manifest
+    if not call.depth or manifest is None:
+        return True
+    returned = call.rules.authority.policy.flows.returned(manifest, run.target.definition.version)
+    return any(i in returned for i in planned(call, run))
+
+
+def planned(call: Call, run: Run) -> list[int]:
+    """The planned calls in the manifest of the request's program that a call of it can be."""
+    manifest = run.target.definition.manifest
+    calls = manifest.calls if manifest is not None else ()
+    return [i for i, c in enumerate(calls) if c.tool == call.name and c.via == call.callers[1:]]
+
+
+def _private_paths(call: Call, run: Run) -> Iterator[str]:
+    """The private files that a call has read: those that it opened, and those that its arguments name."""
+    primitive, is_private = call.target.primitive, call.rules.authority.policy.flows.is_private
+    assert primitive is not None
+    root = str(run.service.root)
+    if call.report.private_path is not None:
+        yield call.report.private_path.removeprefix(f"{root}/")
+    named = [path for path, use in primitive.paths_in(call.arguments) if use == "read"]
+    for name, kind in primitive.judged.items():
+        if kind in ("shell", "program"):
+            # A command reads files without the workspace.
+            value = call.arguments.get(name)
+            named += [
+                word for text in (value if isinstance(value, list) else [value]) for word in _BETWEEN.split(str(text))
+            ]
+    yield from (path for path in named if path and is_private(run.workspace.absolute(path)))
