@@ -420,6 +420,7 @@ class ToolService:
 
         report_progress("checking")
         version, examples, diagnostics = await self._compiled(source, session.id if session is not None else "")
+        self._demand_flows(version.definition)
         if examples:
             report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
             problems = await run_examples(version, examples, self._pipeline, self._denied(session))
@@ -434,6 +435,26 @@ class ToolService:
                     details={"examples": problems},
                 )
         return version, diagnostics
+
+    def _demand_flows(self, definition: ToolDefinition) -> None:
+        """Refuse a tool with a flow that the rules deny.
+
+        Raises:
+            Failure: `permission_denied`.
+        """
+        denied = next((d for d in self.flow_decisions(definition) if d.verdict == "deny"), None)
+        if denied is not None:
+            raise denied.failure(definition.name)
+
+    def flow_decisions(self, definition: ToolDefinition) -> builtins.list[Decision]:
+        """The flows of a composite that the rules deny or ask about, as far as they are known before it runs.
+
+        The list is empty for a primitive, for a composite without a manifest, and if no decision is possible.
+        """
+        authority, manifest = self.context.authority, definition.manifest
+        if authority is None or manifest is None:
+            return []
+        return authority.policy.flows.judge_version(definition.name, manifest, definition.version)
 
     def _saved(self, version: ToolVersion, warnings: tuple[Diagnostic, ...], over: str | None = None) -> Defined:
         versions, total = self.store.history(version.name, 1)

@@ -52,6 +52,7 @@ from albert_tools.engine.pipeline.approval import approval
 from albert_tools.engine.pipeline.begin import begin
 from albert_tools.engine.pipeline.changes import changed_by_others
 from albert_tools.engine.pipeline.execute import execute
+from albert_tools.engine.pipeline.flow import flow
 from albert_tools.engine.pipeline.large_output import output_or_handle
 from albert_tools.engine.pipeline.lookup import demand_limits, lookup
 from albert_tools.engine.pipeline.mode import mode
@@ -67,7 +68,7 @@ from albert_tools.engine.runs.replay import from_journal
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 #: The stages of a call, in the order of authority. `lookup` comes before all of them.
-STAGES: Stages = (validate, session, repeat, mode, policy, recover, allowance, approval)
+STAGES: Stages = (validate, session, repeat, mode, policy, flow, recover, allowance, approval)
 #: A replay has no effect: its calls are answered from the journal, and only its program runs.
 REPLAY_STAGES: Stages = (validate, mode, policy)
 #: An example runs in a temporary workspace, on which nothing outside depends.

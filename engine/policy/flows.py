@@ -324,8 +324,7 @@ def subject_of(argument: str, value: Any, is_url: bool) -> str:
 
 
 def _by_session(rule: FlowRule, seen: Mapping[str, str], what: str, subject: str) -> Decision:
-    examples = " and ".join(seen[kind] for kind in rule.source.session if kind in seen)
-    message = f"this session has read {examples}, and {what}"
+    message = f"this session has read {' and '.join(seen[kind] for kind in SEEN if kind in seen)}, and {what}"
     return Decision(rule.verdict, rule.place, "flow", message, f"{written_at(rule.place)} is the rule", subject)
 
 

@@ -76,6 +76,9 @@ def _names(layer: Layer, known: Mapping[str, ToolDefinition], names: Collection[
         kind = "primitive" if key == "allow" else "tool"
         for name in sorted(listed.difference(existing)):
             yield f"{layer.place}{key}.{name}", f"there is no {kind} named {name!r}{did_you_mean(name, existing)}"
+    for rule in layer.flows:
+        for name in {*rule.source.tools, *rule.to.tools} - {*names}:
+            yield rule.place, f"there is no tool named {name!r}{did_you_mean(name, names)}"
     for name in sorted(layer.allow & layer.deny):
         yield f"{layer.place}allow.{name}", "it has no effect: `deny` lists the tool too"
 

@@ -1,7 +1,7 @@
 """``albert policy explain``: what each rule says about one call, and what the call would reach.
 
-A saved tool is allowed without effect of its own, so the decisions on the tools that it calls are listed too. For a command, the
-files that it would not see are listed.
+A saved tool is allowed without effect of its own, so the decisions on the tools that it calls are listed too, and the flows that
+ask when it runs. For a command, the files that it would not see are listed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
 
     described = await service.describe(options.name)
     arguments = read_arguments(options.arguments, options.args, described.definition)
+    flows = service.flow_decisions(described.definition)
     decisions = await decisions_on(service, described.definition, arguments)
+    decisions += [d for d in flows if d.verdict == "deny"]
     rules = service.context.ruling(audit=False)
     governance, authority = rules
     decision = strictest(decisions)
@@ -90,7 +92,8 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     if console.json:
         calls = [{"tool": d.name, "through": list(trail), "decision": said.as_dict()} for trail, d, said in inner]
         stages = [d.as_dict() for d in decisions]
-        hidden = {"calls": calls, "commands_see": views}
+        asked = [d.as_dict() for d in flows if d.verdict == "ask"]
+        hidden = {"calls": calls, "asking_flows": asked, "commands_see": views}
         console.document({"ok": True, "decision": decision.as_dict(), "stages": stages, **bounds, **hidden})
     else:
         for d in decisions:
@@ -101,6 +104,9 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
         for trail, callee, said in inner:
             path = " > ".join((*trail, callee.name))
             console.say(f"  {_verdict(said, console)}  {path}  {safe(said.rule)}  {safe(said.message)}".rstrip(), 4)
+        for flow in flows:
+            if flow.verdict == "ask":
+                console.say(f"{_verdict(flow, console)}  {safe(flow.rule)}  {safe(flow.message)}", 4)
         for view in views:
             shown = listed([one_line(path) for path in view["paths"]], _MAX_SHOWN) or "nothing"
             console.say(f"a command of {view['tool']} {_VIEWS[view['view']]}: {shown}", 4)

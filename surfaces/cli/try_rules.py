@@ -157,6 +157,10 @@ def _decide(
     workspace = service.context.workspace
     assert not isinstance(workspace, Failure)
     try:
-        return strictest(authority.judge(definition, primitive, definition.with_defaults(arguments), workspace, mode))
+        found = authority.judge(definition, primitive, definition.with_defaults(arguments), workspace, mode)
+        if definition.manifest is not None:
+            flows = authority.policy.flows.judge_version(definition.name, definition.manifest, definition.version)
+            found += [flow for flow in flows if flow.verdict == "deny"]
+        return strictest(found)
     except Failure as failure:
         return Decision("deny", failure.rule or failure.code, "path", failure.message)

@@ -131,6 +131,17 @@ def before(arguments: dict[str, Any], **options: Any) -> Callable[[Bench], dict[
     return prepare
 
 
+def has_seen(**saw: str) -> Callable[[Bench], dict[str, Any]]:
+    """Open a session that has seen this."""
+
+    def prepare(bench: Bench) -> dict[str, Any]:
+        session, token = bench.service.within(lambda s: s.open_session("test"))
+        bench.service.within(lambda s: s.context.ledger.append("result", {"session": session.id, "saw": saw}))
+        return {"session": token}
+
+    return prepare
+
+
 FAILING = ("read_file", {"path": "missing"})
 
 
@@ -151,6 +162,8 @@ def of(tool: str, **section: Any) -> dict[str, Any]:
 
 
 NORMAL = ["NORMAL"]
+SEND = ("send", {"url": "https://a.example/"})
+EXAMPLES = of("send", allowed_hosts=["*.example"])
 LONG = "k" * 257
 ROWS = [
     # 1. Look up
@@ -243,6 +256,13 @@ ROWS = [
         call=("send", {"url": "https://a.example/", "method": "DELETE"}), rules=of("send", allowed_methods=["GET"]),
     ),
     allow("size", call=("mark", {"path": "a", "size": 1000}), rules=of("mark", max_file_size_mb=0.001)),
+    # Flows from what the session has seen
+    allow("flow", f"{SHIPPED}.network.allowed_in_modes", call=SEND, rules=EXAMPLES, options=has_seen(private=".env")),
+    ask("flow", "shipped.ask_flow.1", "flow", call=SEND, rules=EXAMPLES, options=has_seen(private=".env", outside="a page")),
+    deny(
+        "flow", "permission_denied", "deny_flow.0", "flow", call=SEND, options=has_seen(private=".env"),
+        rules=EXAMPLES | {"deny_flow": [{"from": {"session": ["private"]}, "to": {"effects": ["network"]}}]},
+    ),
     # Loops
     deny(
         "loop", "rate_limited", "loops.identical_failures", "rate_limit", call=FAILING,

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from albert_tools.builtins.catalog import builtin_loaders
+from albert_tools.engine.policy.flow_rules import SHIPPED_FLOWS
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.lint import lint
 from albert_tools.engine.policy.presets import PRESETS, starter, tools_of
@@ -55,4 +56,11 @@ def test_every_line_that_is_commented_out_is_valid() -> None:
             line.replace("#  ", "  ", 1) if line.startswith("#  ") else line for line in starter(preset).split("\n")
         ]
         text = "\n".join(line.replace("#    ", "    ", 1) for line in lines).replace("deny: []", "deny:")
-        assert read_governance(yaml.safe_load(text), primitives=PRIMITIVES).deny == {"web_search"}
+        found = read_governance(yaml.safe_load(text.replace("deny_flow: []", "deny_flow:")), primitives=PRIMITIVES)
+        assert (found.deny, len(found.deny_flow)) == ({"web_search"}, 1)
+
+
+def test_the_presets_have_the_shipped_rules_about_flows() -> None:
+    for preset in PRESETS:
+        (layer,) = rules(preset).layers()
+        assert [(rule.source, rule.to) for rule in layer.flows] == [(rule.source, rule.to) for rule in SHIPPED_FLOWS]

@@ -1,0 +1,63 @@
+"""The stage of the rules about flows. It judges manifests, and what the session has seen; nothing is tracked inside a run.
+
+It comes after the rules on tools and their objects, and after approvals of versions, so its questions are asked in any case.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.call.seen import planned
+from albert_tools.engine.policy.decision import Decision, strictest
+
+
+async def flow(call: Call, run: Run) -> Call:
+    """Add the questions that the rules about flows ask.
+
+    Raises:
+        Failure: `permission_denied`.
+    """
+    found = list({(d.rule, d.subject): d for d in _decisions(call, run)}.values())
+    if not found:
+        return call
+    decision = strictest(found)
+    if decision.verdict == "deny":
+        raise decision.failure(call.name)
+    # A person sees all reasons.
+    asking = [*([call.decision] if call.decision.verdict == "ask" else []), *found]
+    decision = asking[0]._replace(message="; ".join(dict.fromkeys(d.message for d in asking)))
+    asks = {*call.asks, *((d.rule, d.subject) for d in found)}
+    return replace(call, decision=decision, asks=tuple(sorted(asks)))
+
+
+def _decisions(call: Call, run: Run) -> list[Decision]:
+    flows, program = call.rules.authority.policy.flows, run.target.definition
+    definition, manifest = call.target.definition, program.manifest
+    found = []
+    if call.target.primitive is not None and (not call.depth or manifest is None):
+        # Without a manifest, a call of a program is judged as if the agent had made it by hand.
+        if flows.of_sessions:
+            uses = definition.declared.uses
+            found += flows.judge_session(definition.name, definition.effects, uses, call.arguments, run.session.seen())
+    elif manifest is not None and not call.depth:
+        found += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
+        if flows.of_sessions:
+            found += flows.judge_request(program.name, manifest, _is_approved(call, run), run.session.seen())
+    elif manifest is not None and call.target.primitive is not None and flows.of_manifests:
+        reads = [path for path, use in call.target.primitive.paths_in(call.arguments) if use == "read"]
+        found += flows.judge_call(
+            manifest,
+            program.version,
+            planned(call, run),
+            call.arguments,
+            run.arguments,
+            [run.workspace.absolute(path) for path in reads],
+        )
+    return found
+
+
+def _is_approved(call: Call, run: Run) -> bool:
+    """Whether a person has approved this version of the program."""
+    activations = run.service.activations
+    return activations is not None and activations.all().get(call.name) == call.target.definition.version
