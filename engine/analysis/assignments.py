@@ -25,6 +25,7 @@ def assign(a: Analysis, target: tree.Expr, value: AbstractValue, control: Origin
                     assign(a, part, spread(a, value, i, len(target.elts), starred), control)
         case tree.Subscript():
             box = a.evaluate(target.value, control)
+            a.current = target
             if isinstance(target.slice, tree.Slice):
                 bounds = [target.slice.lower, target.slice.upper, target.slice.step]
                 decided = frozenset[str]().union(

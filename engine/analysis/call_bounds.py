@@ -102,7 +102,7 @@ class Bounds:
         if container.kind == "open" and not container.sizes:
             return None
         found = largest([self._of_size(size) for size in container.sizes])
-        for instance, loops, amount in container.growth:
+        for instance, loops, amount, _ in container.growth:
             more = ONE if amount is None else self.of_items(self._a.lengths[amount])
             found = plus(found, times(self._runs(instance, loops), more))  # type: ignore[arg-type]
         return found

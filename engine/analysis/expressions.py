@@ -96,6 +96,7 @@ def _dict(a: Analysis, node: tree.Dict, control: Origins) -> AbstractValue:
         else:
             named = a.evaluate(key, control)
             shape |= a.heap.condition(named)
+            a.current = key
             store(a, made, named, value)
     a.sized(site, "number", 0)
     return made.under(shape)

@@ -11,7 +11,7 @@ from typing import Any
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.containers import anything, new_list, numbers, only_site, text_of
 from albert_tools.engine.analysis.state import Analysis
-from albert_tools.engine.analysis.templates import Constant, Count
+from albert_tools.engine.analysis.templates import Alternative, Constant, Count
 from albert_tools.engine.analysis.values import (
     KEYS,
     NEVER,
@@ -57,7 +57,7 @@ def binary(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: Ab
     counted = _count(plain_left, op, plain_right)
     if counted is not None:
         return found | counted
-    if _is_number(left) or _is_number(right):
+    if _is_number(a, left) or _is_number(a, right):
         return found | numbers(a, plain_left, plain_right)
     if _may_be_number(a, left) and _may_be_number(a, right):
         found = found | numbers(a, plain_left, plain_right)
@@ -83,26 +83,32 @@ def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue
     return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
 
 
-def _is_number(value: AbstractValue) -> bool:
+def _is_number(a: Analysis, value: AbstractValue) -> bool:
     """Whether a value is certainly no text."""
-    return (
-        all(isinstance(t, Constant) or (len(t) == 1 and isinstance(t[0], Count)) for t in value.alternatives)
-        and not value.sites
-    )
+    return not value.sites and not any(_may_be_text(a, t) for t in value.alternatives)
+
+
+def _may_be_text(a: Analysis, t: Alternative) -> bool:
+    part = t[0] if len(t) == 1 and not isinstance(t, Constant) else ""
+    if isinstance(t, Constant) or isinstance(part, Count):
+        return False
+    return not isinstance(part, Hole) or part.kind != "parameter" or _type_of(a, part) not in ("integer", "number")
 
 
 def _may_be_number(a: Analysis, value: AbstractValue) -> bool:
-    for t in value.alternatives:
-        if isinstance(t, Constant):
-            return True
-        part = t[0] if len(t) == 1 else ""
-        if isinstance(part, Count) or (isinstance(part, Hole) and part.kind in ("any", "number")):
-            return True
-        if isinstance(part, Hole) and part.kind == "parameter" and not part.path:
-            parameter = a.checked.definition.parameter(part.name)
-            if parameter is None or parameter.schema.get("type") != "string":
-                return True
-    return False
+    return any(
+        isinstance(t, Constant)
+        or (len(t) == 1 and isinstance(t[0], Count))
+        or (len(t) == 1 and isinstance(t[0], Hole) and t[0].kind in ("any", "number"))
+        or (len(t) == 1 and isinstance(t[0], Hole) and t[0].kind == "parameter" and _type_of(a, t[0]) != "string")
+        for t in value.alternatives
+    )
+
+
+def _type_of(a: Analysis, hole: Hole) -> object:
+    """The type of a parameter. Only texts inside a parameter are holes."""
+    parameter = a.checked.definition.parameter(hole.name)
+    return "string" if hole.path and not hole.path.endswith("~") else parameter and parameter.schema.get("type")
 
 
 def _count(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue | None:
@@ -195,7 +201,7 @@ def _field(a: Analysis, field: tree.Field, control: Origins) -> AbstractValue:
             with suppress(Exception):
                 found = found | constant(format(x, spec))
         return value._replace(alternatives=found.alternatives)
-    if _is_number(value) and re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]?", spec):
+    if _is_number(a, value) and re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]?", spec):
         return value._replace(alternatives=templates.SOME_NUMBER)
     return text_of(a, value)
 

@@ -118,6 +118,8 @@ class Analysis:
         self.raised: Origins = NO_ORIGINS
         self.constants: Environment = {}
         self.frame = Frame(MODULE)
+        #: The expression or statement that is being run.
+        self.current: tree.Node = self.facts.module
         self._bound: dict[int, frozenset[str]] = {}
         self._contexts: dict[str, set[tuple[int, ...]]] = defaultdict(set)
         self._calling = self._functions_with_calls()
@@ -183,7 +185,9 @@ class Analysis:
         self._steps -= 1
         if self._steps < 0:
             raise TooMuch
+        outer, self.current = self.current, node
         value = self._evaluate(self, node, control)
+        self.current = outer
         if self.frame.watching:
             for seen in self.frame.watching:
                 seen |= value.data
@@ -223,7 +227,7 @@ class Analysis:
 
     def changed_by(self, site: Site, amount: Hashable = None) -> None:
         """Note that a container grows here: by one item, or by the length of the value that was remembered as `amount`."""
-        entry = (self.frame.instance, self.frame.loops, amount)
+        entry = (self.frame.instance, self.frame.loops, amount, id(self.current))
         growth = self.heap.at[site].growth
         if entry not in growth:
             growth.add(entry)

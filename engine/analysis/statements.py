@@ -25,6 +25,7 @@ def run(a: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Origins:
 
 
 def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Origins:
+    a.current = stmt
     match stmt:
         case tree.ExprStmt():
             a.evaluate(stmt.value, control)

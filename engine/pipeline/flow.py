@@ -59,5 +59,5 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
 
 def _is_approved(call: Call, run: Run) -> bool:
     """Whether a person has approved this version of the program."""
-    activations = run.service.activations
-    return activations is not None and activations.all().get(call.name) == call.target.definition.version
+    reviews, version = run.service.reviews, call.target.version
+    return reviews is not None and version is not None and reviews.of(version).state == "active"
