@@ -45,6 +45,7 @@ def call_builtin(a: Analysis, name: str, call: Invocation) -> AbstractValue:
     if function is not None:
         return function(a, call)
     if name in vocabulary.EXCEPTIONS or name == "ToolError":
+        a.throw(AbstractValue(sites=join(call.all).sites))
         return text_of(a, *call.all)
     return anything(a, call.node, *call.all)
 

@@ -153,16 +153,17 @@ def concern(a: Analysis, box: AbstractValue, origins: Origins) -> None:
 
 def copy_of(a: Analysis, node: object, value: AbstractValue, tag: str = "copy") -> AbstractValue:
     """A shallow copy: a new container with the same items."""
-    site = a.site(node, tag)
-    kinds = {a.heap.at[s].kind for s in value.sites}
-    made = a.heap.make(
-        site, kinds.pop() if len(kinds) == 1 else "open", outside=any(a.heap.at[s].outside for s in value.sites)
-    )
+    made = AbstractValue(value.alternatives, value.data, value.control)
     for source in value.sites:
-        for key, item in [*a.heap.at[source].fields.items()]:
+        original = a.heap.at[source]
+        site = a.site(node, f"{tag} {original.kind}")
+        made = made | a.heap.make(site, original.kind, outside=original.outside)
+        for key, item in [*original.fields.items()]:
             a.heap.put(site, key, item)
-    a.sized(site, "length", a.remember(node, value, tag))
-    return AbstractValue(value.alternatives, value.data, value.control, made.sites)
+        if original.default is not None:
+            a.heap.set_default(site, original.default)
+        a.sized(site, "length", a.remember(node, value, tag))
+    return made
 
 
 def spread(a: Analysis, box: AbstractValue, i: int, total: int, starred: bool) -> AbstractValue:

@@ -6,6 +6,7 @@ from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.call_bounds import Bounds
 from albert_tools.engine.analysis.polynomials import Polynomial, as_bound, plus
 from albert_tools.engine.analysis.state import Analysis, Recorded
+from albert_tools.engine.analysis.substitution import default_value
 from albert_tools.engine.analysis.values import KEYS, NEVER, NO_ORIGINS, REST, AbstractValue, Origins, Site, join
 from albert_tools.engine.model.manifest import (
     Alternative,
@@ -60,9 +61,10 @@ class _Export:
         arguments: dict[str, AbstractValue] = {}
         bound: Polynomial = {}
         control: Origins = NO_ORIGINS
+        names = dict.fromkeys(name for call in group for name in call.arguments)
         for call in group:
-            for name, value in call.arguments.items():
-                arguments[name] = arguments.get(name, NEVER) | value
+            for name in names:
+                arguments[name] = arguments.get(name, NEVER) | self._argument(call, name)
             bound = plus(bound, self._bounds.of_call(call))
             control |= call.control
         own = {c.origin for c in group}
@@ -79,6 +81,15 @@ class _Export:
             self._origins(frozenset(control - own)),
             self._bound(bound),
         )
+
+    def _argument(self, call: Recorded, name: str) -> AbstractValue:
+        given = call.arguments.get(name)
+        if given is None:
+            # Another call of the same primitive gives it.
+            parameter = call.tool.parameter(name) if call.planned is None else None
+            known = parameter is not None and not parameter.required
+            given = default_value(self._a, name, parameter.default) if parameter and known else NEVER
+        return given
 
     # Numbers of calls: manifests name them in the order of the source
 

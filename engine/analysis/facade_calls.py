@@ -359,6 +359,7 @@ _FUNCTIONS: dict[str, _Function] = {
         ],
         _text,
     ),
+    **dict.fromkeys([f"math.{n}" for n in ("isclose", "isfinite", "isinf", "isnan")], _truth),
     **dict.fromkeys([f"math.{n}" for n in ("frexp", "modf")], lambda a, call: anything(a, call.node, *call.all)),
     **dict.fromkeys([f"bisect.{n}" for n in ("bisect", "bisect_left", "bisect_right")], _number),
     **dict.fromkeys([f"bisect.{n}" for n in ("insort", "insort_left", "insort_right")], _push),

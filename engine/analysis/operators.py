@@ -9,17 +9,15 @@ from contextlib import suppress
 from typing import Any
 
 from albert_tools.engine.analysis import templates
-from albert_tools.engine.analysis.containers import anything, new_list, numbers, only_site, text_of
+from albert_tools.engine.analysis.containers import anything, booleans, numbers, text_of
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.templates import Alternative, Constant, Count
 from albert_tools.engine.analysis.values import (
-    KEYS,
     NEVER,
     REST,
     AbstractValue,
     Origins,
     constant,
-    join,
 )
 from albert_tools.engine.model.manifest import Hole
 from albert_tools.grammar import tree
@@ -49,7 +47,9 @@ def binary(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: Ab
         return found
     plain_left, plain_right = left._replace(sites=frozenset()), right._replace(sites=frozenset())
     if op != "+":
-        is_number = op in ("-", "/", "//", "**", "&", "|", "^", "<<", ">>")
+        if op in ("&", "|", "^"):
+            return found | numbers(a, plain_left, plain_right) | booleans(a, plain_left, plain_right)
+        is_number = op in ("-", "/", "//", "**", "<<", ">>")
         counted = _count(plain_left, op, plain_right)
         if counted is not None:
             return found | counted
@@ -135,31 +135,28 @@ def _count(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue 
 
 def _of_containers(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue:
     """Lists that are joined or repeated, and the operators of sets and dictionaries."""
-    made = new_list(a, node, op, join(a.heap.values(v) for v in (left, right) if v.sites))
-    site = only_site(made)
-    sides = [v for v in (left, right) if v.sites]
-    if all(a.heap.at[s].kind == "dict" for v in sides for s in v.sites):
-        a.heap.at[site].kind = "dict"
-        for v in sides:
-            for s in v.sites:
-                for key, item in [*a.heap.at[s].fields.items()]:
-                    a.heap.put(site, key, item)
-    elif any(a.heap.at[s].kind == "open" for v in sides for s in v.sites):
+    sites = left.sites | right.sites
+    if any(a.heap.at[s].kind == "open" for s in sites):
         return anything(a, node, left, right)
-    for v in sides:
-        for s in v.sites:
-            a.heap.put(site, KEYS, a.heap.at[s].fields.get(KEYS, NEVER))
-    if op in ("+", "|", "^"):
-        a.sized(site, "sum", a.remember(node, left, "left"), a.remember(node, right, "right"))
-    elif op in ("-", "&"):
-        a.sized(site, "length", a.remember(node, left, "left"))
-    else:
-        a.sized(site, "unknown")
     control = a.heap.shape(left) | a.heap.shape(right)
     if op != "+":
         control |= a.heap.condition(right) | (a.heap.condition(left) if op != "*" else frozenset())
-    a.heap.put(site, REST, AbstractValue(control=control))
-    return AbstractValue(data=left.data | right.data, control=control, sites=made.sites)
+    found = AbstractValue(data=left.data | right.data, control=control)
+    for source in sites:
+        original = a.heap.at[source]
+        site = a.site(node, original.kind)
+        found = found | a.heap.make(site, original.kind)
+        for key, item in [*original.fields.items()]:
+            a.heap.put(site, REST if original.kind == "list" else key, item.under(control))
+        if original.default is not None:
+            a.heap.set_default(site, original.default)
+        if op in ("+", "|", "^"):
+            a.sized(site, "sum", a.remember(node, left, "left"), a.remember(node, right, "right"))
+        elif op in ("-", "&"):
+            a.sized(site, "length", a.remember(node, left, "left"))
+        else:
+            a.sized(site, "unknown")
+    return found
 
 
 def concatenated(a: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:

@@ -135,5 +135,6 @@ def _saved(
     data, decided_by = origins_of(a, manifest.raised, substitution)
     a.raised |= data | decided_by
     for seen in a.frame.watching:
-        seen |= data | decided_by
+        # The error of a call that fails inside can say what the call was given and found.
+        seen |= data | decided_by | {c.origin for c in calls}
     return instantiate(a, manifest.result, substitution, (key, "result"))

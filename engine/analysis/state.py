@@ -116,6 +116,8 @@ class Analysis:
         self.substitutions: dict[Hashable, Substitution] = {}
         self.printed: Origins = NO_ORIGINS
         self.raised: Origins = NO_ORIGINS
+        #: The containers that exceptions carry. A handler can read and change them.
+        self.thrown = NEVER
         self.constants: Environment = {}
         self.frame = Frame(MODULE)
         #: The expression or statement that is being run.
@@ -123,7 +125,7 @@ class Analysis:
         self._bound: dict[int, frozenset[str]] = {}
         self._contexts: dict[str, set[tuple[int, ...]]] = defaultdict(set)
         self._calling = self._functions_with_calls()
-        self._found: set[Instance] = set()
+        self._found: dict[Instance, None] = {}
         self._steps = max(MIN_STEPS, MAX_STEPS_PER_NODE * len(self.facts.nodes))
         self.live: set[Instance] = set()
 
@@ -152,9 +154,9 @@ class Analysis:
                 if instance not in self.live:
                     self.live.add(instance)
                     order.append(instance)
-                    self._found = set()
+                    self._found = {}
                     self._run_function(instance)
-                    pending += self._found
+                    pending += reversed(self._found)
             if not self.heap.changed:
                 return
             # Arguments have gone from callers to callees. On the way back, results go from callees to callers.
@@ -220,6 +222,13 @@ class Analysis:
         key = (self.frame.instance, id(node), tag)
         self.grow(self.lengths, key, value)
         return key
+
+    def throw(self, value: AbstractValue) -> None:
+        """Note what an exception carries."""
+        new = self.thrown | value
+        if new != self.thrown:
+            self.thrown = new
+            self.heap.changed = True
 
     def site(self, node: object, tag: str = "") -> Site:
         """The site of a container that an expression makes."""
@@ -294,7 +303,7 @@ class Analysis:
 
     def called(self, instance: Instance) -> None:
         """Note that the running function calls an instance here."""
-        self._found.add(instance)
+        self._found[instance] = None
         place = (self.frame.instance, self.frame.loops)
         if place not in self.callers[instance]:
             self.callers[instance].add(place)

@@ -1,13 +1,16 @@
 """What statements do to the state of an analysis.
 
 A statement may jump: by `break`, `continue` or `return`. Then what decides about the jump also decides about the statements that
-follow, so each function returns these origins. An exception that nothing catches ends the run, and its origins are not followed.
+follow, in the loop or in the function, so each function returns these origins. An exception that nothing catches ends the run, and
+its origins are not followed.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from albert_tools.engine.analysis.assignments import assign, delete
-from albert_tools.engine.analysis.containers import concern, extend
+from albert_tools.engine.analysis.containers import anything, concern, extend
 from albert_tools.engine.analysis.operators import binary
 from albert_tools.engine.analysis.patterns import bind_pattern
 from albert_tools.engine.analysis.state import Analysis, Environment
@@ -16,15 +19,35 @@ from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, Abstrac
 from albert_tools.grammar import tree
 
 
-def run(a: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Origins:
+class Jumps(NamedTuple):
+    """What decides whether the rest of a loop's body is left out, and the rest of the function."""
+
+    loop: Origins = NO_ORIGINS
+    function: Origins = NO_ORIGINS
+
+    def __or__(self, other: Jumps) -> Jumps:
+        return Jumps(self.loop | other.loop, self.function | other.function)
+
+    @property
+    def all(self) -> Origins:
+        """What decides about the rest of the block."""
+        return self.loop | self.function
+
+
+_NO_JUMPS = Jumps()
+
+
+def run(a: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Jumps:
     """Run a block. Returns what decides whether the statements after it are left out."""
-    exits = NO_ORIGINS
+    jumps = _NO_JUMPS
     for stmt in body:
-        exits |= _statement(a, stmt, control | exits)
-    return exits
+        found = _statement(a, stmt, control | jumps.all)
+        if found is not _NO_JUMPS:
+            jumps |= found
+    return jumps
 
 
-def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Origins:
+def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
     a.current = stmt
     match stmt:
         case tree.ExprStmt():
@@ -44,7 +67,7 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Origins:
         case tree.Return():
             value = NONE if stmt.value is None else a.evaluate(stmt.value, control)
             a.grow(a.results, a.frame.instance, value.under(control))
-            return control
+            return Jumps(function=control)
         case tree.Raise():
             for part in (stmt.exc, stmt.cause):
                 if part is not None:
@@ -56,11 +79,11 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Origins:
         case tree.Break():
             names, after_break, _ = a.frame.jumps[-1]
             _join_into(after_break, a.frame.locals, names)
-            return control
+            return Jumps(control)
         case tree.Continue():
             names, _, at_continue = a.frame.jumps[-1]
             _join_into(at_continue, a.frame.locals, names)
-            return control
+            return Jumps(control)
         case tree.If():
             return _if(a, stmt, control)
         case tree.For():
@@ -69,7 +92,7 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Origins:
             return _try(a, stmt, control)
         case tree.Match():
             return _match(a, stmt, control)
-    return NO_ORIGINS
+    return _NO_JUMPS
 
 
 def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
@@ -106,10 +129,10 @@ def _leaves(body: tuple[tree.Stmt, ...]) -> bool:
     return bool(body) and isinstance(body[-1], tree.Return | tree.Raise | tree.Break | tree.Continue)
 
 
-def _if(a: Analysis, stmt: tree.If, control: Origins) -> Origins:
+def _if(a: Analysis, stmt: tree.If, control: Origins) -> Jumps:
     # A chain of `elif` can be long, so this is a loop.
     frame, names = a.frame, a.bound_in(stmt)
-    after, exits, survives = Environment(), NO_ORIGINS, False
+    after, jumps, survives = Environment(), _NO_JUMPS, False
     branch: tree.If | None = stmt
     while branch is not None:
         control = control | a.heap.condition(a.evaluate(branch.test, control))
@@ -117,7 +140,7 @@ def _if(a: Analysis, stmt: tree.If, control: Origins) -> Origins:
         following = tree.elif_of(branch)
         for body in (branch.body, branch.orelse) if following is None else (branch.body,):
             frame.locals = dict(before)
-            exits |= run(a, body, control)
+            jumps |= run(a, body, control)
             if not _leaves(body):
                 survives = True
                 _join_into(after, frame.locals, names)
@@ -125,10 +148,10 @@ def _if(a: Analysis, stmt: tree.If, control: Origins) -> Origins:
         branch = following
     if survives:
         frame.locals = {**frame.locals, **after}
-    return exits
+    return jumps
 
 
-def _for(a: Analysis, stmt: tree.For, control: Origins) -> Origins:
+def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     frame, names = a.frame, a.bound_in(stmt)
     iterated = a.evaluate(stmt.iter, control)
     loop = (frame.instance, id(stmt))
@@ -147,15 +170,16 @@ def _for(a: Analysis, stmt: tree.For, control: Origins) -> Origins:
     for end in (frame.locals, at_continue):
         a.heap.changed |= _join_into(head, end, names)
     frame.loops = frame.loops[:-1]
-    a.add(a.exits, loop, leaving)
+    a.add(a.exits, loop, leaving.all)
     frame.locals = {**before, **head}
+    found = Jumps(function=leaving.function)
     if stmt.orelse:
-        leaving |= run(a, stmt.orelse, control | leaving)
+        found |= run(a, stmt.orelse, control | leaving.all)
     _join_into(frame.locals, after_break, names)
-    return leaving
+    return found
 
 
-def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Origins:
+def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
     frame, names = a.frame, a.bound_in(stmt)
     place = (frame.instance, id(stmt), "try")
     seen: set[str] = set()
@@ -163,7 +187,7 @@ def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Origins:
     frame.watching.append(seen)
     frame.assigned.append(at_any_time)
     # A part of the body runs only if the parts before it have not failed, in this and in earlier iterations.
-    exits = run(a, stmt.body, control | a.exits[place])
+    jumps = run(a, stmt.body, control | a.exits[place])
     frame.watching.pop()
     frame.assigned.pop()
     caught = frozenset(seen)
@@ -171,38 +195,39 @@ def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Origins:
         a.add(a.exits, place, caught)
     _join_into(at_any_time, frame.locals, names)
     if stmt.orelse:
-        exits |= run(a, stmt.orelse, control | exits | caught)
+        jumps |= run(a, stmt.orelse, control | jumps.all | caught)
     if not _leaves(stmt.orelse or stmt.body):
         _join_into(after, frame.locals, names)
     for handler in stmt.handlers:
         frame.locals = dict(at_any_time)
         if handler.name:
             # The message can contain all that the body has computed, and outputs of tools.
-            a.assign(handler.name, AbstractValue(ANYTHING, caught, control))
-        exits |= run(a, handler.body, control | caught)
+            message = AbstractValue(ANYTHING, caught, control)
+            a.assign(handler.name, anything(a, handler, message, a.thrown) if a.thrown.sites else message)
+        jumps |= run(a, handler.body, control | caught)
         if not _leaves(handler.body):
             _join_into(after, frame.locals, names)
     frame.locals = {**at_any_time, **after}
     if stmt.finalbody:
         _join_into(frame.locals, at_any_time, names)
-        exits |= run(a, stmt.finalbody, control)
-    return exits
+        jumps |= run(a, stmt.finalbody, control)
+    return jumps
 
 
-def _match(a: Analysis, stmt: tree.Match, control: Origins) -> Origins:
+def _match(a: Analysis, stmt: tree.Match, control: Origins) -> Jumps:
     frame, names = a.frame, a.bound_in(stmt)
     value = a.evaluate(stmt.subject, control)
     control = control | a.heap.condition(value)
-    before, after, exits = frame.locals, Environment(), NO_ORIGINS
+    before, after, jumps = frame.locals, Environment(), _NO_JUMPS
     for case in stmt.cases:
         frame.locals = dict(before)
         bind_pattern(a, case.pattern, value, control)
         if case.guard is not None:
             control = control | a.heap.condition(a.evaluate(case.guard, control))
         _join_into(before, frame.locals, names)  # a pattern that fails late has bound its names
-        exits |= run(a, case.body, control)
+        jumps |= run(a, case.body, control)
         if not _leaves(case.body):
             _join_into(after, frame.locals, names)
     _join_into(after, before, names)
     frame.locals = {**before, **after}
-    return exits
+    return jumps
