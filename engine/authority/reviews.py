@@ -24,6 +24,8 @@ from albert_tools.engine.model.record_types import ReviewRow
 #: ``draft`` and ``checked`` are also the states of a source that is not saved: before and after it is checked.
 State = Literal["draft", "checked", "pending", "active", "deprecated", "revoked"]
 STATES: tuple[State, ...] = get_args(State)
+#: Who has decided, if the owner's rules activate a version. Nobody has read its manifest, so its calls still ask.
+BY_RULES = "the rules"
 #: The most versions of a tool that `all` returns.
 MAX_VERSIONS = 100
 
@@ -45,6 +47,11 @@ class VersionState(Struct, frozen=True):
     why: str = ""
     time: str = ""
     manifest: str = ""
+
+    @property
+    def approved(self) -> bool:
+        """Whether a person has approved this version and its manifest."""
+        return self.state == "active" and self.by != BY_RULES
 
 
 class Reviews:

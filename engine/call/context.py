@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.reviews import Reviews
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
+    from albert_tools.engine.call.manifest_fence import Fence
     from albert_tools.engine.model.definition import Json, Mode, ToolVersion
     from albert_tools.engine.model.primitive import Primitive
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
@@ -286,6 +287,11 @@ class Call(Struct, frozen=True, eq=False):
     interrupted: Step | None = None
     #: From `validate`: the valid arguments.
     arguments: dict[str, Any] = field(default_factory=dict)
+    #: The approved versions around the call, outermost first; from `reviewed`.
+    fences: tuple[Fence, ...] = ()
+    #: The approved version outside of whose manifest the call is, and why; and whether all the manifests name the call.
+    beyond: tuple[str, str] | None = None
+    planned: bool = False
     #: From `mode` and `policy`.
     mode: Mode = "NORMAL"
     rules: RulesInForce = RulesInForce(Governance(), ExampleAuthority())

@@ -61,6 +61,8 @@ class ToolStore(Protocol):
     def save(self, version: ToolVersion, over: str | None = None) -> bool:
         """Make `version` the newest version of its tool, durably. Returns False if it already was the newest version.
 
+        If it was the newest version with another manifest, only its manifest is replaced.
+
         With `over`, this hash must still be that of the newest version. An empty text means that there must be no version.
 
         Raises:

@@ -60,4 +60,4 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
 def _is_approved(call: Call, run: Run) -> bool:
     """Whether a person has approved this version of the program."""
     reviews, version = run.service.reviews, call.target.version
-    return reviews is not None and version is not None and reviews.of(version).state == "active"
+    return reviews is not None and version is not None and reviews.of(version).approved

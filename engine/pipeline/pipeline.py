@@ -59,6 +59,7 @@ from albert_tools.engine.pipeline.mode import mode
 from albert_tools.engine.pipeline.policy import policy
 from albert_tools.engine.pipeline.record import record, refuse, repeated
 from albert_tools.engine.pipeline.repeat import ended_once, repeat
+from albert_tools.engine.pipeline.reviewed import counted, reviewed
 from albert_tools.engine.pipeline.scratch import scratch
 from albert_tools.engine.pipeline.session import session
 from albert_tools.engine.pipeline.validate import validate
@@ -68,7 +69,7 @@ from albert_tools.engine.runs.replay import from_journal
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 #: The stages of a call, in the order of authority. `lookup` comes before all of them.
-STAGES: Stages = (validate, session, repeat, mode, policy, flow, recover, allowance, approval)
+STAGES: Stages = (validate, session, repeat, mode, reviewed, policy, flow, recover, allowance, approval)
 #: A replay has no effect: its calls are answered from the journal, and only its program runs.
 REPLAY_STAGES: Stages = (validate, mode, policy)
 #: An example runs in a temporary workspace, on which nothing outside depends.
@@ -216,7 +217,7 @@ class Pipeline:
         """
         began = run.clock()
         try:
-            call = await lookup(call, run)
+            call = counted(await lookup(call, run))
             if run.stop is not None and call.is_step:
                 raise cancellation(run.journal, run.stop.message)
         except Exception as error:

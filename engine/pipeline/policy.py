@@ -10,6 +10,7 @@ from albert_tools.engine.authority.approval_digest import arguments_digest
 from albert_tools.engine.authority.authorization import Authority, parses_commands
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.pipeline.reviewed import without_questions
 from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, strictest
 
 
@@ -20,7 +21,7 @@ async def policy(call: Call, run: Run) -> Call:
         Failure: `permission_denied`, `governance_unavailable`; `outdated` if a callee of the tool has changed.
     """
     rules = run.service.ruling()
-    found = await _judge(call, run, rules.authority)
+    found = without_questions(await _judge(call, run, rules.authority), call, run)
     decision = strictest(found)
     if decision.verdict == "deny":
         if decision.rule == "outside_workspace":

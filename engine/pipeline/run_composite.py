@@ -91,6 +91,7 @@ def _child(
         depth=call.depth + 1,
         callers=(*call.callers, version.name),
         trail=(*call.trail, version.version),
+        fences=call.fences,
         # Until the rules judge the call, the limits of its caller apply.
         rules=call.rules,
     )

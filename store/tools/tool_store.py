@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import NAME
 from albert_tools.engine.model.protocols import Saved, Summary
@@ -187,6 +188,8 @@ class TinyToolStore:
     def save(self, version: ToolVersion, over: str | None = None) -> bool:
         """Store `version` durably as the newest of its name. Returns False if it already is the newest and not deleted.
 
+        If it is the newest with another manifest, only its manifest is replaced: its author and its date remain.
+
         With `over`, the newest version must still have this hash, even if the tool is deleted. If `over` is empty, there must be no
         version.
 
@@ -200,7 +203,7 @@ class TinyToolStore:
         place = Place.of(self.folder, name)
         with writing(place.shard):
             try:
-                tables = self._extensible(place, name, version.version, over)
+                tables = self._extensible(place, name, document, over)
                 if tables is None:
                     # The process that wrote the file may have died before it synced the folder.
                     sync_folder(place.shard)
@@ -236,16 +239,21 @@ class TinyToolStore:
                 raise io_failure(f"delete the tool {name!r} from", place.entry, error) from error
         raise self._unknown(name)
 
-    def _extensible(self, place: Place, name: str, version: str, over: str | None) -> Tables | None:
-        """The tables to which `version` is added; None if `version` already is the newest."""
+    def _extensible(self, place: Place, name: str, document: dict[str, Any], over: str | None) -> Tables | None:
+        """The tables to which the document of a version is added; None if the version already is the newest."""
         entry: Entry | None = None
         try:
             entry = read_entry(place.entry, name)
             _demand_newest(name, entry, over)
             if entry is None:
                 return _fresh(place, name, {})
-            if entry.newest().version == version and not entry.deleted:
-                return None
+            newest = entry.newest()
+            if newest.version == document["version"] and not entry.deleted:
+                manifest = document.get("manifest")
+                if manifest is None or Manifest.from_dict(manifest) == newest.definition.manifest:
+                    return None
+                document.clear()
+                document.update(newest.to_document(), manifest=manifest)
             return entry.tables
         except Damaged as error:
             if error.newer or over is not None:

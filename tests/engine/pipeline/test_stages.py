@@ -117,6 +117,14 @@ def expired(bench: Bench) -> dict[str, Any]:
     return options
 
 
+def withdrawn(bench: Bench) -> dict[str, Any]:
+    """Revoke the only version of a tool."""
+    bench.define("return tools.launch(name='a')")
+    version = bench.service.describe("t").definition.version
+    bench.service.within(lambda s: s.reviews.revoke("t", version, "ann"))
+    return {}
+
+
 def elsewhere(bench: Bench) -> dict[str, Any]:
     return {"session": bench.service.within(lambda s: s.sessions.open("test", "/elsewhere"))[1]}
 
@@ -208,6 +216,8 @@ ROWS = [
           rules=of("alarm", allowed_in_modes=["ALERT"])),
     deny("definition", "permission_denied", "definition.allowed_modes", "tool_mode", call=("alarm", {})),
     ask("definition", "definition.approval", call=("confide", {})),
+    # Reviews
+    deny("reviewed", "permission_denied", "revoked", "revoked", call=("t", {}), options=withdrawn),
     # Policy, by tool and category
     allow("tool", "tools.launch.allowed_in_modes", rules=of("launch", allowed_in_modes=NORMAL)),
     ask("tool", "tools.launch.requires_approval_in_modes", rules=of("launch", requires_approval_in_modes=NORMAL)),

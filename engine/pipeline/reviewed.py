@@ -1,0 +1,89 @@
+"""The stage of reviews: a revoked version does not run, and the calls of an approved version are held to its manifest.
+
+A call outside of the manifest is denied. The manifest is computed before the tool runs and contains all that the tool can do. So
+such a call is a fault of the analysis or of the sandbox, and the record says so. Inside of the manifest the rules still deny, but
+a person who has approved the manifest is not asked again, except about files that others execute.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.call.manifest_fence import Fence
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.executed_files import is_executed
+
+#: The rule of a call that is outside of the manifest, and of one that a person has approved with the manifest.
+RULE = "manifest"
+
+
+def counted(call: Call) -> Call:
+    """Compare a call of a primitive with the manifests of the approved versions around it, and count it.
+
+    This happens once for each call, also for those that are answered from the journal of the run. `reviewed` denies the call.
+    """
+    if not call.fences or call.target.primitive is None:
+        return call
+    beyond, planned = None, True
+    for each in call.fences:
+        why, is_planned = each.admit(call.target.definition, call.given, call.callers[each.depth + 1 :])
+        if why is not None and beyond is None:
+            beyond = (each.version.name, why)
+        planned = planned and is_planned
+    return replace(call, beyond=beyond, planned=planned)
+
+
+async def reviewed(call: Call, run: Run) -> Call:
+    """Add the fence of an approved version to its call.
+
+    Raises:
+        Failure: `permission_denied` if the version is revoked, or if the call is outside of a manifest.
+    """
+    if call.beyond is not None:
+        tool, why = call.beyond
+        raise Failure(
+            "permission_denied",
+            f"{call.name} is outside of the approved manifest of {tool}: {why}",
+            hint=f"this is a fault of Albert Tools, not of the call: report it, with the source of {tool}",
+            rule=RULE,
+            tool=call.name,
+            details={"rationale_code": "outside_manifest"},
+        )
+    version, reviews = call.target.version, run.service.reviews
+    if version is None or reviews is None or (run.unsaved is not None and not call.depth):
+        return call
+    found = reviews.of(version)
+    if found.state == "revoked":
+        raise Failure(
+            "permission_denied",
+            f"{version.name} was revoked by {found.by}{f': {found.why}' if found.why else ''}",
+            hint="call another version or another tool",
+            rule="revoked",
+            tool=version.name,
+            details={"rationale_code": "revoked"},
+        )
+    if found.state == "active":
+        around = Fence(version, call.arguments, call.depth, run.workspace.spell)
+        return replace(call, fences=(*call.fences, around))
+    return call
+
+
+def without_questions(found: list[Decision], call: Call, run: Run) -> list[Decision]:
+    """The decisions on a call, without the questions that the approval of a manifest has answered. Denials remain."""
+    reviews = run.service.reviews
+    asks = any(d.verdict == "ask" for d in found)
+    if not (asks and call.fences and call.planned and reviews is not None) or call.mode != "NORMAL":
+        return found
+    # The approval may have ended since the run began.
+    if not reviews.of(call.fences[-1].version).approved or _writes_executed(call):
+        return found
+    return [Decision("allow", RULE, "allowed") if d.verdict == "ask" else d for d in found]
+
+
+def _writes_executed(call: Call) -> bool:
+    primitive = call.target.primitive
+    return primitive is not None and any(
+        use != "read" and is_executed(path) for path, use in primitive.paths_in(call.arguments)
+    )

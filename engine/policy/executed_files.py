@@ -1,0 +1,37 @@
+"""Recognizes files that others execute: a shell, an editor, git, a build or a server reads them and runs what they say.
+
+The approval of a tool does not answer a question about writing such a file, because what is written there runs later, outside of
+the sandbox.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+#: Hidden files that name no program. Every other file with a hidden name or folder may configure one: `.bashrc`, `.github/…`.
+_HARMLESS = frozenset((".gitignore", ".dockerignore", ".editorconfig"))
+#: Files with commands of builds, tests, packages and services, in lower case.
+_NAMES = frozenset(
+    (
+        "makefile gnumakefile justfile rakefile gemfile jenkinsfile vagrantfile procfile brewfile dockerfile containerfile "
+        "package.json composer.json deno.json cargo.toml build.rs pyproject.toml setup.py setup.cfg conftest.py noxfile.py tox.ini "
+        "sitecustomize.py usercustomize.py manage.py build.gradle build.gradle.kts pom.xml build.xml cmakelists.txt crontab hooks "
+        "docker-compose.yml docker-compose.yaml compose.yml compose.yaml azure-pipelines.yml bitbucket-pipelines.yml appveyor.yml "
+        "cloudbuild.yaml cloudbuild.yml taskfile.yml"
+    ).split()
+)
+#: The ends of scripts, and of what is loaded like one.
+_ENDS = (
+    ".sh .bash .zsh .fish .ksh .csh .command .bat .cmd .ps1 .psm1 .vbs .exe .com .scr .dll .so .dylib .desktop .service .timer "
+    ".socket .plist .mk .gradle .rc .pth"
+).split()
+
+
+def is_executed(path: str) -> bool:
+    """Whether others execute a file with this path, by its names alone. A folder counts as one with any file."""
+    *folders, name = posixpath.normpath(path).lower().split("/")
+    if any(folder.startswith(".") and folder != ".." for folder in folders) or "hooks" in folders:
+        return True
+    if name.startswith(".") and name not in (".", ".."):
+        return name not in _HARMLESS
+    return name in _NAMES or name.endswith(tuple(_ENDS)) or name.startswith(("dockerfile.", "makefile."))
