@@ -107,9 +107,8 @@ def _effect_lines(effect: Effect) -> list[Line]:
     host = ["THE HOST IS NOT FIXED"] if effect.open_host else []
     text = "; ".join([*resources, *host, effect.bound, *effect.via])
     found = [Line(text, visible(effect.tool), tone, line=effect.lines[0])]
-    found += [
-        Line(value, visible(name), "warning" if ANYTHING in value else "plain", 1) for name, value in effect.settings
-    ]
+    for name, value in effect.settings:
+        found.append(Line(value, visible(name), tone if ANYTHING in value else "plain", 1))
     for flow in effect.flows:
         if not flow.is_shown:
             text = f"from {listed(flow.origins, MAX_ORIGINS)}" if flow.origins else flow.value

@@ -28,7 +28,6 @@ VERBS = {
     "write": "writes",
     "delete": "deletes",
     "url": "connects to",
-    "destination": "sends to",
     "shell": "runs",
     "program": "runs",
 }
@@ -44,8 +43,8 @@ class Effect(Struct, frozen=True):
         effects: Its effects.
         risk: From 0 (no effect) to `HIGH`.
         resources: What it reads, writes or reaches: pairs of a verb and a value.
-        settings: Other arguments that rules can refer to, such as the environment of a command: pairs of a name and a value.
-        anything: Whether one of the resources can be anything.
+        settings: Other arguments that matter, such as a recipient or the environment of a command: pairs of a name and a value.
+        anything: Whether one of them can be anything.
         open_host: Whether the host of a URL is not fixed.
         bound: How often it is called at most.
         bounded: Whether this is known.
@@ -110,13 +109,14 @@ def _sent(call: PlannedCall) -> dict[str, Value]:
 def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
     first, uses = calls[0], calls[0].uses
     merged = {name: _merged(c.arguments[name] for c in calls if name in c.arguments) for name in _names(calls)}
-    resources = [(VERBS[uses[name]], value) for name, value in merged.items() if uses.get(name) in VERBS]
-    settings = {n: v for n, v in merged.items() if n in uses and uses[n] not in VERBS and uses[n] != "payload"}
+    shown = [name for name in merged if uses.get(name, "payload") != "payload"]
+    resources = [(VERBS[uses[name]], merged[name]) for name in shown if uses[name] in VERBS]
+    settings = {name: merged[name] for name in shown if uses[name] not in VERBS}
     sent = {name: merged[name] for name in _sent(first)}
     carries = frozenset(o for value in sent.values() for o in _data(value))
     open_host = any(uses.get(name) == "url" and fixed_hosts(value) is None for name, value in merged.items())
     risk = risk_of(first.effects)
-    is_fixed = resources and not open_host and not any(o.startswith("call:") for o in carries)
+    is_fixed = (resources or settings) and not open_host and not any(o.startswith("call:") for o in carries)
     if risk == HIGH and is_fixed and not {"delete", "secret"} & set(first.effects):
         risk = _FIXED
     bound = _sum(c.bound for c in calls)
@@ -126,16 +126,13 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
         risk=risk,
         resources=tuple(dict.fromkeys((verb, words.value(value)) for verb, value in resources)),
         settings=tuple((name, words.value(value)) for name, value in settings.items()),
-        anything=any(is_anything(v) for _, value in resources for v in values_in(value)),
+        anything=any(is_anything(v) for n in shown for v in values_in(merged[n])),
         open_host=open_host,
         bound=words.bound(bound),
         bounded=bound is not None,
         via=tuple(via_words(calls)),
         lines=tuple(dict.fromkeys(c.line for c in calls)),
-        flows=tuple(
-            Flow(n, tuple(words.origins(_data(v))), words.value(v), uses.get(n) in VERBS or n in settings)
-            for n, v in sent.items()
-        ),
+        flows=tuple(Flow(n, tuple(words.origins(_data(v))), words.value(v), n in shown) for n, v in sent.items()),
         control=_control(calls, carries, words) if risk >= RISKS["write"] else (),
         carries=carries,
     )

@@ -53,6 +53,10 @@ class _Clauses:
         if commands:
             yield f"runs {self._list((v for _, v in commands), 'ANY COMMAND')}"
         named |= {i for i, _ in commands}
+        programs = [(i, v) for i, v in self._used("destination") if "execute" in self._calls[i].effects]
+        for tool in dict.fromkeys(self._calls[i].tool for i, _ in programs):
+            yield f"runs {visible(tool)} with {self._list(v for i, v in programs if self._calls[i].tool == tool)}"
+        named |= {i for i, _ in programs}
         requests = [i for i, c in enumerate(self._calls) if "network" in c.effects and i not in named]
         by_target: dict[str, set[Origin]] = {}
         for i in requests:

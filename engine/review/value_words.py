@@ -47,7 +47,7 @@ class Words:
 
     def value(self, value: Value) -> str:
         """All that a value can be: ``{output} or "report.md"``."""
-        return _joined(self.alternatives(value)) or "nothing"
+        return _joined(self.alternatives(value)) or "‹never reached›"
 
     def alternatives(self, value: Value) -> list[str]:
         """Each text, list or object that a value can be."""

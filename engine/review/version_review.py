@@ -19,7 +19,7 @@ from albert_tools.engine.review.sentences import sentence
 from albert_tools.engine.review.version_changes import Changes
 
 #: The most characters of a value that are shown on one line.
-_MAX_SHOWN = 120
+_MAX_SHOWN = 60
 
 
 class ExampleRun(Struct, frozen=True):

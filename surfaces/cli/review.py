@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MAX_LISTED, MAX_REPLAYS = 50, 10
 #: The most lines of the call graph that are printed.
 MAX_ROWS = 40
+#: The most lines of a source that is printed. A longer one would push the manifest off the screen.
+MAX_SOURCE = 40
 _MAX_WORDS = 300
 
 
@@ -157,12 +159,23 @@ def show(found: VersionReview, console: Console, now: float) -> None:
     _graph(found, console)
     _examples(found, console)
     _replays(found, console)
-    if found.changes is None:
-        _heading("source", console)
-        print_source(visible_lines(found.version.source), console, found.effects_of_lines)
+    _source(found, console)
     words = visible(json.dumps(brief(d.description, _MAX_WORDS), ensure_ascii=False))
     console.say()
     console.say(console.paint(f"the author's words: {words}", "dim"), 4)
+
+
+def _source(found: VersionReview, console: Console) -> None:
+    """Print the source of a first version, unless it is long. A later version shows the difference."""
+    source = found.version.source.rstrip("\n")
+    number = source.count("\n") + 1
+    if found.changes is not None or number > MAX_SOURCE:
+        version = found.version
+        where = f"`albert show {visible(version.name)} --version {version.version[:DIGITS]}` prints it"
+        _heading("source", console, f"{number:,} lines; {where}")
+        return
+    _heading("source", console)
+    print_source(visible_lines(source), console, found.effects_of_lines)
 
 
 def visible_lines(source: str) -> str:

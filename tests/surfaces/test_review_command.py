@@ -79,7 +79,7 @@ def test_a_new_version_shows_what_is_new_and_the_replay(defined: Albert) -> None
         '\n  +    return tools.write_file(path="copy.txt", content=tools.read_file(path=source) + "")["path"]' in shown
     )
     assert "replay of recorded runs, without effects  1 run: 1 the same, 0 differ" in shown
-    assert "\nsource\n" not in shown
+    assert "\nsource  9 lines; `albert show copy --version" in shown
     document = defined("review", "copy", "--json").document()
     assert (document["version"], document["changes"]["since"], document["replays"]["same"]) == (second, first, 1)
 

@@ -141,6 +141,27 @@ def test_a_call_whose_use_of_arguments_is_not_known_shows_them_all() -> None:
     assert written(manifest(call))[:3] == ["send up to 1,000 ×, the limit of a run", "  a from {p}", '  b "x"']
 
 
+def test_a_recipient_and_the_arguments_of_a_program_are_shown_by_name() -> None:
+    uses = {"to": "destination", "text": "payload"}
+    mail = PlannedCall("mail", ("network",), arguments={"to": text(given("bob")), "text": text("hi")}, uses=uses)
+    run = PlannedCall(
+        "run_tests", ("execute",), arguments={"args": Value(items=text("-q"))}, uses={"args": "destination"}
+    )
+    known = manifest(mail, run)
+    assert written(known) == [
+        "mail up to 1,000 ×, the limit of a run",
+        "  to {bob}",
+        '  text "hi"',
+        "run_tests up to 1,000 ×, the limit of a run",
+        '  args ["-q", …]',
+    ]
+    assert sentence(tool(known)) == 'Runs run_tests with ["-q", …] and sends {bob} to {bob}.'
+
+
+def test_a_call_that_is_never_made_says_so() -> None:
+    assert lines(manifest(reads(Value())))[0].text == "reads ‹never reached›; at most once"
+
+
 def test_the_json_form() -> None:
     found = view(REPORT)
     assert msgspec.json.decode(msgspec.json.encode(found)) == found
