@@ -61,7 +61,9 @@ def planned(call: Call, run: Run) -> list[int]:
     """The planned calls in the manifest of the request's program that a call of it can be."""
     manifest = run.target.definition.manifest
     calls = manifest.calls if manifest is not None else ()
-    return [i for i, c in enumerate(calls) if c.tool == call.name and c.via == call.callers[1:]]
+    of_tool = [i for i, c in enumerate(calls) if c.tool == call.name]
+    # In the manifest of a large program, all calls of a tool are one.
+    return [i for i in of_tool if calls[i].via == call.callers[1:]] or of_tool
 
 
 def _private_paths(call: Call, run: Run) -> Iterator[str]:

@@ -25,6 +25,8 @@ from albert_tools.engine.policy.path_patterns import PathPatterns
 
 #: The most manifests whose flows are cached. If there are more, the cache is cleared.
 _MAX_CACHED = 1000
+#: The name that stands for all arguments of a planned call, if nothing is known about them.
+EVERY = "*"
 #: The most characters of a value in a message.
 _MAX_SHOWN = 200
 
@@ -180,7 +182,7 @@ class FlowJudge:
                 graphs = [(data, data.reached(group))]
                 graphs += [(control, control.reached(group))] if rule.control else []
                 for end, call in ends:
-                    values = [(n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
+                    values = [(n, v) for n, v in _arguments(call).items() if rule.to.names(call.uses.get(n, ""))]
                     for argument, value in values:
                         for graph, reached in graphs:
                             start = _first(reached, graph.direct(value))
@@ -219,7 +221,7 @@ class FlowJudge:
             return True
         name = flow.argument
         actual = arguments.get(name)
-        if actual is None:
+        if actual is None and name != EVERY:
             return False
         values = [manifest.calls[i].arguments.get(name, Value()) for i in planned]
         fixed = is_host_fixed if _is_host(flow, manifest) else is_fixed
@@ -276,7 +278,7 @@ class FlowJudge:
         graph = _Graph(manifest)
         for rule in self.of_sessions if seen else ():
             for call in manifest.calls:
-                values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
+                values = [v for n, v in _arguments(call).items() if rule.to.names(call.uses.get(n, ""))]
                 behind = {kind for v in values for origin in graph.direct(v) for kind in kinds[origin]}
                 steered = not is_approved or _GIVEN in behind
                 is_seen = {*seen, *behind} >= set(rule.source.session)
@@ -306,6 +308,12 @@ def _kinds(manifest: Manifest) -> Mapping[Origin, set[str]]:
     for parameter in {o for v in _values(manifest) for o in graph.direct(v) if call_of(o) is None}:
         found[parameter].add(_GIVEN)
     return found
+
+
+def _arguments(call: PlannedCall) -> dict[str, Value]:
+    """What is known about the arguments of a planned call, by parameter."""
+    every = call.arguments.get(EVERY)
+    return call.arguments if every is None else {**dict.fromkeys(call.uses, every), EVERY: every}
 
 
 def _values(manifest: Manifest) -> Iterator[Value]:
