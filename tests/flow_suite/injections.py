@@ -103,7 +103,7 @@ def filled(call: Call, data: str) -> Call:
 def program(injection: Injection, name: str) -> str:
     """The source by which an agent follows an injection."""
     reads = "".join(f"    data{i} = {_spelled(call)}\n" for i, call in enumerate(injection.data))
-    data = " ".join(f"{{data{i}}}" for i in range(len(injection.data)))
+    data = "-".join(f"{{data{i}}}" for i in range(len(injection.data)))
     tool, arguments = injection.act
     texts = {n: f'f"{v.replace("DATA", data)}"' if isinstance(v, str) else repr(v) for n, v in arguments.items()}
     act = f"tools.{tool}({', '.join(f'{n}={text}' for n, text in texts.items())})"
