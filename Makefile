@@ -5,13 +5,15 @@ VENV   ?= .venv$(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: help demo docs proto system test test-slow test-surfaces conformance coverage evidence check format bench clean
+.PHONY: help demo docs proto system test test-slow test-surfaces fuzz fuzz-programs conformance coverage evidence check format bench clean
 
 help:
 	@echo "make demo       define tools and run them on real files"
 	@echo "make test       run all tests but the slow ones"
 	@echo "make test-slow  run the slow tests, and every property with many more examples"
 	@echo "make test-surfaces  run the tests that need Node or the frameworks of others"
+	@echo "make fuzz MINUTES=10         look for inputs that fail, guided by coverage"
+	@echo "make fuzz-programs COUNT=2000  try generated programs beside CPython and inside their manifests"
 	@echo "make conformance    run the official conformance suite of MCP; needs Node"
 	@echo "make coverage   run the tests with branch coverage; takes about twice as long"
 	@echo "make evidence   write a report of the tests, attacks and limits to artifacts/"
@@ -49,6 +51,15 @@ test-surfaces: system
 	@$(BIN)/python -m tests.helpers.system surfaces
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[frameworks]'
 	$(BIN)/python -m pytest -m surfaces --timeout 1200 -q
+
+MINUTES ?= 10
+fuzz: $(STAMP)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	$(BIN)/python -m tests.fuzz $(MINUTES)
+
+COUNT ?= 2000
+fuzz-programs: $(STAMP)
+	$(BIN)/python -m tests.fuzz.many $(COUNT)
 
 conformance: $(STAMP)
 	@$(BIN)/python -m tests.helpers.system surfaces

@@ -106,9 +106,9 @@ class ExpressionWriter:
 
     def expr(self, scope: Scope, kind: str, depth: int) -> str:
         """An expression of a kind, of limited depth."""
-        if depth <= 0 or self.chance(4):
+        if depth <= 0 or self.choices.below(4) == 0:
             known = scope.readable(kind)
-            if known and not self.chance(4):
+            if known and self.choices.below(4) < 3:
                 return str(self.pick(known))
             return str(self.pick(_LITERALS[kind]))
 

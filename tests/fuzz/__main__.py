@@ -1,21 +1,27 @@
 """``make fuzz MINUTES=10``: the coverage-guided run of all targets, each for an equal part of the time.
 
 Each target starts from the committed corpus, from sources and commands of other tests, and from what earlier runs found
-(`.fuzz/`). An input that fails is written to `.fuzz/`, and the exit code is 1. With ``--keep``, a few inputs that reach something new are
-added to the committed corpus.
+(`.fuzz/`). An input that fails is written to `.fuzz/`, and the exit code is 1. With ``--keep``, a few inputs that reach something
+new are added to the committed corpus.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+from albert_tools.engine.analysis.analyse import analyse
+from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.model import vocabulary
+from albert_tools.grammar.choices import RandomChoices
 from tests.fuzz.targets import TARGETS
+from tests.helpers.generated_tools import generated_tools, some_program
 from tests.helpers.harness import chunks
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +31,7 @@ FOUND = ROOT / ".fuzz"
 MAX_KEPT = 25
 MAX_KEPT_BYTES = 1_500
 
-_FLAGS = ["-timeout=30", "-rss_limit_mb=2048", "-max_len=4000", "-print_final_stats=1", "-verbosity=0"]
+_FLAGS = ["-timeout=30", "-rss_limit_mb=2048", "-max_len=8000", "-print_final_stats=1", "-verbosity=0"]
 #: The targets whose bytes are texts in the language.
 _SOURCES = ("check", "format")
 
@@ -70,23 +76,61 @@ def _keep(name: str, work: Path) -> None:
 
 
 def _write_dictionary(path: Path) -> None:
-    words = [*vocabulary.BUILTINS, *vocabulary.METHODS, *vocabulary.MODULES, "tools.", "parallel(", "@tool", "@example("]
-    words += ["def ", "return ", "for ", " in ", "if ", "else:", "try:", "except ", "raise ", "match ", "case ", "lambda "]
+    words = [
+        *vocabulary.BUILTINS,
+        *vocabulary.METHODS,
+        *vocabulary.MODULES,
+        "tools.",
+        "parallel(",
+        "@tool",
+        "@example(",
+    ]
+    words += [
+        "def ",
+        "return ",
+        "for ",
+        " in ",
+        "if ",
+        "else:",
+        "try:",
+        "except ",
+        "raise ",
+        "match ",
+        "case ",
+        "lambda ",
+    ]
     path.write_text("".join(f'"{word}"\n' for word in words))
 
 
 def _write_seeds(name: str, folder: Path) -> None:
-    """Write inputs that other tests have."""
-    if name in _SOURCES:
-        texts = [chunk.source.strip() + "\n" for part in ("check", "run", "parse") for chunk in chunks(part)]
-    elif name == "command":
-        rows = tomllib.loads((ROOT / "tests/engine/shell/commands.toml").read_text("utf-8"))
-        texts = [*rows["ordinary"], *rows["unknown"], *(c for found in rows["dangerous"].values() for c in found)]
-    else:
-        return
+    """Write inputs that other tests have, or that the generators make."""
     folder.mkdir(exist_ok=True)
-    for number, text in enumerate(texts):
-        (folder / str(number)).write_text(text, "utf-8", errors="replace")
+    for number, data in enumerate(_seeds(name)):
+        (folder / str(number)).write_bytes(data)
+
+
+def _seeds(name: str) -> Iterator[bytes]:
+    match name:
+        case "check" | "format":
+            for part in ("check", "run", "parse"):
+                yield from (chunk.source.strip().encode(errors="replace") for chunk in chunks(part))
+        case "command":
+            rows = tomllib.loads((ROOT / "tests/engine/shell/commands.toml").read_text("utf-8"))
+            dangerous = (command for found in rows["dangerous"].values() for command in found)
+            yield from (command.encode() for command in (*rows["ordinary"], *rows["unknown"], *dangerous))
+        case "programs" | "mistakes":
+            for seed in range(50):
+                choices = RandomChoices(seed)
+                some_program(choices, generated_tools(0))
+                yield bytes(min(number, 255) for number in choices.made)
+        case "manifest":
+            catalog = generated_tools(0)
+            for seed in range(30):
+                made = some_program(RandomChoices(seed), catalog)
+                found = analyse(check_or_raise(made.source, catalog))
+                arguments = {"path": made.arguments["s"]}
+                document = {"manifest": found.as_dict(), "arguments": arguments, "given": made.arguments}
+                yield json.dumps(document).encode()
 
 
 if __name__ == "__main__":

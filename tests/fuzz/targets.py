@@ -15,16 +15,16 @@ from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model.manifest import Manifest
+from albert_tools.engine.model.manifest_match import outside
+from albert_tools.engine.review.manifest_view import lines, view
 from albert_tools.engine.shell.judge import judge_command
 from albert_tools.grammar.choices import GivenChoices
 from albert_tools.grammar.diagnostic import Severity
 from albert_tools.grammar.mutants import mutant
 from albert_tools.grammar.parse import parse
+from tests.fuzz.beside import try_program
 from tests.helpers.formatting import assert_formats
 from tests.helpers.generated_tools import generated_tools, some_program
-
-#: The most bytes of the JSON of a manifest, for each byte of the source and of the manifests of the callees.
-MAX_GROWTH = 200
 
 
 def check_source(data: bytes) -> None:
@@ -48,12 +48,7 @@ def format_source(data: bytes) -> None:
 
 def programs(data: bytes) -> None:
     """Generated programs are accepted, and what they do lies inside their manifests."""
-    catalog = generated_tools(0)
-    made = some_program(GivenChoices(data), catalog)
-    checked = check(made.source, catalog).checked
-    assert checked is not None, made.source
-    compile_program(checked)
-    analyse(checked)
+    try_program(GivenChoices(data), generated_tools(0), len(data), None)
 
 
 def mistakes(data: bytes) -> None:
@@ -64,12 +59,20 @@ def mistakes(data: bytes) -> None:
 
 
 def manifest(data: bytes) -> None:
-    """Any JSON is a manifest or a ValueError."""
+    """Any JSON is a manifest or a ValueError. A manifest has words, and any call is inside or outside."""
     try:
-        found = Manifest.from_dict(json.loads(data))
-    except (ValueError, RecursionError):
+        document = json.loads(data)
+        found = Manifest.from_dict(document["manifest"])
+    except (ValueError, KeyError, TypeError, RecursionError):
         return
     assert Manifest.from_dict(found.as_dict()) == found
+    view(found)
+    assert lines(found)
+    given = document.get("given")
+    for call in found.calls:
+        arguments = document.get("arguments")
+        if isinstance(arguments, dict) and isinstance(given, dict):
+            outside(found.calls, call.tool, arguments, given)
 
 
 def calls(data: bytes) -> None:

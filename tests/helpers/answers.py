@@ -7,12 +7,14 @@ on them.
 from __future__ import annotations
 
 import json
+import posixpath
 import random
 from dataclasses import dataclass
 from typing import Any
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.output_facts import contradiction
 
 _TEXTS = ["text", "", "a", "b/c.txt", "docs/a.txt", "../x", "k=v, w", "one\ntwo\n", "https://example.org/x", "ä", "7"]
 _NAMES = ["a", "b.txt", "c/d.txt", "e.bak", "f g"]
@@ -46,7 +48,12 @@ class Answers:
             code = choose.choice(_CODES)
             message = f"{definition.name} did not work ({choose.randrange(7)})"
             raise Failure(code, message, tool=definition.name, retryable=choose.random() < 0.5)
-        return _value(choose, definition, definition.with_defaults(arguments), definition.result, "")
+        given = definition.with_defaults(arguments)
+        answer = _value(choose, definition, given, definition.result, "")
+        wrong = contradiction(definition, given, answer, posixpath.normpath)
+        if wrong is not None:  # the pipeline refuses such an answer, too
+            raise Failure("internal_error", wrong, tool=definition.name)
+        return answer
 
 
 def _value(choose: random.Random, d: ToolDefinition, arguments: dict[str, Any], schema: Any, path: str) -> Any:

@@ -1,0 +1,104 @@
+"""One generated program of a seed: checked, run in the sandbox beside CPython, and compared with its manifest.
+
+The manifest is tested in three ways: what the run did must lie inside it; when a parameter is changed, or the answers to one call,
+then only what the manifest says may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from albert_tools.engine.analysis.analyse import analyse
+from albert_tools.engine.check.checker import Checked, check
+from albert_tools.engine.model.error_codes import ENDING
+from albert_tools.engine.model.manifest import Manifest
+from albert_tools.grammar.choices import Choices
+from albert_tools.grammar.generated_programs import Program
+from albert_tools.grammar.mutants import mutant
+from tests.helpers import containment
+from tests.helpers.answers import Answers
+from tests.helpers.generated_tools import GeneratedTools, some_program
+from tests.helpers.recorded_run import Recorded, recorded
+from tests.helpers.sandbox_run import SandboxRuns, difference
+
+#: Other values of the parameters of generated programs.
+_OTHER: dict[str, Any] = {"n": 5, "s": "zz/y", "xs": [4, -2, 9], "d": {"q": 3, "a": 7}}
+
+
+class Found(Exception):
+    """What is wrong. `kind` says which property does not hold."""
+
+    def __init__(self, kind: str, problem: str, program: Program) -> None:
+        super().__init__(problem)
+        self.kind = kind
+        self.program = program
+
+
+def try_program(
+    choices: Choices, catalog: GeneratedTools, seed: int, sandbox: SandboxRuns | None, with_mistake: bool = False
+) -> bool:
+    """Make a program of the choices, and try it. Without a sandbox it is only compared with its manifest.
+
+    Args:
+        choices: The choices of the program.
+        catalog: The tools that it can call.
+        seed: The seed of the answers of tools.
+        sandbox: Where it runs.
+        with_mistake: Whether it gets one mistake. Then it may be refused, and it may not terminate.
+
+    Returns:
+        Whether the program was accepted.
+
+    Raises:
+        Found: A property does not hold.
+    """
+    program = some_program(choices, catalog)
+    if with_mistake:
+        program = Program(mutant(choices, program.source), program.arguments)
+    checked = check(program.source, catalog).checked
+    if checked is None:
+        if with_mistake:
+            return False
+        raise Found("refused", str(check(program.source, catalog).diagnostics), program)
+    ours = None
+    if sandbox is not None:
+        ours = sandbox.run(checked, program.arguments, catalog, Answers(seed))
+        if ours.failed and ours.outcome[0] in ENDING:
+            return True  # a limit ended the run; CPython has none
+    theirs = _run(program, catalog, Answers(seed))
+    problem = None if ours is None else difference(ours, theirs, program.source)
+    if problem is not None:
+        raise Found("differs from CPython", problem, program)
+    for kind, problem in manifest_problems(checked, program, catalog, seed, theirs):
+        raise Found(kind, problem, program)
+    return True
+
+
+def manifest_problems(
+    checked: Checked, program: Program, catalog: GeneratedTools, seed: int, run: Recorded
+) -> Iterator[tuple[str, str]]:
+    """What a run did that the manifest does not say: kind and sentence."""
+    manifest = analyse(checked)
+    problem = containment.outside(manifest, run, program.arguments)
+    if problem is not None:
+        yield "outside the manifest", problem
+    for source, other, answers in _changes(manifest, program, seed, run):
+        problem = containment.unexplained(manifest, source, run, _run(other, catalog, answers))
+        if problem is not None:
+            yield "a flow that the manifest does not say", problem
+
+
+def _changes(manifest: Manifest, program: Program, seed: int, run: Recorded) -> Iterator[tuple[str, Program, Answers]]:
+    """Runs that differ in one source: the source, the program with its arguments, the answers."""
+    for name, value in _OTHER.items():
+        yield f"parameter:{name}", Program(program.source, {**program.arguments, name: value}), Answers(seed)
+    plan = containment.Plan(manifest)
+    for place in dict.fromkeys(made.place for made in run.calls):
+        numbers = plan.at(place)
+        if len(numbers) == 1:
+            yield f"call:{numbers[0]}", program, Answers(seed, frozenset([place]))
+
+
+def _run(program: Program, catalog: GeneratedTools, answers: Answers) -> Recorded:
+    return recorded(program.source, "t", program.arguments, catalog, catalog.saved, answers)

@@ -1,0 +1,100 @@
+"""``python -m tests.fuzz.many COUNT [FIRST]``: tries generated programs beside CPython and inside their manifests.
+
+Each seed gives one program, and every tenth has a mistake. Two processes share the seeds. A program that fails is made smaller and
+printed, one for each kind of failure and a hundred seeds. The exit code is 1 if there is one.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections import Counter
+
+from albert_tools.engine.model.limits import MiB, RunLimits
+from albert_tools.grammar.choices import Choices, GivenChoices, RandomChoices, smaller
+from tests.fuzz.beside import Found, try_program
+from tests.helpers.generated_tools import generated_tools
+from tests.helpers.sandbox_run import SandboxRuns
+
+PROCESSES = 2
+#: The seeds that share their saved tools.
+BATCH = 100
+#: A program with a mistake may not terminate.
+SHORT = RunLimits(calls=1_000, cpu_seconds=3, own_seconds=3, memory_bytes=256 * MiB)
+
+
+def main(count: int, first: int = 0) -> int:
+    """Try the programs. Returns the exit code."""
+    start = time.monotonic()
+    done: Counter[str] = Counter()
+    batches = range(first // BATCH, (first + count + BATCH - 1) // BATCH)
+    with multiprocessing.get_context("spawn").Pool(PROCESSES, maxtasksperchild=50) as pool:
+        for counted, problems in pool.imap_unordered(_batch, batches):
+            done.update(counted)
+            for problem in problems:
+                print(problem, flush=True)
+            rate = done["programs"] / (time.monotonic() - start) * 60
+            print(f"\r{dict(done)}, {rate:,.0f} a minute   ", end="", file=sys.stderr, flush=True)
+    print(f"\n{dict(done)} in {time.monotonic() - start:,.0f} s")
+    return 1 if done["failed"] else 0
+
+
+def _batch(number: int) -> tuple[Counter[str], list[str]]:
+    done: Counter[str] = Counter()
+    problems: dict[str, str] = {}
+    catalog = generated_tools(number)
+    sandbox, strict = SandboxRuns(), SandboxRuns(SHORT)
+    try:
+        for seed in range(number * BATCH, (number + 1) * BATCH):
+            with_mistake = seed % 10 == 9
+            done["programs"] += 1
+            choices = RandomChoices(seed)
+            try:
+                accepted = try_program(choices, catalog, seed, strict if with_mistake else sandbox, with_mistake)
+                done["accepted"] += accepted
+            except Exception as error:
+                done["failed"] += 1
+                kind = _kind(error)
+                done[kind] += 1
+                if kind not in problems:
+                    problems[kind] = _smallest(choices.made, number, seed, error, strict, with_mistake)
+    finally:
+        sandbox.close()
+        strict.close()
+    return done, list(problems.values())
+
+
+def _kind(error: Exception) -> str:
+    return error.kind if isinstance(error, Found) else f"raises {type(error).__name__}"
+
+
+def _smallest(
+    made: list[int], batch: int, seed: int, error: Exception, sandbox: SandboxRuns, with_mistake: bool
+) -> str:
+    """A report of the smallest program that fails in the same way."""
+    catalog = generated_tools(batch)
+    kind = _kind(error)
+    differs = kind == "differs from CPython"
+
+    def attempt(choices: Choices) -> Exception | None:
+        try:
+            try_program(choices, catalog, seed, sandbox if differs else None, with_mistake)
+        except Exception as found:
+            return found
+        return None
+
+    def fails(numbers: list[int]) -> bool:
+        found = attempt(GivenChoices(numbers))
+        return found is not None and _kind(found) == kind
+
+    # A program with a mistake may not terminate without the sandbox.
+    best = made if with_mistake and not differs else smaller(made, fails)
+    found = attempt(GivenChoices(best)) or error
+    program = getattr(found, "program", None)
+    shown = f"{program.source}\n# arguments: {program.arguments}\n" if program is not None else ""
+    return f"\n=== seed {seed}: {kind}\n{found!s:.600}\n{shown}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:3])))
