@@ -17,6 +17,7 @@ from typing import Any
 
 from albert_tools import ToolService
 from albert_tools.engine.sandbox.command.confinement import PATH, found
+from albert_tools.engine.sandbox.command.launchers import Launchers
 from albert_tools.engine.sandbox.command.output import Output
 from albert_tools.engine.sandbox.command.run_command import run
 from albert_tools.engine.sandbox.command.task import Command
@@ -39,13 +40,13 @@ async def _measured(rounds: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="albert-confined-") as place:
         work = Path(place).resolve() / "work"
         (work / ".albert").mkdir(parents=True)
-        opened = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+        opened, launchers = os.open(work, os.O_RDONLY | os.O_DIRECTORY), Launchers()
         rules = {"allow": ["bash"], "tools": {"bash": {"allowed_in_modes": ["NORMAL"]}}}
         try:
             async with ToolService.open(home=Path(place) / "home", workspace=work, governance=rules) as service:
                 sides: dict[str, Callable[[], Awaitable[Any]]] = {"plain": _plain}
                 for kind in found().kinds:
-                    sides[kind] = _confined(kind, str(work), opened)
+                    sides[kind] = _confined(kind, str(work), opened, launchers)
                 sides["`bash`, governed"] = _governed(service)
                 times: dict[str, list[float]] = {name: [] for name in sides}
                 for _ in range(rounds + 1):
@@ -56,6 +57,7 @@ async def _measured(rounds: int) -> dict[str, float]:
                 # Ignore the first time of each, because that run fills caches.
                 return {name: statistics.median(each[1:]) for name, each in times.items()}
         finally:
+            await launchers.aclose()
             os.close(opened)
 
 
@@ -63,9 +65,11 @@ async def _plain() -> None:
     subprocess.run(_WORDS, env={"PATH": PATH}, stdin=subprocess.DEVNULL, capture_output=True, check=True)
 
 
-def _confined(kind: str, work: str, opened: int) -> Callable[[], Awaitable[None]]:
+def _confined(kind: str, work: str, opened: int, launchers: Launchers) -> Callable[[], Awaitable[None]]:
     async def side() -> None:
-        ended = await run(Command(_WORDS, View(work, work), opened, {"PATH": PATH}, 60, wanted=kind), Output(1 << 16))
+        view = View(work, work)
+        command = Command(_WORDS, view, opened, {"PATH": PATH}, 60, wanted=kind, launchers=launchers)
+        ended = await run(command, Output(1 << 16))
         assert ended.code == 0
 
     return side

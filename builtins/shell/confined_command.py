@@ -115,6 +115,7 @@ async def run(
 
     from albert_tools.builtins.git.hidden_paths import repositories_to_hide
     from albert_tools.engine.sandbox.command.confinement import found
+    from albert_tools.engine.sandbox.command.launchers import Launchers
     from albert_tools.engine.sandbox.command.output import Output
     from albert_tools.engine.sandbox.command.run_command import run as run_confined
     from albert_tools.engine.sandbox.command.task import Command
@@ -145,6 +146,7 @@ async def run(
                     connect=connection.connect if connection is not None else None,
                     wanted=wanted,
                     only=only,
+                    launchers=context.keep(Launchers),
                 )
                 running_since = time.monotonic()
                 try:

@@ -28,6 +28,9 @@ class Context:
     def effect(self, kind: str, **facts: Any) -> None:
         self.effects.append((kind, facts))
 
+    def keep(self, make: Callable[[], Any]) -> Any:
+        return None  # So each command starts its own launcher.
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

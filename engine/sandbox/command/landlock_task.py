@@ -7,19 +7,17 @@ everything below a folder. So a folder with a hidden or sealed path below it get
 
 from __future__ import annotations
 
+import marshal
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from albert_tools.engine.sandbox.command import launcher
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
-from albert_tools.engine.sandbox.command.standalone import script
 from albert_tools.engine.sandbox.command.view import CERTIFICATES, COPIED, LOOKED_UP, SYSTEM, View, programs
 from albert_tools.engine.sandbox.kernel import landlock
 from albert_tools.engine.sandbox.kernel.landlock import EXECUTE, Grant
 
-_LAUNCHER = script("launcher", launcher.KERNEL)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _NAMES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
 #: Facts about the machine. Many programs fail if they can't read the number of processors.
@@ -44,7 +42,7 @@ _ALL = _READING | _CHANGING
 
 
 class Task:
-    """The launcher's task, and the descriptors that it refers to. Close it after the process has started."""
+    """The launcher's task, and the descriptors that it refers to by their index. Close it after it was sent."""
 
     def __init__(self, view: View, workspace: int, temporary: str, only: Sequence[str] | None = None) -> None:
         """With `only`, the command can start only these programs, and programs in these folders.
@@ -57,27 +55,27 @@ class Task:
             self.grants = [*self._system(), *self._workspace(view, workspace)]
             self.grants.append((self._hold(os.open(temporary, os.O_PATH | os.O_CLOEXEC)), _ALL))
             if only is not None:
-                self.grants = [(handle, rights & ~EXECUTE) for handle, rights in self.grants]
-                self.grants += [(handle, EXECUTE) for handle in map(self._opened, only) if handle is not None]
+                self.grants = [(place, rights & ~EXECUTE) for place, rights in self.grants]
+                self.grants += [(place, EXECUTE) for place in map(self._opened, only) if place is not None]
             inside = os.path.relpath(view.cwd, view.root)
             self.cwd = self._hold(os.dup(workspace) if inside == "." else open_beneath(workspace, inside))
         except BaseException:
             self.close()
             raise
 
-    def program(
+    def message(
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
         limits: Mapping[str, int],
         filter_program: bytes,
+        streams: Sequence[int],
         report: int,
-    ) -> int:
-        """A descriptor of the launcher's program. Its last line is the call of `main`.
-
-        The task is not on the command line, because every user can read a command line.
-        """
-        handle = self._hold(os.memfd_create("albert", os.MFD_CLOEXEC))
+    ) -> list[int]:
+        """The descriptors that tell a launcher its task; see `launcher.main`. Call it once. Raises OSError."""
+        others = [*self.descriptors]
+        task_file = os.memfd_create("albert", os.MFD_CLOEXEC)
+        self._hold(task_file)
         task = {
             "command": list(command),
             "environment": dict(environment),
@@ -85,13 +83,10 @@ class Task:
             "grants": self.grants,
             "limits": dict(limits),
             "filter_program": filter_program,
-            "descriptors": [*self.descriptors, report],
-            "report": report,
-            "service": os.getpid(),
         }
-        with os.fdopen(os.dup(handle), "w", encoding="utf-8") as file:
-            file.write(f"{_LAUNCHER}main(**{task!r})\n")
-        return handle
+        with os.fdopen(os.dup(task_file), "wb") as file:
+            marshal.dump(task, file)
+        return [*others, *streams, report, task_file]
 
     def close(self) -> None:
         """Close the descriptors that only the process needs."""
@@ -106,8 +101,9 @@ class Task:
         return None
 
     def _hold(self, handle: int) -> int:
+        """Add an open file or folder. Returns its index."""
         self.descriptors.append(handle)
-        return handle
+        return len(self.descriptors) - 1
 
     def _system(self) -> Iterator[Grant]:
         wanted = [
@@ -130,19 +126,19 @@ class Task:
 
     def _below(self, view: View, handle: int, path: str) -> Iterator[Grant]:
         """The grants for `path`, which is open as `handle`."""
-        self._hold(handle)
+        place = self._hold(handle)
         if path in view.hidden:
             return
         within = [p for p in (*view.hidden, *view.sealed) if p.startswith(f"{path}/")]
         if path in view.sealed or not stat.S_ISDIR(os.fstat(handle).st_mode):
-            yield handle, _READING if path in view.sealed else _ALL
+            yield place, _READING if path in view.sealed else _ALL
             return
         if not within:
-            yield handle, _ALL
+            yield place, _ALL
             return
         if not any(p.startswith(f"{path}/") for p in view.hidden):
             # Only sealed paths are below this folder, and they can be read. So everything below can be read.
-            yield handle, _READING
+            yield place, _READING
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         try:
             names = os.listdir(listing)

@@ -4,12 +4,16 @@ It starts the command with restricted rights. It is a subreaper: all processes t
 after double forks. It kills them when the command ends, when the service sends SIGTERM, and when the service dies. It reports the
 command's exit status through a pipe.
 
-It starts anew for every command. So it avoids modules whose import is slow (`json`, `signal`, `typing`, `contextlib`).
+It starts ahead of its command (`launchers`), and gets the task by a socket. The first command of a service waits for it. So it
+avoids modules whose import is slow (`json`, `signal`, `socket`, `typing`, `contextlib`).
 """
 
 from __future__ import annotations
 
+import marshal
 import os
+import struct
+from _socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, socket
 
 from albert_tools.engine.sandbox.kernel.prctl import adopt_orphans, die_with_parent
 from albert_tools.engine.sandbox.kernel.process_tree import kill_descendants
@@ -28,9 +32,36 @@ from albert_tools.engine.sandbox.kernel.signals import (
 
 #: The modules in `kernel` that this module imports, for `standalone`.
 KERNEL = ("libc", "prctl", "landlock", "seccomp", "rlimits", "restrict", "process_tree", "signals")
+#: The text of the messages with descriptors: more follow, or this is the last one.
+MORE, LAST = b"+", b"."
 
 
-def main(
+def main(service: int, program: int) -> None:
+    """Wait for the task of process `service`, and do it. `program` is the descriptor of this program.
+
+    The messages on standard input, a socket, contain descriptors: those that `run` refers to by their index, the command's standard
+    input, output and error, the one for the report, and a file with the other arguments of `run`.
+    """
+    os.close(program)
+    die_with_parent(SIGTERM, service)
+    control, text = socket(fileno=0), MORE
+    descriptors: list[int] = []
+    while text == MORE:
+        text, parts, _, _ = control.recvmsg(1, CMSG_SPACE(1024), MSG_CMSG_CLOEXEC)
+        for _, _, handles in parts:
+            descriptors += struct.unpack(f"{len(handles) // 4}i", handles)
+    if text != LAST:
+        os._exit(0)  # The service needs it no more.
+    control.detach()
+    *others, stdin, stdout, stderr, report, task = descriptors
+    for number, handle in enumerate((stdin, stdout, stderr)):
+        os.dup2(handle, number)
+    with open(f"/proc/self/fd/{task}", "rb") as file:
+        arguments = marshal.load(file)  # noqa: S302 (written by the service)
+    run(descriptors=others, report=report, **arguments)
+
+
+def run(
     command: list[str],
     environment: dict[str, str],
     cwd: int,
@@ -39,36 +70,32 @@ def main(
     filter_program: bytes,
     descriptors: list[int],
     report: int,
-    service: int,
 ) -> None:
     """Run a command. The report is ``status <exit code>``, or ``error <errno> <text>`` if the command can't be started.
 
     Args:
         command: The path of the program, and its arguments.
         environment: All environment variables.
-        cwd: The descriptor of the working directory.
-        grants: The rights that Landlock allows.
+        cwd: The index of the working directory in `descriptors`.
+        grants: The rights that Landlock allows, each with the index of a file or folder.
         limits: Resource limits by name.
         filter_program: The seccomp filter.
-        descriptors: The inherited descriptors. The command doesn't get them.
+        descriptors: The open files and folders. The command doesn't get them.
         report: The descriptor for the report.
-        service: The process that has started this one.
     """
     block_only(SIGCHLD, SIGTERM)
     adopt_orphans()
-    die_with_parent(SIGTERM, service)
     child = os.fork()
     if child == 0:
         try:
             die_with_parent()
             os.setsid()
             os.umask(0o022)
-            os.fchdir(cwd)
-            for handle in descriptors:
-                os.set_inheritable(handle, False)
+            os.fchdir(descriptors[cwd])
             restore(SIGINT, SIGPIPE, SIGTERM, SIGXFSZ)
             block_only()
-            restrict_process(grants=grants, limits=limits, without_capabilities=True, filter_program=filter_program)
+            rights = [(descriptors[i], allowed) for i, allowed in grants]
+            restrict_process(grants=rights, limits=limits, without_capabilities=True, filter_program=filter_program)
             os.execve(command[0], command, environment)
         except BaseException as error:
             os.write(report, f"error {getattr(error, 'errno', None) or 0} {error}\n".encode("utf-8", "replace"))

@@ -14,10 +14,10 @@ from contextlib import AsyncExitStack, suppress
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.command.kill_tree import kill_tree
 from albert_tools.engine.sandbox.command.landlock_task import Task
+from albert_tools.engine.sandbox.command.launchers import Launchers
 from albert_tools.engine.sandbox.command.process import PATIENCE, Process, within
 from albert_tools.engine.sandbox.command.seccomp_filters import command_filter
-from albert_tools.engine.sandbox.command.spawn_command import Streams, bound_together, spawn, too_long
-from albert_tools.engine.sandbox.command.standalone import python
+from albert_tools.engine.sandbox.command.spawn_command import NO_INPUT, Streams, bound_together, too_long
 from albert_tools.engine.sandbox.command.task import Command
 from albert_tools.engine.sandbox.command.view import loaders
 from albert_tools.engine.sandbox.kernel import landlock
@@ -45,22 +45,31 @@ def start_landlock(command: Command, streams: Streams, resources: AsyncExitStack
     limits = {**command.bounds.limits(), "RLIMIT_NPROC": _threads_of_user() + command.bounds.processes}
     filter_program = command_filter("strict", root=os.getuid() == 0, scoped=landlock.version() >= _SCOPED)
     assert filter_program is not None
+    launchers = command.launchers or Launchers()
+    no_input = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     try:
         only = None if command.only is None else [*command.only, *loaders()]
         task = Task(command.view, command.workspace, temporary, only)
         try:
-            program = task.program(words, environment, limits, filter_program, reporting)
-            popen = spawn([python(), "-I", "-S", f"/proc/self/fd/{program}"], streams, [*task.descriptors, reporting])
+            handles = [no_input if handle == NO_INPUT else handle for handle in streams]
+            message = task.message(words, environment, limits, filter_program, handles, reporting)
+            ready = launchers.take()
+            process = _Launched(ready.popen, report)
+            resources.push_async_callback(process.end)
+            # The launcher is in the group before it gets its task, so the command is in the group from its start.
+            bound_together(ready.popen.pid, command, process, resources)
+            ready.send(message)
         finally:
             task.close()
     except OSError as error:
-        raise Failure("io_error", f"the command's view of the files can't be set up: {error.strerror}") from None
+        raise Failure("io_error", f"the command can't be started: {error.strerror}") from None
     finally:
         os.close(reporting)
-    process = _Launched(popen, report)
-    resources.push_async_callback(process.end)
-    # Starting the command takes the launcher longer than this call. So the command is in the group from its start.
-    bound_together(popen.pid, command, process, resources)
+        os.close(no_input)
+    if command.launchers is not None:
+        # If this fails, the next command starts its launcher itself.
+        with suppress(OSError):
+            launchers.prepare()
     return process
 
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, field
 
 from albert_tools.engine.sandbox.command.confinement import Kind
+from albert_tools.engine.sandbox.command.launchers import Launchers
 from albert_tools.engine.sandbox.command.view import View
 
 MiB = 1024**2
@@ -62,6 +63,7 @@ class Command(Struct, frozen=True):
         connect: Its network; None for no network.
         wanted: The confinement to use; None for the best one.
         only: The programs, and folders of programs, that it may start, including itself; None for all programs.
+        launchers: Where it gets its launcher, if Landlock confines it; None for a new one.
     """
 
     words: Sequence[str]
@@ -73,6 +75,7 @@ class Command(Struct, frozen=True):
     connect: Connect | None = None
     wanted: str | None = None
     only: Sequence[str] | None = None
+    launchers: Launchers | None = None
 
 
 class Ended(NamedTuple):

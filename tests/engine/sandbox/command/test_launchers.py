@@ -1,0 +1,98 @@
+"""A service starts the launcher of its next Landlock command ahead, and leaves none behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from albert_tools.engine.sandbox.command.confinement import PATH
+from albert_tools.engine.sandbox.command.launchers import Launcher, Launchers
+from albert_tools.engine.sandbox.command.output import Output
+from albert_tools.engine.sandbox.command.process import readable
+from albert_tools.engine.sandbox.command.run_command import run
+from albert_tools.engine.sandbox.command.task import Command
+from albert_tools.engine.sandbox.command.view import View
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is a part of Linux")
+
+
+async def _parent(launchers: Launchers, top: Path) -> int:
+    """The process that started a command."""
+    opened = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        words, view = ["bash", "-c", "echo $PPID"], View(str(top), str(top))
+        command = Command(words, view, opened, {"PATH": PATH}, 60.0, wanted="landlock", launchers=launchers)
+        output = Output(1 << 16)
+        ended = await run(command, output)
+    finally:
+        os.close(opened)
+    assert ended.code == 0
+    return int(output.shown(1 << 16).text)
+
+
+def _ready(launchers: Launchers) -> subprocess.Popen[bytes]:
+    found = launchers._ready
+    assert isinstance(found, Launcher)
+    return found.popen
+
+
+def test_a_command_gets_the_launcher_that_was_started_before(tmp_path: Path) -> None:
+    async def main() -> None:
+        launchers = Launchers()
+        first = await _parent(launchers, tmp_path)
+        ready = _ready(launchers).pid
+        assert await _parent(launchers, tmp_path) == ready != first
+        await launchers.aclose()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_launcher_that_has_died_is_replaced(tmp_path: Path, end: signal.Signals) -> None:
+    async def main() -> None:
+        launchers = Launchers()
+        await _parent(launchers, tmp_path)
+        died = _ready(launchers)
+        died.send_signal(end)
+        died.wait()
+        assert await _parent(launchers, tmp_path) not in (died.pid, 0)
+        await launchers.aclose()
+
+    asyncio.run(main())
+
+
+def test_closing_leaves_no_launcher(tmp_path: Path) -> None:
+    async def main() -> int | None:
+        launchers = Launchers()
+        await _parent(launchers, tmp_path)
+        ready = _ready(launchers)
+        await launchers.aclose()
+        await launchers.aclose()
+        return ready.returncode
+
+    assert asyncio.run(main()) == 0
+
+
+def test_a_launcher_ends_with_its_service() -> None:
+    text = (
+        "import os, signal\n"
+        "from albert_tools.engine.sandbox.command.launchers import Launchers\n"
+        "launchers = Launchers()\n"
+        "launchers.prepare()\n"
+        "print(launchers._ready.popen.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    printed = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False).stdout
+    with suppress(ProcessLookupError):
+        handle = os.pidfd_open(int(printed))
+        try:
+            asyncio.run(asyncio.wait_for(readable(handle), 30))
+        finally:
+            os.close(handle)
