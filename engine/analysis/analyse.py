@@ -16,7 +16,7 @@ from albert_tools.engine.analysis.state import Analysis, TooMuch
 from albert_tools.engine.analysis.statements import run
 from albert_tools.engine.analysis.substitution import default_value
 from albert_tools.engine.check.checker import Checked
-from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
+from albert_tools.engine.model.manifest import ANY_NAME, Hole, Manifest, PlannedCall, Value
 from albert_tools.grammar.recursion import with_room
 
 
@@ -60,6 +60,7 @@ def _anything(checked: Checked) -> Manifest:
     origins += tuple(f"call:{i}" for i in range(len(found)))
     unknown = Value(data=origins, open=True)
     calls = tuple(
-        PlannedCall(c.tool, c.effects, 0, (), {"*": unknown}, c.uses, c.source, origins, None) for c in found.values()
+        PlannedCall(c.tool, c.effects, 0, (), {ANY_NAME: unknown}, c.uses, c.source, origins, None)
+        for c in found.values()
     )
     return Manifest(checked.definition.effects, calls, unknown, origins, origins)

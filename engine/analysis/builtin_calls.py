@@ -117,8 +117,9 @@ def _sorted(a: Analysis, call: Invocation) -> AbstractValue:
     source = join(call.arguments.positional) | call.arguments.more
     item = a.heap.items(source)
     key = keyword_callback(call, "key")
-    if key is not None:
-        item = item.under(a.heap.condition(call_back(a, call.node, key, [item], call.control, source)))
+    # What is compared decides about the order.
+    compared = item if key is None else call_back(a, call.node, key, [item], call.control, source)
+    item = item.under(a.heap.condition(compared))
     others = [v for name, v in call.arguments.named.items() if name == "reverse"]
     return list_like(a, call.node, source, item).under(frozenset[str]().union(*(a.heap.condition(v) for v in others)))
 
@@ -156,8 +157,8 @@ def _dict(a: Analysis, call: Invocation) -> AbstractValue:
 
 def _enumerate(a: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0) or NEVER
-    pair = new_tuple(a, call.node, [A_NUMBER, a.heap.items(source)], "pair")
-    return list_like(a, call.node, source, pair)
+    number = numbers(a, *call.all[1:])
+    return list_like(a, call.node, source, new_tuple(a, call.node, [number, a.heap.items(source)], "pair"))
 
 
 def _zip(a: Analysis, call: Invocation) -> AbstractValue:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.call_bounds import Bounds
+from albert_tools.engine.analysis.containers import is_plain_list
 from albert_tools.engine.analysis.polynomials import Polynomial, as_bound, plus
 from albert_tools.engine.analysis.state import Analysis, Recorded
 from albert_tools.engine.analysis.substitution import default_value
@@ -25,6 +26,8 @@ from albert_tools.engine.model.manifest import (
 MAX_CALLS = 100
 #: The deepest value inside an argument or a result that is told apart, and the most of them in one.
 _MAX_DEPTH, _MAX_VALUES = 5, 60
+#: The most items of a list whose places are told apart.
+_MAX_PLACES = 10
 
 
 def manifest_of(a: Analysis) -> Manifest:
@@ -106,20 +109,22 @@ class _Export:
             return None
         return tuple(Term(t.times, tuple(Symbol(s.kind, self._origin(s.origin), s.path) for s in t.of)) for t in found)
 
-    def _alternative(self, alternative: templates.Alternative) -> Alternative:
+    def _alternative(self, alternative: templates.Alternative, data: tuple[Origin, ...]) -> Alternative:
         if isinstance(alternative, templates.Constant):
             return alternative.value
-        return tuple(self._part(p) for p in alternative)
+        return tuple(self._part(p, data) for p in alternative)
 
-    def _part(self, part: templates.Part) -> Part:
+    def _part(self, part: templates.Part, data: tuple[Origin, ...]) -> Part:
         if isinstance(part, str):
             return part
         if isinstance(part, templates.Count):
             return templates.NUMBER
         if part.kind == "output":
             return Hole("output", call=self._number[part.call], path=part.path)
+        if part.kind == "any":
+            return Hole("any", data=data)
         if part.of:
-            return Hole(part.kind, of=tuple(self._part(p) for p in part.of))
+            return Hole(part.kind, of=tuple(self._part(p, data) for p in part.of))
         return part
 
     # Values
@@ -133,7 +138,7 @@ class _Export:
         self._left -= 1
         data, control = a.heap.deep(value)
         origins = self._origins(data), self._origins(control)
-        alternatives = tuple(sorted(map(self._alternative, value.alternatives), key=repr))
+        alternatives = tuple(sorted((self._alternative(t, origins[0]) for t in value.alternatives), key=repr))
         if not value.sites:
             return Value(alternatives, *origins)
         containers = [a.heap.at[s] for s in value.sites]
@@ -145,6 +150,10 @@ class _Export:
         lists = [c for c in containers if c.kind == "list"]
         dicts = [c for c in containers if c.kind == "dict"]
         items = self._inner(join(v for c in lists for v in c.fields.values()), above) if lists else None
+        known = is_plain_list(a, value) if items is not None else None
+        places = (
+            tuple(self._inner(v, above) for v in known) if known is not None and len(known) <= _MAX_PLACES else None
+        )
         fields: dict[str, Value] | None = None
         rest = None
         if dicts:
@@ -158,4 +167,6 @@ class _Export:
                     join(v for c in dicts for k, v in c.fields.items() if k is not KEYS and not isinstance(k, str)),
                     above,
                 )
-        return Value(alternatives, *origins, items, fields, rest, False, self._bound(self._bounds.of_items(value)))
+        return Value(
+            alternatives, *origins, items, places, fields, rest, False, self._bound(self._bounds.of_items(value))
+        )

@@ -222,7 +222,9 @@ def _defaultdict(a: Analysis, call: Invocation) -> AbstractValue:
 
 def _deque(a: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0, "iterable") or NEVER
-    return list_like(a, call.node, source)
+    return list_like(a, call.node, source).under(
+        a.heap.condition(join(call.all[1:]) | join(call.arguments.named.values()))
+    )
 
 
 def _ordered(a: Analysis, call: Invocation) -> AbstractValue:
@@ -245,13 +247,13 @@ def _push(a: Analysis, call: Invocation) -> AbstractValue:
     """`heappush`, `heapreplace`, `heappushpop`, and `insort` of a sorted list."""
     box = call.arguments.get(0) or NEVER
     put_all(a, box, REST, (call.arguments.get(1) or NEVER).under(call.control))
-    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all[2:])))
+    concern(a, box, call.control.union(a.heap.condition(box), *(a.heap.condition(v) for v in call.all[2:])))
     return a.heap.items(box) | NONE
 
 
 def _pop(a: Analysis, call: Invocation) -> AbstractValue:
     box = call.arguments.get(0) or NEVER
-    concern(a, box, call.control)
+    concern(a, box, call.control | a.heap.condition(box))
     return a.heap.items(box) | NONE
 
 

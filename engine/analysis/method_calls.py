@@ -92,6 +92,12 @@ def _text(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     return text_of(a, box, *call.all)
 
 
+def _move(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    """`seek` and `truncate`: what is read afterwards depends on the place."""
+    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
+    return numbers(a, *call.all)
+
+
 def _truth(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     return booleans(a, box, *call.all)
 
@@ -275,9 +281,9 @@ def _popitem(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue
 def _sort(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     decided = call.control.union(*(a.heap.condition(v) for v in call.all))
     key = keyword_callback(call, "key")
-    if key is not None:
-        decided |= a.heap.condition(call_back(a, call.node, key, [a.heap.items(box)], call.control, box))
-    concern(a, box, decided)
+    item = a.heap.items(box)
+    compared = item if key is None else call_back(a, call.node, key, [item], call.control, box)
+    concern(a, box, decided | a.heap.condition(compared))
     return NONE
 
 
@@ -345,7 +351,7 @@ _METHODS: dict[str, _Method] = {
     ),
     **dict.fromkeys(
         """bit_count bit_length count find index rfind rindex toordinal timestamp total total_seconds weekday isoweekday start end
-        ratio quick_ratio tell seek truncate""".split(),
+        ratio quick_ratio tell""".split(),
         _number,
     ),
     **dict.fromkeys(sorted(MATCHING), _match),
@@ -354,6 +360,7 @@ _METHODS: dict[str, _Method] = {
     "groups": _groups,
     "groupdict": _groupdict,
     **dict.fromkeys(("write", "writelines", "writerow", "writerows", "writeheader"), _write),
+    **dict.fromkeys(("seek", "truncate"), _move),
     "append": _add(0),
     "insert": _add(1),
     "add": _add_to_set,

@@ -46,7 +46,10 @@ def instantiate(a: Analysis, value: Value, substitution: Substitution, site: Has
         return found | _open(a, data, control, site)
     if value.items is not None:
         made = a.heap.make((site, "list"), outside=True)
-        a.heap.put((site, "list"), REST, instantiate(a, value.items, substitution, (site, "[]")))
+        if value.places is None:
+            a.heap.put((site, "list"), REST, instantiate(a, value.items, substitution, (site, "[]")))
+        for i, place in enumerate(value.places or ()):
+            a.heap.put((site, "list"), i, instantiate(a, place, substitution, (site, i)))
         _size(a, (site, "list"), value, substitution)
         found = found | made
     if value.fields is not None or value.rest is not None:
@@ -101,7 +104,7 @@ def _of_hole(a: Analysis, hole: Hole, substitution: Substitution) -> templates.A
         case "quoted":
             inner = _alternatives(a, hole.of, substitution)
             return frozenset((Hole("quoted", of=_stored(t)),) for t in inner)
-    return frozenset({(hole,)})
+    return frozenset({(Hole(hole.kind),)})
 
 
 def _stored(t: templates.Alternative) -> tuple[StoredPart, ...]:

@@ -34,7 +34,7 @@ class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
         path: The place in the parameter or the output: ``.rows[*].name``. ``*`` is any key or item; ``~`` at the end means
             that it can be at any place below.
         of: The template that this is a piece of.
-        data: For ``any``: where the text may come from.
+        data: For ``any``: where the text may come from, if that is known.
     """
 
     kind: HoleKind
@@ -77,6 +77,7 @@ class Value(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
         data: The origins of its content, and of all that it contains.
         control: The origins that decide which value it is.
         items: The items, if it can be a list: one value that describes each of them.
+        places: The items by place, if it is a list of exactly these.
         fields: The values under known keys, if it can be an object.
         rest: The values under other keys.
         open: Whether it can be any JSON value besides.
@@ -86,11 +87,16 @@ class Value(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     data: tuple[Origin, ...] = ()
     control: tuple[Origin, ...] = ()
     items: Value | None = None
+    places: tuple[Value, ...] | None = None
     fields: dict[str, Value] | None = None
     rest: Value | None = None
     open: bool = False
     #: The most items that a list or object has.
     size: Bound = None
+
+
+#: Among the arguments of a planned call: every argument, if it is not known which ones are given.
+ANY_NAME = "*"
 
 
 class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -101,7 +107,8 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
         effects: The primitive's effects.
         line: The line of the source. For a call by a saved tool: the line that calls the saved tool.
         via: The saved tools between the source and this call, outermost first.
-        arguments: What is known about each argument that is given. Arguments that are not listed have their defaults.
+        arguments: What is known about each argument that can be given, or about all of them under `ANY_NAME`. An argument that is
+            not given has its default.
         uses: What the primitive does with its arguments, by parameter: ``read``, ``write`` or ``delete`` for paths; ``url``; the
             kinds of `primitive.JUDGED`; ``destination`` and ``payload`` for others. The rest is neutral.
         source: The kind of source that its output is: ``file``, ``web``, ``mail``, ``clock``, ``command``, ``model``, ``server``;
@@ -169,7 +176,7 @@ class Declared(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
 def values_in(value: Value) -> Iterator[Value]:
     """A value, and all values inside it."""
     yield value
-    inner = [value.items, value.rest, *(value.fields or {}).values()]
+    inner = [value.items, value.rest, *(value.places or ()), *(value.fields or {}).values()]
     for one in inner:
         if one is not None:
             yield from values_in(one)

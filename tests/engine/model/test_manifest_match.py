@@ -83,7 +83,7 @@ def test_the_reason_names_what_is_outside() -> None:
     calls = [PlannedCall("act", arguments={"x": template("a")})]
     assert outside(calls, "do", {}, {}) == "it does not call do"
     assert outside(calls, "act", {"x": "b"}, {}) == "its calls of act have another x"
-    assert outside(calls, "act", {}, {}) == "its calls of act have other arguments"
+    assert outside(calls, "act", {"y": "a"}, {}) == "its calls of act have other arguments"
     assert outside(calls, "act", {"x": "a", "y": 1}, {}) == "its calls of act have other arguments"
 
 

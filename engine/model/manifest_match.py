@@ -1,0 +1,270 @@
+"""Says whether a call lies inside a manifest: whether it is one of the planned calls, with arguments that the templates allow.
+
+What is not known about a template counts as inside: an output of a call, and a piece of it, can be any text. The values of
+parameters are known, so their holes are filled in. Paths are compared in their normal form.
+
+A text is matched part by part. The state is the set of the places in the text at which the parts so far can end. So the time is
+proportional to the length of the text, whatever the template is.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from albert_tools.engine.model.manifest import ANY_NAME, Alternative, Hole, Part, PlannedCall, Value
+
+#: The uses of arguments that are paths.
+PATH_USES = frozenset({"read", "write", "delete"})
+#: Characters of the longest text that is matched part by part. Of a longer one, only the constants at both ends are compared.
+MAX_TEXT = 20_000
+#: The most texts with which a template can begin, if they must be compared as paths.
+MAX_STARTS = 10_000
+
+#: Computes the normal form of a path.
+Spell = Callable[[str], str]
+_STEP = re.compile(r"\.([^.\[\]~*]+)|\[(\d+)\]|\[\*\]|\.\*|~\Z")
+#: A name in a path that leads up.
+_UP = re.compile(r"/\.\.(?=/|\Z)")
+#: Numbers include ``1e-05``, ``inf``, ``nan`` and ``(1+2j)``.
+_RUNS = {"number": re.compile(r"[-+.0-9einfaj()]*"), "word": re.compile(r"[-_A-Za-z0-9]*")}
+
+
+def normal(path: str) -> str:
+    """The normal form of a path: ``./a//b`` is ``a/b``. An empty path is the folder itself."""
+    return posixpath.normpath(path or ".")
+
+
+def outside(
+    planned: Sequence[PlannedCall],
+    tool: str,
+    arguments: Mapping[str, Any],
+    given: Mapping[str, Any],
+    spell: Spell = normal,
+) -> str | None:
+    """Why a call of a primitive is not one of the planned calls.
+
+    Args:
+        planned: The calls of a manifest.
+        tool: The primitive.
+        arguments: The arguments that the program has given.
+        given: All arguments of the tool that has the manifest.
+        spell: Computes the normal form of a path.
+
+    Returns:
+        A clause with the reason; None if one of the planned calls allows the call.
+    """
+    why = f"it does not call {tool}"
+    for one in planned:
+        if one.tool == tool:
+            wrong = _wrong_argument(one, arguments, given, spell)
+            if wrong is None:
+                return None
+            why = f"its calls of {tool} have another {wrong}" if wrong else f"its calls of {tool} have other arguments"
+    return why
+
+
+def inside(one: PlannedCall, arguments: Mapping[str, Any], given: Mapping[str, Any], spell: Spell = normal) -> bool:
+    """Whether a planned call allows a call of its tool. See `outside`."""
+    return _wrong_argument(one, arguments, given, spell) is None
+
+
+def values_at(given: Mapping[str, Any], name: str, path: str = "") -> list[Any]:
+    """The values of a parameter, or of a place in it: ``.rows[*].name``. A place that does not exist has none."""
+    found = [given[name]] if name in given else []
+    for step in _STEP.finditer(path):
+        if step[0] == "~":
+            found = [inner for value in found for inner in _all_in(value)]
+        elif step[2] is not None:
+            found = [value[int(step[2])] for value in found if isinstance(value, list) and int(step[2]) < len(value)]
+        elif step[1] is None:
+            found = [inner for value in found for inner in _items(value)]
+        else:
+            found = [value[step[1]] for value in found if isinstance(value, dict) and step[1] in value]
+    return found
+
+
+def _items(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+
+
+def _all_in(value: Any) -> Iterator[Any]:
+    yield value
+    if isinstance(value, dict):
+        yield from value
+    for inner in _items(value):
+        yield from _all_in(inner)
+
+
+def _wrong_argument(
+    one: PlannedCall, arguments: Mapping[str, Any], given: Mapping[str, Any], spell: Spell
+) -> str | None:
+    """The first argument that a planned call does not allow, an empty text if other arguments are given; None if all are right."""
+    # An argument that is left out has its default. A planned call that stands for several has all their arguments.
+    if not arguments.keys() <= one.arguments.keys() and ANY_NAME not in one.arguments:
+        return ""
+    for name, found in arguments.items():
+        match = _Match(given, spell if one.uses.get(name) in PATH_USES else None)
+        if not match.value(one.arguments.get(name) or one.arguments[ANY_NAME], found):
+            return name
+    return None
+
+
+class _Match:
+    """Compares values with what is known about them. `spell` is given for paths."""
+
+    def __init__(self, given: Mapping[str, Any], spell: Spell | None) -> None:
+        self._given = given
+        self._spell = spell
+
+    def value(self, known: Value, found: Any) -> bool:
+        """Whether a JSON value is one that `known` describes."""
+        if known.open or any(self._alternative(one, found) for one in known.alternatives):
+            return True
+        if isinstance(found, list):
+            items, places = known.items, known.places
+            if places is not None:
+                return len(places) == len(found) and all(map(self.value, places, found))
+            return items is not None and all(self.value(items, item) for item in found)
+        if isinstance(found, dict) and (known.fields is not None or known.rest is not None):
+            fields = known.fields or {}
+            described = [(fields.get(name, known.rest), value) for name, value in found.items()]
+            return all(of is not None and self.value(of, value) for of, value in described)
+        return False
+
+    def _alternative(self, one: Alternative, found: Any) -> bool:
+        if not isinstance(one, tuple):
+            return type(one) is type(found) and one == found
+        if len(one) == 1 and isinstance(one[0], Hole) and (whole := self._hole(one[0], found)) is not None:
+            return whole
+        if not isinstance(found, str):
+            return False
+        options = [self._options(part) for part in one]
+        if self._spell is None:
+            return _spans(options, found)
+        return _spans(options, found) or _path_spans(options, found, self._spell)
+
+    def _hole(self, hole: Hole, found: Any) -> bool | None:
+        """Whether a value fills a hole that is the whole template; None if it must be matched as a text."""
+        if hole.kind == "parameter":
+            same = any(
+                type(value) is type(found) and value == found for value in values_at(self._given, hole.name, hole.path)
+            )
+            return True if same else None
+        if hole.kind == "output":
+            return True
+        if hole.kind == "any" or not isinstance(found, str):
+            return hole.kind in ("any", "part", "number") and not isinstance(found, list | dict)
+        return None
+
+    def _options(self, part: Part) -> tuple[str, ...] | Hole:
+        """The texts that a part of a template can be; the hole if they are not known."""
+        if isinstance(part, str):
+            return (part,)
+        if part.kind == "parameter":
+            return tuple(str(value) for value in values_at(self._given, part.name, part.path))
+        kind: str = part.kind
+        if kind in ("quoted", "part"):
+            inner = [self._options(p) for p in part.of]
+            texts = _product(inner)
+            if texts is None:
+                return Hole("any")
+            return tuple(map(shlex.quote, texts)) if kind == "quoted" else Hole("part", of=texts)
+        return part
+
+
+def _product(options: Sequence[tuple[str, ...] | Hole]) -> tuple[str, ...] | None:
+    """The texts that a template can be, if they are known and few."""
+    texts: list[str] = [""]
+    for option in options:
+        if isinstance(option, Hole) or len(texts) * len(option) > 100:
+            return None
+        texts = [before + text for before in texts for text in option]
+    return tuple(texts)
+
+
+def _path_spans(options: list[tuple[str, ...] | Hole], path: str, spell: Spell) -> bool:
+    """Whether a path is one of a template, both in normal form. Of the template, only the known texts at its beginning have one."""
+    start, rest = [""], list(options)
+    while rest and not isinstance(rest[0], Hole):
+        known = rest.pop(0)
+        assert not isinstance(known, Hole)
+        if len(start) * len(known) > MAX_STARTS:
+            return False
+        start = [before + text for before in start for text in known]
+    found = spell(path)
+    if not rest:
+        return found in map(spell, start)
+    if isinstance(rest[0], Hole) and rest[0].kind == "below":
+        folders = {spell(text).rstrip("/") for text in start}
+        # Below the present folder, the paths in normal form have no slash at their beginning.
+        at_top = "." in folders and not found.startswith("/") and _spans(rest, "" if found == "." else f"/{found}")
+        return at_top or _spans([tuple(folders), *rest], found)
+    heads = []
+    for text in start:
+        folder, slash, name = text.rpartition("/")
+        inside = spell(f"{folder}/") if slash else "."
+        heads.append(name if inside == "." else f"{inside.rstrip('/')}/{name}")
+    return _spans([tuple(heads), *rest], found)
+
+
+def _spans(options: Sequence[tuple[str, ...] | Hole], text: str) -> bool:
+    """Whether a text consists of these parts, one after the other."""
+    if len(text) > MAX_TEXT and any(isinstance(option, Hole) for option in options):
+        first, last = options[0], options[-1]
+        return (isinstance(first, Hole) or text.startswith(first)) and (isinstance(last, Hole) or text.endswith(last))
+    places = {0}
+    for option in options:
+        if isinstance(option, Hole):
+            places = _after_hole(option, places, text)
+        else:
+            places = {p + len(known) for known in option for p in places if text.startswith(known, p)}
+        if not places:
+            return False
+    return len(text) in places
+
+
+def _after_hole(hole: Hole, places: set[int], text: str) -> set[int]:
+    """The places at which a hole can end that begins at one of `places`."""
+    if hole.kind in _RUNS:
+        run = _RUNS[hole.kind]
+        return _ranges(places, lambda p, _: found.end() if (found := run.match(text, p)) else p)
+    if hole.kind == "below":
+        return _ranges(places, lambda p, _: _end_of_path(text, p))
+    if hole.kind == "part" and hole.of:
+        pieces = (_ranges(places, partial(_end_of_piece, text, whole), again=True) for whole in hole.of)
+        return set().union(*pieces)
+    return set(range(min(places), len(text) + 1))
+
+
+def _ranges(places: set[int], end_of: Callable[[int, int], int], again: bool = False) -> set[int]:
+    """All places from each place to its end. `end_of` gets the place and the greatest end so far.
+
+    No later place has a lesser end. Unless `again` is true, a place inside of an earlier range has the end of that range.
+    """
+    found: set[int] = set()
+    end = -1
+    for place in sorted(places):
+        if place > end or again:
+            before, end = end, max(end, end_of(place, max(place, end)))
+            found.update(range(max(place, before + 1), end + 1))
+    return found
+
+
+def _end_of_path(text: str, start: int) -> int:
+    """The end of the longest path below a folder whose own path ends at `start`."""
+    if text[start : start + 1] != "/":
+        return start
+    up = _UP.search(text, start)
+    return up.end() - 1 if up else len(text)
+
+
+def _end_of_piece(text: str, whole: Any, start: int, end: int) -> int:
+    """The end of the longest piece of `whole` that begins at `start`. The piece up to `end` is one."""
+    while end < len(text) and text[start : end + 1] in whole:
+        end += 1
+    return end
