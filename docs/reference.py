@@ -12,6 +12,7 @@ from pathlib import Path
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.check.codes import LIMITS, WHEN_DEFINED
 from albert_tools.engine.check.discovery import RULE_MODULES
+from albert_tools.engine.check.types import failing_types
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.error_codes import CODES, DENIALS
 from albert_tools.engine.model.limits import MAX_ROUNDS, RunLimits
@@ -131,6 +132,7 @@ def checks() -> str:
         "# What is checked",
         "",
         "The checker reports all findings at once, each with a place, a code, a sentence and a rewrite that would be accepted.",
+        "Types are checked last, if there is no other error.",
         "Codes are stable; sentences may improve. `albert help CODE` shows one of them.",
         "",
         "## Reading the source",
@@ -141,6 +143,8 @@ def checks() -> str:
         name = module.__name__.rpartition(".")[2].replace("_", " ").capitalize()
         lines += [f"## {name}", "", (module.__doc__ or "").strip(), ""]
         lines += [line for code in module.CODES for line in _finding_code(code)]
+    lines += ["## Types", "", (failing_types.__doc__ or "").strip(), ""]
+    lines += [line for code in failing_types.CODES for line in _finding_code(code)]
     lines += ["## Size of the answer", ""]
     lines += [line for code in LIMITS for line in _finding_code(code)]
     lines += ["## Defining the tool", ""]

@@ -1,6 +1,7 @@
 """Check a source text and return a checked program.
 
-All rules use the same set of facts. All findings are reported at once, in the order of the text.
+All rules use the same set of facts. All findings are reported at once, in the order of the text. Types are only checked if there is
+no error, because the rules are what makes them certain.
 
 A rule proposes a fix after looking at one place only. So the checker applies each fix to the text and checks the changed text. A
 fix is only reported if it removes the finding and causes no new error.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +26,7 @@ from albert_tools.engine.check.discovery import RULES
 from albert_tools.engine.check.facts import CheckLimits, Facts, called_name, docstring
 from albert_tools.engine.check.finding_limits import capped, problem_of, too_many_types, until_too_many
 from albert_tools.engine.check.partial_check import partial_findings
+from albert_tools.engine.check.types import failing_types
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolParameter, composite, pins_of
 from albert_tools.engine.model.example import Example
@@ -74,7 +76,11 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
     facts = Facts(parsed.module, known, limits)
     found = in_order(_findings(facts))
     if any(d.severity == Severity.ERROR for d in found):
-        return Report(_with_working_fixes(capped(found), _errors(found), facts), None)
+        return Report(_with_working_fixes(capped(found), _errors(found), facts, _findings), None)
+    failing = tuple(until_too_many(failing_types.check(facts)))
+    if failing:
+        found = in_order([*found, *failing])
+        return Report(_with_working_fixes(capped(found), _errors(found), facts, _all_findings), None)
     outcome = uncompilable(facts.module.source) or _checked(facts)
     if isinstance(outcome, Diagnostic):
         return Report(capped(in_order([*found, outcome])), None)
@@ -129,28 +135,45 @@ def _attributes_of(facts: Facts, cls: tree.ClassDef) -> frozenset[str]:
 MAX_TRIAL_BYTES = 32 * 1024
 
 
+def _all_findings(facts: Facts) -> Iterator[Diagnostic]:
+    """The findings of all rules, and those about types."""
+    yield from _findings(facts)
+    yield from until_too_many(failing_types.check(facts))
+
+
 def _with_working_fixes(
-    found: tuple[Diagnostic, ...], before: Counter[tuple[str, str]], facts: Facts
+    found: tuple[Diagnostic, ...],
+    before: Counter[tuple[str, str]],
+    facts: Facts,
+    findings: Callable[[Facts], Iterable[Diagnostic]],
 ) -> tuple[Diagnostic, ...]:
-    """The findings. A fix that does not work is removed from its finding. `before` are the errors of the source."""
+    """The findings. A fix that does not work is removed from its finding.
+
+    `before` are the errors of the source, and `findings` checks a changed source.
+    """
     budget = MAX_TRIAL_BYTES
     verified: list[Diagnostic] = []
     for d in found:
         if d.fix is not None:
             budget -= len(facts.module.source)
-            if budget < 0 or not _fix_works(d, before, facts):
+            if budget < 0 or not _fix_works(d, before, facts, findings):
                 d = replace(d, fix=None)
         verified.append(d)
     return tuple(verified)
 
 
-def _fix_works(d: Diagnostic, before: Counter[tuple[str, str]], facts: Facts) -> bool:
+def _fix_works(
+    d: Diagnostic,
+    before: Counter[tuple[str, str]],
+    facts: Facts,
+    findings: Callable[[Facts], Iterable[Diagnostic]],
+) -> bool:
     assert d.fix is not None
     parsed = parse(d.fix.apply(facts.module.source), max_bytes=facts.limits.source_bytes)
     if parsed.module is None:
         return False
     changed = Facts(parsed.module, facts.catalog, facts.limits)
-    after = _errors(_findings(changed))
+    after = _errors(findings(changed))
     return after[d.code, d.message] < before[d.code, d.message] and not after - before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from albert_tools.engine.check import finding_limits
 from albert_tools.engine.check.discovery import RULE_MODULES
+from albert_tools.engine.check.types import failing_types
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 
@@ -27,6 +28,15 @@ WHEN_DEFINED = (
 #: Findings about the size of a check's answer.
 LIMITS = finding_limits.CODES
 
-_ALL = (*grammar_codes.CODES, *(code for module in RULE_MODULES for code in module.CODES), *LIMITS, *WHEN_DEFINED)
+#: Findings about types.
+TYPES = failing_types.CODES
+
+_ALL = (
+    *grammar_codes.CODES,
+    *(code for module in RULE_MODULES for code in module.CODES),
+    *TYPES,
+    *LIMITS,
+    *WHEN_DEFINED,
+)
 
 CODES: dict[str, FindingCode] = {code.code: code for code in sorted(_ALL)}

@@ -25,7 +25,7 @@ def t() -> dict:
     # hint: "write "PUT""
 ---
 # literals that match the parameters
-PATH = "../a"
+PATH = "a"
 
 def t(seconds: float, name: str) -> list:
     """Call."""

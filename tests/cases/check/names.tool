@@ -183,7 +183,7 @@ def t(xs: list) -> int:
 def t(xs: list) -> int:
     """Give."""
     ys = [x for x in xs]
-    return x + len(ys)  # error: 12 [unknown-name] "nothing is named 'x'; did you mean 'xs'?"
+    return len(x) + len(ys)  # error: 16 [unknown-name] "nothing is named 'x'; did you mean 'xs'?"
 ---
 # a lambda's parameter stays inside
 def t(xs: list) -> list:

@@ -154,7 +154,7 @@ def t(x: int) -> str:
     return f"{return x}"  # error: 15 [syntax] "the braces of this f-string do not hold an expression"
 ---
 # an f-string as a docstring
-def t(x: int) -> str:  # error: 5 [no-docstring] "the tool 't' has no docstring"
+def t(x: int) -> int:  # error: 5 [no-docstring] "the tool 't' has no docstring"
     f"""Show."""
     return x
 ---

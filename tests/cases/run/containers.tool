@@ -124,9 +124,10 @@ def t() -> Any:
 # raises: not_json "the result holds the key 1 at ['a'], which can't leave the program: keys are strings: convert them with str(…)"
 ---
 # a list as a key
-def t() -> Any:
+def t(key: Any) -> Any:
     """Map."""
-    return {[1]: 2}  # raises: TypeError "unhashable type: 'list'"
+    return {key: 2}  # raises: TypeError "unhashable type: 'list'"
+# arguments: {"key": [1]}
 ---
 # counting and grouping with dicts
 def t() -> Any:
@@ -199,9 +200,11 @@ def t() -> Any:
 # result: [True, False, [1, 2, 3], [1, 1], True, 5, [5], "k", 1, 1]
 ---
 # a tuple can't be changed
+import copy
+
 def t() -> Any:
     """Cross."""
-    x = (1, [2])
+    x = copy.copy((1, [2]))
     x[1].append(3)
     x[0] = 9  # raises: TypeError "'tuple' object does not support item assignment"
     return x

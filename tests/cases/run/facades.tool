@@ -25,7 +25,7 @@ from datetime import date
 
 def t() -> Any:
     """Parse."""
-    return [json.dumps({"d": date(2024, 2, 29)}, default=str), json.dumps({1, 2})]
+    return [json.dumps({"d": date(2024, 2, 29)}, default=str), json.dumps([{1, 2}])]
 # raises: TypeError "Object of type set is not JSON serializable"
 ---
 # dates and times
@@ -213,9 +213,10 @@ def t() -> Any:
 # sqrt of text
 import math
 
-def t() -> Any:
+def t(text: Any) -> Any:
     """Fail."""
-    return math.sqrt("4")  # raises: TypeError "must be real number, not str"
+    return math.sqrt(text)  # raises: TypeError "must be real number, not str"
+# arguments: {"text": "4"}
 ---
 # annotations, their imports and aliases have no effect
 """Types."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.check.checker import check
-from albert_tools.engine.check.codes import CODES, LIMITS, WHEN_DEFINED
+from albert_tools.engine.check.codes import CODES, LIMITS, TYPES, WHEN_DEFINED
 from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
@@ -41,7 +41,7 @@ WITHOUT_EXAMPLE = {
 
 def test_each_code_is_declared_once() -> None:
     declared = [c.code for m in (grammar_codes, *RULE_MODULES) for c in m.CODES]
-    declared += [c.code for c in (*LIMITS, *WHEN_DEFINED)]
+    declared += [c.code for c in (*TYPES, *LIMITS, *WHEN_DEFINED)]
     assert [code for code, count in Counter(declared).items() if count > 1] == []
     assert set(declared) == set(CODES)
 
@@ -76,5 +76,5 @@ def test_an_example_has_its_code_and_its_rewrite_has_no_finding(code: FindingCod
 
 def test_each_code_of_a_rule_has_a_case() -> None:
     cases = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests/cases").rglob("*.tool"))
-    rules = {code.code for module in RULE_MODULES for code in module.CODES} - WITHOUT_EXAMPLE
+    rules = {code.code for codes in (TYPES, *(m.CODES for m in RULE_MODULES)) for code in codes} - WITHOUT_EXAMPLE
     assert sorted(code for code in rules if f"[{code}]" not in cases) == []

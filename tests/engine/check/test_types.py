@@ -1,0 +1,202 @@
+"""A finding about types is certain: in CPython, the operation fails each time it is reached."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tools.engine.check.checker import check
+from albert_tools.engine.check.codes import TYPES
+from albert_tools.engine.check.types import operations
+from albert_tools.engine.sandbox.worker.prelude import prelude
+from tests.helpers.effort import examples
+from tests.helpers.harness import catalog, chunks
+
+CODES = {code.code for code in TYPES}
+INFO = {
+    "path": "a",
+    "type": "file",
+    "size_bytes": 1,
+    "sha256": None,
+    "modified": "",
+    "accessed": "",
+    "changed": "",
+    "mode": "",
+    "link_target": None,
+}
+ANSWERS: dict[str, Any] = {"file_info": INFO, "list_directory": [{"path": "a", "type": "file", "size_bytes": 2}]}
+
+_VALUES = ["None", "1", "2.5", '"x"', "True", "[]", "{}", "given", '[1, "a"]', '{"path": 1}', '("a", 1)', "{1, 2}"]
+_NAMES = "abcd"
+#: One operation each, so that a line of a program that is reached is an operation that is reached.
+_STATEMENTS = [
+    "{a} = VALUE",
+    '{a} = tools.file_info(path="x")',
+    '{a} = tools.list_directory(path="x")',
+    "{a} = {b}",
+    "{a} = {b} + {c}",
+    "{a} += {b}",
+    "{a} = {b} < {c}",
+    "{a} = {b} in {c}",
+    "{a} = -{b}",
+    "{a} = {b}[{c}]",
+    "{a} = {b}[KEY]",
+    "{a} = {b}.get(KEY)",
+    "{a}[KEY] = {b}",
+    "{a}[0] = {b}",
+    "del {a}[KEY]",
+    "{a}.append({b})",
+    "{a}.update({b})",
+    "{a} = {b}.setdefault(KEY, {c})",
+    "{a} = {b}.pop()",
+    "{a} = {b}.upper()",
+    "{a} = {b}.items()",
+    "{a} = len({b})",
+    "{a} = int({b})",
+    "{a} = list({b})",
+    "{a} = sorted({b}, key=str)",
+    "{a} = [{b}]",
+    "{a} = ({b}, {c})",
+    '{a} = {{"path": {b}, "size": {c}}}',
+    "{a} = [x for x in {b}]",
+    "{a}, {b} = {c}",
+    "{a} = {b} or {c}",
+    "{a} = {b} if {c} else {d}",
+    "{a} = _first({b}, {c})",
+    "_change({a})",
+]
+_HEADS = [
+    "if {a} is None:",
+    "if isinstance({a}, str):",
+    "if not isinstance({a}, (int, list)):",
+    'if {a} == "x":',
+    'if {a} in ("x", 1):',
+    "if {a}:",
+    "for {a} in {b}:",
+    "for {a} in (1, 2):",
+    "try:",
+]
+_RESULTS = ["a", "b", "[a, b]", '{"path": b}']
+_KEYS = ['"path"', '"pth"', '"size"', '"size_bytes"', '"x"']
+
+
+@st.composite
+def programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> str:
+    """Tools with lines that often fail."""
+
+    def pick(options: Any) -> str:
+        return str(draw(st.sampled_from(options)))
+
+    def line(template: str) -> str:
+        names = {place: pick(_NAMES) for place in "abcd"}
+        return template.format(**names).replace("VALUE", pick(_VALUES)).replace("KEY", pick(_KEYS))
+
+    def block(depth: int, indent: str) -> list[str]:
+        lines: list[str] = []
+        for _ in range(draw(st.integers(1, 5))):
+            if depth and draw(st.booleans()) and draw(st.booleans()):
+                head = line(pick(_HEADS))
+                lines += [indent + head, *block(depth - 1, indent + "    ")]
+                if head == "try:":
+                    kind = pick(["TypeError", "Exception", "(KeyError, ValueError)"])
+                    lines += [f"{indent}except {kind}:", *block(depth - 1, indent + "    ")]
+                    continue
+                if head.startswith("for") and draw(st.booleans()):
+                    lines += [f"{indent}    if {pick(_NAMES)}:", f"{indent}        {pick(['break', 'continue'])}"]
+                if draw(st.booleans()):
+                    lines += [f"{indent}else:", *block(depth - 1, indent + "    ")]
+            else:
+                lines.append(indent + line(pick(_STATEMENTS)))
+        return lines
+
+    body = [f"    {name} = {pick(_VALUES)}" for name in _NAMES]
+    helper = [f"    {name} = {pick(_VALUES)}".replace("given", "None") for name in "cd"]
+    return "\n".join(
+        [
+            "def _first(a, b):",
+            *helper,
+            *(s.replace("_first(", "_other(").replace("given", "None") for s in block(1, "    ")),
+            "    return a",
+            "",
+            "def _other(a, b):",
+            f"    return {pick(_RESULTS)}",
+            "",
+            "def _change(a):",
+            f"    a[{pick(_KEYS)}] = {pick(_VALUES).replace('given', 'None')}",
+            "",
+            "def t(given: dict[str, str] | list[int] | str | None) -> Any:",
+            '    """Do something."""',
+            *body,
+            *block(2, "    "),
+            "    return None",
+            "",
+        ]
+    )
+
+
+@examples(400)
+@given(programs(), st.sampled_from([None, "text", [3, 4], {"path": "p"}]))
+def test_what_is_reported_fails_each_time(source: str, argument: Any) -> None:
+    found = check(source, catalog()).diagnostics
+    assert {d.code for d in found} <= CODES | {"unused-result", "unassigned"}, (source, found)
+    survived = _survived(source, argument, {d.span.line for d in found if d.code in CODES})
+    assert survived is None, f"line {survived} of\n{source}\n{found}"
+
+
+def _survived(source: str, argument: Any, failing: set[int]) -> int | None:
+    """The first of these lines that CPython runs without an exception."""
+    reached: dict[FrameType, int] = {}
+    survived: list[int] = []
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != "<tool>" or frame.f_code.co_name.startswith("<"):
+            return None
+        line = reached.pop(frame, None)
+        if line is not None and event in ("line", "return"):
+            survived.append(line)
+        if event == "line" and frame.f_lineno in failing:
+            reached[frame] = frame.f_lineno
+        return trace
+
+    def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        answer = ANSWERS[name]
+        return [dict(one) for one in answer] if isinstance(answer, list) else dict(answer)
+
+    names = {**prelude(call), "Any": Any}
+    exec(compile(source, "<tool>", "exec", dont_inherit=True), names)  # noqa: S102 (written by the strategy)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        names["t"](argument)
+    except Exception:
+        # Most of these programs fail.
+        pass
+    finally:
+        sys.settrace(before)
+    return survived[0] if survived else None
+
+
+@pytest.mark.parametrize("path", sorted(Path("examples/tools").glob("*.tool")), ids=lambda p: p.stem)
+def test_an_example_has_no_finding(path: Path) -> None:
+    assert not CODES & {d.code for d in check(path.read_text(encoding="utf-8"), catalog()).diagnostics}
+
+
+def test_a_program_that_runs_right_has_no_finding() -> None:
+    found = [
+        (c.id, d.message) for c in chunks("run") for d in check(c.source, catalog()).diagnostics if d.code in CODES
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", operations.SAMPLES)
+def test_the_samples_are_of_their_class(name: str) -> None:
+    classes = {"None": "NoneType", "re.Match": "Match", "re.Pattern": "Pattern"}
+    if name not in ("lazy", "view"):
+        assert {type(value).__name__ for value in operations.SAMPLES[name]()} == {classes.get(name, name)}
