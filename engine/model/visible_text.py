@@ -13,6 +13,8 @@ _LIKE = frozenset(
     "CYRILLIC GREEK ARMENIAN CHEROKEE COPTIC LISU DESERET GOTHIC FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT "
     "BLACK-LETTER SMALL ROMAN".split()
 )
+#: Letters that look exactly like an ASCII letter in most fonts. A word of nothing else can't be told from a Latin one.
+_SAME = frozenset("асеорхуѕіјһԁӏԛԝАВЕЅІЈКМНОРСТХУԌԚԜοινυρχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
 #: Ranges of characters that look empty although their Unicode category is a visible one.
 _INVISIBLE = (
     (0x034F, 0x034F),
@@ -77,7 +79,7 @@ def _spelled(c: str) -> str:
 
 
 def look_alikes(text: str) -> str | None:
-    """Names letters that look like ASCII letters and occur in a word with ASCII letters.
+    """Names letters that look like ASCII letters, in words that also have ASCII letters or have no other letters.
 
     Returns None if there are no such letters.
     """
@@ -94,7 +96,9 @@ def _look_alikes(text: str) -> list[str]:
         return []
     found: dict[str, None] = {}
     for word in text.split():
-        if not word.isascii() and any(c.isascii() and c.isalpha() for c in word):
+        if word.isascii():
+            continue
+        if any(c.isascii() and c.isalpha() for c in word) or _SAME.issuperset(filter(str.isalpha, word)):
             found |= {c: None for c in word if not c.isascii() and c.isalnum() and _script(c) in _LIKE}
     return list(found)
 

@@ -6,7 +6,7 @@ what it changes, what it sends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, values_in
@@ -42,7 +42,7 @@ class _Clauses:
         self._words = Words(manifest)
 
     def all(self) -> Iterator[str]:
-        """The clauses. Each call is in at least one of them."""
+        """The clauses. Each call with an effect is in at least one of them."""
         named: set[int] = set()
         for use, verb in (("read", "reads"), ("write", "writes"), ("delete", "deletes")):
             found = [(i, v) for i, v in self._used(use) if use != "read" or set(self._calls[i].effects) <= {"read"}]
@@ -59,14 +59,18 @@ class _Clauses:
         named |= {i for i, _ in programs}
         requests = [i for i, c in enumerate(self._calls) if "network" in c.effects and i not in named]
         by_target: dict[str, set[Origin]] = {}
+        hosts: set[str] = set()
         for i in requests:
+            hosts.update(self._targets(self._calls[i]) if "url" in self._calls[i].uses.values() else ())
             for target in self._targets(self._calls[i]):
                 by_target.setdefault(target, set()).update(self._sent(self._calls[i]))
         for target, sent in by_target.items():
-            what = self._contents(sent)
-            yield f"sends {what} to {target}" if what else f"connects to {target}"
+            what = self._contents({o for o in sent if self._words.origin(o) not in target})
+            verb = "connects" if target in hosts else "sends"
+            yield f"sends {what} to {target}" if what else f"{verb} to {target}"
         named |= set(requests)
-        others = dict.fromkeys(visible(c.tool) for i, c in enumerate(self._calls) if i not in named)
+        rest = [c for i, c in enumerate(self._calls) if i not in named and (c.effects or not named)]
+        others = dict.fromkeys(visible(c.tool) for c in rest)
         if others:
             yield f"calls {_listed([*others])}"
 
@@ -95,7 +99,7 @@ class _Clauses:
         names = [n for n in call.arguments if not call.uses or call.uses.get(n) in ("payload", "url", "destination")]
         return {o for n in names for v in values_in(call.arguments[n]) for o in v.data}
 
-    def _contents(self, origins: Iterable[Origin]) -> str:
+    def _contents(self, origins: Collection[Origin]) -> str:
         """What a request carries, in few words. Parameters are named only if it carries nothing else."""
         numbers = [int(o.partition(":")[2]) for o in origins if o.startswith("call:")]
         effects = {e for i in numbers if i < len(self._calls) for e in self._calls[i].effects}

@@ -128,10 +128,11 @@ class Words:
 
     def bound(self, bound: Bound) -> str:
         """``at most once``, ``at most 3 × entries of list_directory({folder})``."""
-        if bound is None:
-            return f"up to {RunLimits().calls:,} ×, the limit of a run"
+        most = RunLimits().calls
+        number = sum(term.times for term in bound) if bound is not None else most
+        if bound is None or (number >= most and all(not term.of for term in bound)):
+            return f"up to {most:,} ×, the limit of a run"
         if all(not term.of for term in bound):
-            number = sum(term.times for term in bound)
             return "never" if not number else "at most once" if number == 1 else f"at most {number:,} ×"
         terms = [
             " × ".join([*([f"{t.times:,}"] if t.times != 1 or not t.of else []), *map(self._symbol, t.of)])
@@ -145,8 +146,10 @@ class Words:
         if kind == "parameter":
             inner = f"{{{visible(name)}{place}}}"
             return inner if symbol.kind == "value" else f"length of {inner}"
-        what = place.lstrip(".") or ("number" if symbol.kind == "value" else "entries")
-        return f"{what} of {self.origin(symbol.origin)}"
+        where = f"{place.lstrip('.')} of {self.origin(symbol.origin)}" if place else self.origin(symbol.origin)
+        if symbol.kind == "value":
+            return where if place else f"number of {where}"
+        return f"length of {where}" if place else f"entries of {where}"
 
 
 def via_words(calls: Iterable[PlannedCall]) -> list[str]:

@@ -67,7 +67,10 @@ def manifest_changes(old: Manifest, new: Manifest) -> list[Change]:
     for kind in dict.fromkeys([*after.sets, *before.sets]):
         had, has = before.sets.get(kind, {}), after.sets.get(kind, {})
         found += [Change(f"{kind.added} {text}", "more", risk) for text, risk in has.items() if text not in had]
-        found += [Change(f"{kind.removed} {text}", "less", risk) for text, risk in had.items() if text not in has]
+        # If a call is gone, so is all that came from it. The call itself is reported.
+        gone = before.origins - after.origins if kind.is_flow else ()
+        less = [(text, risk) for text, risk in had.items() if text not in has and text not in gone]
+        found += [Change(f"{kind.removed} {text}", "less", risk) for text, risk in less]
     for tool in dict.fromkeys([*after.bounds, *before.bounds]):
         was, (now, risk) = before.bounds.get(tool), after.bounds.get(tool, ("", 0))
         if was is None:
@@ -113,10 +116,11 @@ def _moved(head: str, by: int) -> str:
 
 
 class _Kind(NamedTuple):
-    """A kind of fact: the phrases that precede one that was added or removed."""
+    """A kind of fact: the phrases that precede one that was added or removed. The texts of a flow are names of origins."""
 
     added: str
     removed: str
+    is_flow: bool = False
 
 
 class _Facts:
@@ -126,6 +130,7 @@ class _Facts:
         self._words = Words(manifest)
         self.sets: dict[_Kind, dict[str, int]] = {}
         self.bounds: dict[str, tuple[str, int]] = {}
+        self.origins = {self._words.call(i) for i in range(len(manifest.calls))}
         for call in manifest.calls:
             self._add_call(call)
         for effect in planned_effects(manifest):
@@ -175,4 +180,4 @@ class _Facts:
 
 
 def _flow(what: str) -> _Kind:
-    return _Kind(f"{what} now also comes from", f"{what} no longer comes from")
+    return _Kind(f"{what} now also comes from", f"{what} no longer comes from", is_flow=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hypothesis
 import msgspec
 import pytest
+from hypothesis import strategies as st
 
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
+from albert_tools.engine.model.visible_text import escape_invisible, look_alikes, one_line
 from albert_tools.engine.review.manifest_view import Line, lines, view
 from albert_tools.engine.review.sentences import sentence
 from tests.helpers.manifests import given, manifest, reads, requests, text, times, tool, writes
@@ -88,6 +91,7 @@ def test_values_in_words(value: Value, shown: str) -> None:
         ("a\u202eb", r'"a\u202eb"'),
         ("a\u200bb", r'"a\u200bb"'),
         ("р.example.org", r'"\u0440.example.org"'),
+        ("сору", r'"\u0441\u043e\u0440\u0443"'),
         ("отчёт", '"отчёт"'),
     ],
 )
@@ -155,7 +159,7 @@ def test_a_recipient_and_the_arguments_of_a_program_are_shown_by_name() -> None:
         "run_tests up to 1,000 ×, the limit of a run",
         '  args ["-q", …]',
     ]
-    assert sentence(tool(known)) == 'Runs run_tests with ["-q", …] and sends {bob} to {bob}.'
+    assert sentence(tool(known)) == 'Runs run_tests with ["-q", …] and sends to {bob}.'
 
 
 def test_a_call_that_is_never_made_says_so() -> None:
@@ -198,7 +202,7 @@ def test_the_json_form() -> None:
         ),
         (manifest(requests(text(HOST))), "Connects to api.example.org."),
         (manifest(requests(text(HOST), text(given("note")))), "Sends {note} to api.example.org."),
-        (manifest(requests(text(given("url")))), "Sends {url} to the host of {url}."),
+        (manifest(requests(text(given("url")))), "Connects to the host of {url}."),
         (manifest(requests(Value(open=True))), "Connects to ANY HOST."),
         (
             manifest(
@@ -218,3 +222,18 @@ def test_the_json_form() -> None:
 )  # fmt: skip
 def test_the_sentence_comes_from_the_manifest_alone(known: Manifest | None, said: str) -> None:
     assert sentence(tool(known)) == said
+
+
+HOSTILE = st.text(st.sampled_from("a{}‹›\"'\\\n\r\t\x1b\x9b\u202e\u200b\u2028рх/.*") | st.characters(), max_size=12)
+
+
+@hypothesis.given(HOSTILE, HOSTILE, HOSTILE)
+def test_hostile_texts_stay_on_their_line_and_visible(constant: str, name: str, key: str) -> None:
+    value = Value(alternatives=((constant,), (constant, given(name))), data=(f"parameter:{name}",))
+    call = PlannedCall(
+        name, ("network",), 1, (constant,), {key: Value(fields={constant: value}), "url": value}, {"url": "url"}
+    )
+    known = manifest(reads(value), call, printed=(f"parameter:{name}",))
+    for shown in [sentence(tool(known)), *(part for one in lines(known) for part in (one.text, one.name))]:
+        assert shown == one_line(escape_invisible(shown))
+        assert not look_alikes(constant) or look_alikes(constant) != look_alikes(shown)
