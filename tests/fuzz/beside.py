@@ -83,8 +83,9 @@ def manifest_problems(
     problem = containment.outside(manifest, run, program.arguments)
     if problem is not None:
         yield "outside the manifest", problem
-    for source, other, answers in _changes(manifest, program, seed, run):
-        problem = containment.unexplained(manifest, source, run, _run(other, catalog, answers))
+    before = _run(program, catalog, Answers(seed, steady=True))
+    for source, other, answers in _changes(manifest, program, seed, before):
+        problem = containment.unexplained(manifest, source, before, _run(other, catalog, answers))
         if problem is not None:
             yield "a flow that the manifest does not say", problem
 
@@ -92,12 +93,16 @@ def manifest_problems(
 def _changes(manifest: Manifest, program: Program, seed: int, run: Recorded) -> Iterator[tuple[str, Program, Answers]]:
     """Runs that differ in one source: the source, the program with its arguments, the answers."""
     for name, value in _OTHER.items():
-        yield f"parameter:{name}", Program(program.source, {**program.arguments, name: value}), Answers(seed)
+        yield (
+            f"parameter:{name}",
+            Program(program.source, {**program.arguments, name: value}),
+            Answers(seed, steady=True),
+        )
     plan = containment.Plan(manifest)
     for place in dict.fromkeys(made.place for made in run.calls):
         numbers = plan.at(place)
         if len(numbers) == 1:
-            yield f"call:{numbers[0]}", program, Answers(seed, frozenset([place]))
+            yield f"call:{numbers[0]}", program, Answers(seed, frozenset([place]), steady=True)
 
 
 def _run(program: Program, catalog: GeneratedTools, answers: Answers) -> Recorded:

@@ -29,10 +29,13 @@ class Answers:
     Attributes:
         seed: Other seeds have other answers, and fail more or less often: never, or in one of four or eight calls.
         changed: The places (`recorded_run.Place`) with different answers.
+        steady: Whether all calls of a tool fail, or none. Then changed arguments or answers change no success into a failure.
+            Manifests don't say what decides whether a call fails.
     """
 
     seed: int
     changed: frozenset[Any] = frozenset()
+    steady: bool = False
 
     def answer(self, definition: ToolDefinition, arguments: dict[str, Any], place: Any = None) -> Any:
         """The answer to a call.
@@ -43,15 +46,16 @@ class Answers:
         choose = random.Random(
             json.dumps([self.seed, place in self.changed, definition.name, arguments], sort_keys=True)
         )
+        fate = random.Random(f"{self.seed} {definition.name}") if self.steady else choose
         often = [0, 0, 8, 4][self.seed % 4]
-        if often and choose.randrange(often) == 0:
-            code = choose.choice(_CODES)
-            message = f"{definition.name} did not work ({choose.randrange(7)})"
-            raise Failure(code, message, tool=definition.name, retryable=choose.random() < 0.5)
+        if often and fate.randrange(often) == 0:
+            code = fate.choice(_CODES)
+            message = f"{definition.name} did not work ({fate.randrange(7)})"
+            raise Failure(code, message, tool=definition.name, retryable=fate.random() < 0.5)
         given = definition.with_defaults(arguments)
         answer = _value(choose, definition, given, definition.result, "")
         wrong = contradiction(definition, given, answer, posixpath.normpath)
-        if wrong is not None:  # the pipeline refuses such an answer, too
+        if wrong is not None and not self.steady:  # the pipeline refuses such an answer, too
             raise Failure("internal_error", wrong, tool=definition.name)
         return answer
 

@@ -97,11 +97,13 @@ def unexplained(manifest: Manifest, source: Origin, before: Recorded, after: Rec
     reaches = _Reach(manifest, source)
     stopped = before.failed or after.failed
     for place in dict.fromkeys(made.place for made in [*before.calls, *after.calls]):
-        planned = [manifest.calls[i] for i in plan.at(place)]
+        numbers = plan.at(place)
+        planned = [manifest.calls[i] for i in numbers]
         ours, theirs = ([m for m in run.calls if m.place == place] for run in (before, after))
         if set(planned[0].effects) <= {"read"}:
             continue  # what decides whether something is read is not recorded
-        decided = any(reaches.any(p.control) for p in planned)
+        # A call's own earlier answers are not listed among what decides whether it is made again.
+        decided = any(reaches.any([*p.control, f"call:{i}"]) for i, p in zip(numbers, planned, strict=True))
         wrong = _different(ours, theirs, planned, reaches, stopped, decided)
         if wrong is not None:
             return f"{wrong} of {place} depends on {source}"
