@@ -80,9 +80,9 @@ def _facts(
             if value is None:
                 parameter = definition.parameter(name)
                 value = default_value(a, (definition.name, name), parameter.default if parameter is not None else None)
-            known = frozenset(t for t in value.alternatives if not isinstance(t, templates.Constant))
-            if kind == "below":
-                known = frozenset(templates.template([*templates.as_text(t), templates.BELOW]) for t in known)
+            ends = [templates.BELOW] if kind == "below" else []
+            texts = [t for t in value.alternatives if not isinstance(t, templates.Constant)]
+            known = frozenset(templates.in_normal_form(t, *ends) for t in texts)
             if known and not value.sites:
                 found[path] = templates.union(known)
     return found

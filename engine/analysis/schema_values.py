@@ -62,7 +62,9 @@ class _Places:
         data = self._source.data
         fact = self._source.facts.get(path)
         if fact is not None:
-            return AbstractValue(fact, data)
+            # The fact says nothing about null.
+            is_null = "null" in _kinds(schema) or any("null" in _kinds(s) for s in schema.get("anyOf", ()))
+            return AbstractValue(fact, data) | NONE if is_null else AbstractValue(fact, data)
         self._left -= 1
         if "$ref" in schema:
             schema = self._definitions.get(str(schema["$ref"]).rpartition("/")[2], {})

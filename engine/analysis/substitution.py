@@ -101,6 +101,8 @@ def _of_hole(a: Analysis, hole: Hole, substitution: Substitution) -> templates.A
             return frozenset({(Hole("output", call=substitution.calls[hole.call].index, path=hole.path),)})
         case "part":
             return templates.pieces(frozenset(_alternatives(a, hole.of, substitution)))
+        case "path":
+            return templates.union(frozenset(map(templates.in_normal_form, _alternatives(a, hole.of, substitution))))
         case "quoted":
             inner = _alternatives(a, hole.of, substitution)
             return frozenset((Hole("quoted", of=_stored(t)),) for t in inner)

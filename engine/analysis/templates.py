@@ -186,6 +186,15 @@ def piece(alternative: Alternative) -> Template:
     return (Hole("part", of=tuple(p for p in alternative if not isinstance(p, Count))),)
 
 
+def in_normal_form(alternative: Alternative, *below: Part) -> Template:
+    """The template of a path that a tool has put into normal form, or of any path below it."""
+    parts = as_text(alternative)
+    if parts and isinstance(parts[0], Hole) and parts[0].kind == "path":
+        parts = (*parts[0].of, *parts[1:])
+    whole = template([*parts, *below])
+    return (Hole("path", of=tuple(p for p in whole if not isinstance(p, Count))),)
+
+
 def pieces(alternatives: Alternatives) -> Alternatives:
     """The alternatives of pieces of a text."""
     return _limited(frozenset(map(piece, alternatives)))

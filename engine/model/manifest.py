@@ -18,7 +18,7 @@ from msgspec import Struct
 #: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
 Origin: TypeAlias = str
 
-HoleKind = Literal["parameter", "output", "part", "quoted", "number", "word", "below", "any"]
+HoleKind = Literal["parameter", "output", "part", "quoted", "path", "number", "word", "below", "any"]
 
 
 class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -26,14 +26,15 @@ class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 
     Attributes:
         kind: ``parameter``: the value of a parameter, or of a place in it. ``output``: a text in the output of a call. ``part``: a
-            piece of `of`, for example one line of it. ``quoted``: `of` as one word for a shell. ``number``: digits, sign, point.
+            piece of `of`, for example one line of it. ``quoted``: `of` as one word for a shell. ``path``: `of` as a path in normal
+            form: ``a/b`` for ``./a//b``. ``number``: digits, sign, point.
             ``word``: letters, digits, ``-`` and ``_`` only. ``below``: nothing, or ``/`` and any path that does not lead up.
             ``any``: any text.
         name: The parameter.
         call: The index of the call.
         path: The place in the parameter or the output: ``.rows[*].name``. ``*`` is any key or item; ``~`` at the end means
             that it can be at any place below.
-        of: The template that this is a piece of.
+        of: The template of which this is a piece or another form.
         data: For ``any``: where the text may come from, if that is known.
     """
 
@@ -171,6 +172,14 @@ class Declared(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     outputs: dict[str, str] = {}
     little: tuple[str, ...] = ()
     source: str = ""
+
+
+def with_paths(template: tuple[Part, ...]) -> tuple[Part, ...]:
+    """A template with the paths in it as they are before they get their normal form."""
+    found: list[Part] = []
+    for part in template:
+        found += with_paths(part.of) if isinstance(part, Hole) and part.kind == "path" else [part]
+    return tuple(found)
 
 
 def values_in(value: Value) -> Iterator[Value]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from albert_tools.engine.model.manifest import ANY_NAME, Alternative, Hole, Part, PlannedCall, Value
+from albert_tools.engine.model.manifest import ANY_NAME, Alternative, Hole, Part, PlannedCall, Value, with_paths
 
 #: The uses of arguments that are paths.
 PATH_USES = frozenset({"read", "write", "delete"})
@@ -143,10 +143,13 @@ class _Match:
             return whole
         if not isinstance(found, str):
             return False
-        options = [self._options(part) for part in one]
-        if self._spell is None:
-            return _spans(options, found)
-        return _spans(options, found) or _path_spans(options, found, self._spell)
+        first = one[0] if one else ""
+        in_normal_form = isinstance(first, Hole) and first.kind == "path" and (len(one) == 1 or self._spell is not None)
+        if not in_normal_form and _spans([self._options(part) for part in one], found):
+            return True
+        if not in_normal_form and self._spell is None:
+            return False
+        return _path_spans([self._options(part) for part in with_paths(one)], found, self._spell or normal)
 
     def _hole(self, hole: Hole, found: Any) -> bool | None:
         """Whether a value fills a hole that is the whole template; None if it must be matched as a text."""
@@ -157,6 +160,8 @@ class _Match:
             return True if same else None
         if hole.kind == "output":
             return True
+        if hole.kind == "path":
+            return None
         if hole.kind == "any" or not isinstance(found, str):
             return hole.kind in ("any", "part", "number") and not isinstance(found, list | dict)
         return None
@@ -168,6 +173,8 @@ class _Match:
         if part.kind == "parameter":
             return tuple(str(value) for value in values_at(self._given, part.name, part.path))
         kind: str = part.kind
+        if kind == "path":
+            return Hole("any")  # a normal form inside of another text
         if kind in ("quoted", "part"):
             inner = [self._options(p) for p in part.of]
             texts = _product(inner)

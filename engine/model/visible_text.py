@@ -98,7 +98,7 @@ def _look_alikes(text: str) -> list[str]:
     for word in text.split():
         if word.isascii():
             continue
-        if any(c.isascii() and c.isalpha() for c in word) or _SAME.issuperset(filter(str.isalpha, word)):
+        if any(c.isascii() and c.isalpha() for c in word) or _SAME.issuperset(c for c in word if c.isalpha()):
             found |= {c: None for c in word if not c.isascii() and c.isalnum() and _script(c) in _LIKE}
     return list(found)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from albert_tools.engine.model.manifest import Alternative, Hole, Manifest, Part, Value, values_in
+from albert_tools.engine.model.manifest import Alternative, Hole, Manifest, Part, Value, values_in, with_paths
 
 
 def fed_reads(manifest: Manifest) -> list[tuple[int, int]]:
@@ -60,7 +60,7 @@ def _may_meet(written: Alternative, read: Alternative) -> bool:
 def _normal(path: tuple[Part, ...]) -> tuple[Part, ...]:
     """The path with its constant texts joined and without ``./`` in front. The workspace's root is the empty path."""
     parts: list[Part] = []
-    for part in path:
+    for part in with_paths(path):
         if isinstance(part, str) and parts and isinstance(parts[-1], str):
             parts[-1] += part
         else:

@@ -21,6 +21,7 @@ from albert_tools.engine.model.manifest import (
     PlannedCall,
     Symbol,
     Value,
+    with_paths,
 )
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
@@ -53,7 +54,9 @@ class Words:
         """Each text, list or object that a value can be."""
         some = [a for a in value.alternatives if a is not None]
         found = list(dict.fromkeys(map(self.alternative, some or value.alternatives)))
-        if value.items is not None:
+        if value.places is not None:
+            found.append(f"[{', '.join(map(self.value, value.places))}]")
+        elif value.items is not None:
             found.append(f"[{self.value(value.items)}, …]" if found or value.size != () else "[]")
         if value.fields or value.rest is not None:
             fields = [f"{visible(k)}={self.value(v)}" for k, v in (value.fields or {}).items()]
@@ -73,7 +76,7 @@ class Words:
             return _quoted("".join(part for part in one if isinstance(part, str)))
         if len(one) == 1 and isinstance(one[0], Hole) and one[0].kind == "any":
             return f"{ANYTHING}{self._from(one[0].data)}"
-        return "".join(map(self._part, one))
+        return "".join(map(self._part, with_paths(one)))
 
     def _part(self, part: Part) -> str:
         if isinstance(part, str):
@@ -86,6 +89,8 @@ class Words:
                 return f"‹{place.lstrip('.') or 'output'} of {self.call(part.call)}›"
             case "part":
                 return f"‹part of {self.alternative(part.of)}›"
+            case "quoted":
+                return f"‹quoted {self.alternative(part.of)}›"
             case "below":
                 return "/**"
             case "any":
