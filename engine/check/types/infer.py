@@ -15,7 +15,7 @@ from __future__ import annotations
 from albert_tools.engine.check import annotation_schemas
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.types.source_types import SourceTypes, State
-from albert_tools.engine.check.types.statements import Body
+from albert_tools.engine.check.types.typed_statements import Body
 from albert_tools.engine.check.types.value_types import Site, constant, from_schema
 from albert_tools.engine.model.definition import Schema
 from albert_tools.grammar import tree

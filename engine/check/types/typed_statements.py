@@ -12,10 +12,10 @@ from albert_tools.engine.check.facts import BIND_LOCALS, bindings, pattern_bindi
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.assignment import irrefutable
 from albert_tools.engine.check.types import operations
-from albert_tools.engine.check.types.calls import Calls
 from albert_tools.engine.check.types.narrowing import narrowed
 from albert_tools.engine.check.types.schema_fit import never_fits
 from albert_tools.engine.check.types.source_types import State
+from albert_tools.engine.check.types.typed_calls import Calls
 from albert_tools.engine.check.types.value_types import Type, plain, sites_of, spell, widened
 from albert_tools.engine.check.written import written
 from albert_tools.engine.model.definition import spell as spell_schema

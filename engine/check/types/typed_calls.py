@@ -7,10 +7,10 @@ from albert_tools.engine.check.facts import is_typed_dict, tool_name
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.function_calls import USAGE
 from albert_tools.engine.check.types import operations, signatures
-from albert_tools.engine.check.types.expressions import Expressions
 from albert_tools.engine.check.types.schema_fit import never_fits
 from albert_tools.engine.check.types.sites import CHANGEABLE
 from albert_tools.engine.check.types.source_types import State
+from albert_tools.engine.check.types.typed_expressions import Expressions
 from albert_tools.engine.check.types.value_types import Alternative, Field, Type, from_schema, plain, spell, widened
 from albert_tools.engine.check.written import written
 from albert_tools.engine.model import vocabulary
