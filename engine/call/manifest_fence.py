@@ -8,7 +8,7 @@ be more than the bounds of this set together.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -35,30 +35,27 @@ class Fence:
         self._written = spell
         self._made: Counter[frozenset[int]] = Counter()
 
-    def admit(self, tool: ToolDefinition, arguments: Any, callers: Collection[str]) -> tuple[str | None, bool]:
+    def admit(self, tool: ToolDefinition, arguments: Any, callers: tuple[str, ...]) -> tuple[str | None, bool]:
         """Count a call of a primitive.
 
         Args:
             tool: The primitive.
             arguments: The arguments that the program has given.
-            callers: The saved tools between the approved version and the call.
+            callers: The saved tools between the approved version and the call, outermost first.
 
         Returns:
             Why the call is outside of the manifest, or None; and whether the manifest says what the call does.
         """
         given = arguments if isinstance(arguments, dict) else {}
-        allowing = frozenset(
-            i
-            for i, one in enumerate(self._planned)
-            if one.tool == tool.name and inside(one, given, self._arguments, self._spell)
-        )
+        named = [i for i, one in enumerate(self._planned) if one.tool == tool.name and one.via == callers]
+        allowing = frozenset(i for i in named if inside(self._planned[i], given, self._arguments, self._spell))
         if allowing:
             self._made[allowing] += 1
-            return self._too_often(tool.name, allowing), True
+            return self._too_often(tool.name, allowing, frozenset(named)), True
         # The manifest of a callee that was saved without one is its effects.
         if any(p.tool in callers and set(tool.effects) <= set(p.effects) for p in self._planned):
             return None, False
-        return outside(self._planned, tool.name, given, self._arguments, self._spell), False
+        return outside([self._planned[i] for i in named], tool.name, given, self._arguments, self._spell), False
 
     def _spell(self, path: str) -> str:
         try:
@@ -66,10 +63,9 @@ class Fence:
         except Failure:
             return normal(path)
 
-    def _too_often(self, tool: str, allowing: frozenset[int]) -> str | None:
-        """Why a call that was just counted is one too many."""
-        every = frozenset(i for i, one in enumerate(self._planned) if one.tool == tool)
-        for allowed in {allowing, every, *(s for s in self._made if allowing < s)}:
+    def _too_often(self, tool: str, allowing: frozenset[int], named: frozenset[int]) -> str | None:
+        """Why a call that was just counted is one too many. `named` are all planned calls of its tool by its caller."""
+        for allowed in {allowing, named, *(s for s in self._made if allowing < s)}:
             most = self._most([self._planned[i] for i in allowed])
             if most is not None and sum(n for made, n in self._made.items() if made <= allowed) > most:
                 return f"it calls {tool} at most {'once' if most == 1 else f'{most:,} times'}"

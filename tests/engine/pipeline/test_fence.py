@@ -133,7 +133,7 @@ def test_the_nearest_approved_caller_answers_for_a_call(bench: Bench) -> None:
     approved(bench, Manifest(calls=(planned("shred", name=parameter("a")),)), "inner")
     # `outer` is pending: only what `inner` does inside its manifest is not asked.
     assert bench.value("outer", a="x") == "x"
-    approved(bench, Manifest(calls=(planned("shred", name=text("y")),)), "outer")
+    approved(bench, Manifest(calls=(replace(planned("shred", name=text("y")), via=("inner",)),)), "outer")
     assert bench.error("outer", a="x").message == (
         "shred is outside of the approved manifest of outer: its calls of shred have another name"
     )
