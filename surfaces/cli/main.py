@@ -37,8 +37,6 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("tools", "show"),
     "remove": ("tools", "remove"),
     "review": ("review", "review"),
-    "activate": ("tools", "activate"),
-    "deactivate": ("tools", "deactivate"),
     "doctor": ("doctor", "doctor"),
     "prompt": ("prompt", "prompt"),
     "completion": ("completion", "completion"),
@@ -277,11 +275,16 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     review.add_argument("--approve", action="store_true", help="approve the version: it may do what its manifest says")
     review.add_argument("--reject", metavar="WHY", help="refuse the version; its author reads the reason")
     review.add_argument("--send-back", metavar="WHY", help="ask its author for changes")
-    activate = command("activate", "offer a saved tool to agents by its name, in the version that it has now")
-    completed(activate, "saved", "name", metavar="NAME", help="a saved tool")
-    completed(activate, "versions", "--version", metavar="HASH", help=version)
-    deactivate = command("deactivate", "stop offering a saved tool; it can still be found and run")
-    completed(deactivate, "saved", "name", metavar="NAME", help="a saved tool")
+    review.add_argument(
+        "--deprecate",
+        nargs="?",
+        const=True,
+        metavar="WHY",
+        help="end the approval; the version can still be found and run",
+    )
+    review.add_argument(
+        "--revoke", metavar="WHY", help="forbid the version: it does not run any more, also inside of others"
+    )
     command("doctor", "check this installation, and that every limit holds on this machine").add_argument(
         "--quick", action="store_true", help="do not run the hostile programs that test the limits"
     )

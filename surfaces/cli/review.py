@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from albert_tools.engine.review.version_review import VersionReview
     from albert_tools.service import ToolService
 
+#: The options that decide about a version.
+DECISIONS = ("approve", "reject", "send_back", "deprecate", "revoke")
 #: The most versions of the queue, and the most replayed runs, that are printed.
 MAX_LISTED, MAX_REPLAYS = 50, 10
 #: The most lines of the call graph that are printed.
@@ -53,7 +55,10 @@ async def _review(options: argparse.Namespace, console: Console) -> int:
             return await asyncio.to_thread(_queue, service, options, console)
     name, _, version = options.name.partition("@")
     async with open_service(options) as service:
-        found = await service.review(name, version or None)
+        if not version and decision is not None and decision[0] == "deprecate":
+            version = service.reviews.active().get(name, "")
+        # The examples and the recorded runs are for a reader.
+        found = await service.review(name, version or None, rerun=decision is None)
         if decision is not None:
             state = await decide(service, found, *decision)
             _decided(found, state, console)
@@ -73,9 +78,9 @@ async def _review(options: argparse.Namespace, console: Console) -> int:
 
 def _decision(options: argparse.Namespace) -> tuple[str, str] | None:
     """The decision that the options state, and its reason."""
-    given = [(name, getattr(options, name)) for name in ("approve", "reject", "send_back") if getattr(options, name)]
+    given = [(name, getattr(options, name)) for name in DECISIONS if getattr(options, name)]
     if len(given) > 1:
-        raise Usage("review: give one of --approve, --reject and --send-back", "albert review --help")
+        raise Usage("review: give one decision", "albert review --help")
     if not given:
         return None
     name, why = given[0]
@@ -83,11 +88,11 @@ def _decision(options: argparse.Namespace) -> tuple[str, str] | None:
 
 
 async def decide(service: ToolService, found: VersionReview, decision: str, why: str) -> VersionState:
-    """Approve, reject or send back the version that was shown. Raises the failures of `Reviews`."""
+    """Make one of `DECISIONS` about the version that was shown. Raises the failures of `Reviews`."""
     d = found.version.definition
     if decision == "approve":
         return await service.approve(d.name, person(), d.version, why, d.manifest_digest)
-    method = service.reviews.reject if decision == "reject" else service.reviews.send_back
+    method = getattr(service.reviews, decision)
     return await asyncio.to_thread(method, d.name, d.version, person(), why)
 
 

@@ -1,4 +1,4 @@
-"""``tools``, ``search``, ``show``, ``remove``, ``activate`` and ``deactivate``: list, describe and remove tools, and offer them."""
+"""``tools``, ``search``, ``show`` and ``remove``: list, describe and remove tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from albert_tools.grammar.wrap import flowing, unstyled
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
 from albert_tools.surfaces.cli.manifest_text import effects_text, print_lines, print_source
-from albert_tools.surfaces.cli.person import demand_person, person
 from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.session_tools import only_these, session_of_environment, token
 from albert_tools.surfaces.cli.usage_error import Usage
@@ -377,26 +376,4 @@ def remove(options: argparse.Namespace, console: Console) -> int:
         still = f"; {safe(', '.join(callers))} still call{'s' if len(callers) == 1 else ''} it" if callers else ""
         console.say(f"removed {safe(options.name)}; its versions are kept{still}")
         console.say(f"  `albert show {safe(options.name)} --version {version[:DIGITS]}` shows the last one", 2)
-    return 0
-
-
-def activate(options: argparse.Namespace, console: Console) -> int:
-    """Offer a saved tool to agents by its name."""
-    demand_person("tools are activated")
-    active = in_service(options, lambda service: service.approve(options.name, person(), options.version))
-    if console.json:
-        console.document({"ok": True, "active": options.name, "version": active.version})
-    else:
-        console.say(f"active {safe(options.name)}  {active.version[:DIGITS]}")
-    return 0
-
-
-def deactivate(options: argparse.Namespace, console: Console) -> int:
-    """Stop offering a saved tool."""
-    demand_person("tools are deactivated")
-    in_service(options, lambda service: service.deprecate(options.name, person()))
-    if console.json:
-        console.document({"ok": True, "inactive": options.name})
-    else:
-        console.say(f"no longer active: {safe(options.name)}")
     return 0

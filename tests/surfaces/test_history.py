@@ -201,17 +201,19 @@ def test_a_callee_that_was_removed_is_not_an_older_one(albert: Albert) -> None:
     assert albert("run", "top", "text=a").out == "A!\n"
 
 
-def test_a_person_activates_a_tool_in_one_version(albert: Albert) -> None:
+def test_a_person_approves_a_tool_in_one_version(albert: Albert) -> None:
     albert.write("base.tool", BASE)
     version = albert("define", "base.tool", "--json").document()["version"]
-    done = albert("activate", "base")
+    done = albert("review", "base", "--approve")
     assert re.fullmatch(rf"active base  {version[:12]}\n", done.out)
     assert f"Be called.  active, approved by {getpass.getuser()}\n" in albert("list").out
     albert.write("base.tool", BASE.replace("upper", "lower"))
     assert albert("define", "base.tool").code == 0
     assert "active in an older version" in albert("list").out
-    assert albert("activate", "base", "--version", version[:8], "--json").document()["version"] == version
-    assert albert("deactivate", "base").out == "no longer active: base\n"
-    assert albert("deactivate", "base").code == 1
-    assert "Be called.  approval ended\n" in albert("list").out
+    assert albert("review", f"base@{version[:8]}", "--approve", "--json").document()["version"] == version
+    assert albert("review", "base", "--deprecate").out == f"deprecated base  {version[:12]}\n"
+    assert albert("review", "base", "--deprecate").code == 1
+    assert "Be called.  not reviewed\n" in albert("list").out
+    assert albert("review", "base", "--revoke", "it shouts").out.endswith(": it shouts\n")
+    assert "base was revoked" in albert("run", "base").err
     assert "base is active, by" in albert("ledger", "tail").out

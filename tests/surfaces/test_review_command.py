@@ -136,7 +136,7 @@ def test_a_review_is_not_for_sessions(defined: Albert) -> None:
     ("words", "message"),
     [
         (["--approve"], "missing NAME"),
-        (["copy", "--approve", "--reject", "x"], "give one of --approve, --reject and --send-back"),
+        (["copy", "--approve", "--reject", "x"], "give one decision"),
     ],
 )
 def test_options_that_make_no_sense(defined: Albert, words: list[str], message: str) -> None:

@@ -267,7 +267,7 @@ def test_words_that_completion_offers(albert: Albert) -> None:
     version = albert("define", "pick.tool", "--json").document()["version"]
 
     assert albert.complete("albert help not_f") == ["not_found"]
-    assert albert.complete("albert d") == ["define", "deactivate", "doctor"]
+    assert albert.complete("albert d") == ["define", "doctor"]
     assert albert.complete("albert run ba") == ["bash", "base"]
     assert albert.complete("albert remove ") == ["base", "pick"]
     assert albert.complete("albert run pick ") == ["mode=", "flag="]

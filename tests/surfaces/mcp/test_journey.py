@@ -31,7 +31,7 @@ def {name}(path: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_an_agent_writes_a_tool_and_gets_it_listed_when_the_owner_activates_it(place: Place, way: str):
+async def test_an_agent_writes_a_tool_and_gets_it_listed_when_the_owner_approves_it(place: Place, way: str):
     name = f"count_{WAYS.index(way)}"
     steps: list[str | None] = []
 
@@ -54,11 +54,11 @@ async def test_an_agent_writes_a_tool_and_gets_it_listed_when_the_owner_activate
         assert [tool.name for tool in (await client.list_tools()).tools] == before
 
         if "older" in way:
-            place.albert("activate", name)
+            place.albert("review", name, "--approve")
             await until(lambda: "notifications/tools/list_changed" in place.changes)
         else:
             async with client.listen(tools_list_changed=True) as changes:
-                place.albert("activate", name)
+                place.albert("review", name, "--approve")
                 await asyncio.wait_for(anext(aiter(changes)), 30)
 
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -70,7 +70,7 @@ async def test_an_agent_writes_a_tool_and_gets_it_listed_when_the_owner_activate
         called = await client.call_tool(name, {"path": "notes.md"}, progress_callback=progress)
         assert called.structured_content == {"letters": 5}
         assert steps == [f"{name}: reading", "calls read_file"]
-        place.albert("deactivate", name)
+        place.albert("review", name, "--deprecate")
 
 
 @pytest.mark.parametrize("way", ["http", "http, older"])
@@ -96,16 +96,16 @@ async def test_failures_are_results_and_unknown_tools_are_errors_of_the_protocol
         assert cursor.value.code == types.INVALID_PARAMS
 
 
-async def test_the_version_that_is_active_is_called_until_the_owner_activates_another(place: Place):
+async def test_the_version_that_is_active_is_called_until_the_owner_approves_another(place: Place):
     old = 'def answer() -> int:\n    """Answer."""\n    return 1\n'
     async with place.connect("http") as client:
         await client.call_tool("define_tool", {"source": old})
-        place.albert("activate", "answer")
+        place.albert("review", "answer", "--approve")
         await client.call_tool("define_tool", {"source": old.replace("1", "2")})
         assert (await client.call_tool("answer", {})).structured_content == {"result": 1}
-        place.albert("activate", "answer")
+        place.albert("review", "answer", "--approve")
         assert (await client.call_tool("answer", {})).structured_content == {"result": 2}
-        place.albert("deactivate", "answer")
+        place.albert("review", "answer", "--deprecate")
 
 
 @pytest.mark.parametrize("way", ["stdio", "http", "http, older"])
