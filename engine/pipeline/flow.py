@@ -37,9 +37,8 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     found = []
     if call.target.primitive is not None and (not call.depth or manifest is None):
         # Without a manifest, a call of a program is judged as if the agent had made it by hand.
-        if flows.of_sessions:
-            uses = definition.declared.uses
-            found += flows.judge_session(definition.name, definition.effects, uses, call.arguments, run.session.seen())
+        uses = definition.declared.uses
+        found += flows.judge_session(definition.name, definition.effects, uses, call.arguments, run.session.seen)
     elif manifest is not None and not call.depth:
         found += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
         if flows.of_sessions:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from albert_tools.engine.model.definition import digest
 from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, values_in
+from albert_tools.engine.model.overlaps import fed_reads
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed
@@ -55,6 +56,9 @@ class _Graph:
             {o for v in c.arguments.values() for o in self.direct(v)} | set(c.control if control else ())
             for c in manifest.calls
         ]
+        # What a call has written, another one may read.
+        for writer, reader in fed_reads(manifest):
+            self.inputs[reader] |= self.inputs[writer]
         self._users: dict[Origin, list[int]] = {}
         for user, inputs in enumerate(self.inputs):
             for origin in inputs:
@@ -254,13 +258,14 @@ class FlowJudge:
         effects: Sequence[str],
         uses: Mapping[str, str],
         arguments: Mapping[str, Any],
-        seen: Mapping[str, str],
+        see: Callable[[], Mapping[str, str]],
     ) -> list[Decision]:
-        """The decisions about a call that an agent makes by hand. `seen` is what its session has seen, each with an example."""
+        """The decisions about a call that an agent makes by hand. `see` returns what its session has seen, each with an example."""
         found = []
         for rule in self.of_sessions:
             names = [n for n, v in arguments.items() if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""))]
-            if names and rule.to.fits(tool, tuple(effects)) and seen.keys() >= set(rule.source.session):
+            # Most calls match no rule, so the record isn't asked.
+            if names and rule.to.fits(tool, tuple(effects)) and (seen := see()).keys() >= set(rule.source.session):
                 destinations = [n for n in names if uses.get(n) in ARGUMENTS["destination"]]
                 subject = ", ".join(subject_of(n, arguments[n], uses[n] == "url") for n in destinations)
                 found.append(_by_session(rule, seen, f"{tool} can pass it on", subject))

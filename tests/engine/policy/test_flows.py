@@ -45,6 +45,21 @@ def places(decisions: list[Decision]) -> list[str]:
     return [d.rule for d in decisions]
 
 
+def text(constant: str) -> Value:
+    return Value(((constant,),))
+
+
+def write(path: str, content: Value) -> PlannedCall:
+    arguments = {"path": text(path), "content": content}
+    return PlannedCall("write_file", ("write",), 3, arguments=arguments, uses={"path": "write", "content": "payload"})
+
+
+ANYTHING = PlannedCall(
+    "send",
+    ("network",),
+    arguments={"*": Value(data=("call:0",), open=True)},
+    uses={"to": "destination", "text": "payload"},
+)
 TO_ADA = Value((("ada",),))
 OF_PARAMETER = Value(((Hole("parameter", "path"),),), data=("parameter:path",))
 SECRET = PlannedCall("balance", ("secret", "read"), 3)
@@ -65,6 +80,13 @@ SECRET = PlannedCall("balance", ("secret", "read"), 3)
         # Through a call in between, and out of a list in an object.
         (rule("recipient", source=["web"]), [FETCH, read(output(0)), send(output(1))], 1),
         (rule("recipient", source=["web"]), [FETCH, send(Value(fields={"a": Value(items=output(0))}))], 1),
+        # Through a file that may be the same.
+        (rule("recipient", source=["web"]), [FETCH, write("a.txt", output(0)), read(text("a.txt")), send(output(2))], 1),
+        (rule("recipient", source=["web"]), [FETCH, write("a.txt", output(0)), read(text("b.txt")), send(output(2))], 0),
+        # If nothing is known about the arguments, everything can reach each of them.
+        (rule("recipient", source=["web"]), [FETCH, ANYTHING], 1),
+        (rule("url", source=["web"]), [FETCH, ANYTHING], 0),
+        (rule({"tools": ["send"]}, source=["web"]), [FETCH, ANYTHING], 3),
         # A condition is a flow only if the rule says so.
         (rule("recipient", source=["web"]), [FETCH, send(Value((("a",), ("b",)), control=("call:0",)))], 0),
         (rule("recipient", True, source=["web"]), [FETCH, send(Value((("a",), ("b",)), control=("call:0",)))], 1),
@@ -138,7 +160,7 @@ class TestASession:
     shipped = FlowJudge(Governance().layers(), "/w", "/home/user")
 
     def by_hand(self, seen: dict[str, str], effects: Any = ("network",), **arguments: Any) -> list[str]:
-        return places(self.shipped.judge_session("send", effects, USES, arguments, seen))
+        return places(self.shipped.judge_session("send", effects, USES, arguments, lambda: seen))
 
     def test_private_data_content_from_outside_and_a_way_out_ask(self) -> None:
         assert self.by_hand(SEEN, text="x") == ["shipped.ask_flow.1"]
@@ -150,7 +172,7 @@ class TestASession:
         assert self.by_hand(SEEN, text="") == []
 
     def test_the_question_says_what_the_session_has_read(self) -> None:
-        (asked,) = self.shipped.judge_session("send", ("network",), USES, {"text": "x"}, SEEN)
+        (asked,) = self.shipped.judge_session("send", ("network",), USES, {"text": "x"}, lambda: SEEN)
         assert asked.message == "this session has read .env and content of example.org, and send can pass it on"
 
     def request(self, manifest: Manifest, seen: dict[str, str], is_approved: bool = False) -> list[str]:
@@ -183,3 +205,10 @@ def test_what_reaches_the_caller() -> None:
 def test_files_with_private_data(path: str, private: bool) -> None:
     assert judge().is_private(path) is private
     assert not judge(private_paths=[]).is_private(path)
+
+
+def test_a_call_of_a_program_about_which_nothing_is_known_asks() -> None:
+    manifest = Manifest(calls=(FETCH, ANYTHING))
+    flows = judge(rule("recipient", source=["web"]), rule({"tools": ["send"]}, source=["web"]))
+    found = flows.judge_call(manifest, "v", [1], {"to": "ada", "text": "hello"}, {}, [])
+    assert set(places(found)) == {"ask_flow.0", "ask_flow.1"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from albert_tools.engine.model.manifest import Hole, Value
-from albert_tools.engine.review.overlaps import fed_reads
+from albert_tools.engine.model.overlaps import fed_reads
 from tests.helpers.manifests import given, manifest, reads, text, writes
 
 A, BELOW, NUMBER = given("a"), Hole("below"), Hole("number")
