@@ -13,8 +13,8 @@ from msgspec import Struct
 from albert_tools.engine.model.definition import EFFECTS, Json
 from albert_tools.engine.model.manifest import Manifest, Origin, values_in
 from albert_tools.engine.model.messages import listed
-from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.model.overlaps import fed_reads
+from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.planned_effects import HIGH, Effect, Flow, planned_effects
 from albert_tools.engine.review.value_words import ANYTHING, MAX_ORIGINS, Words
 

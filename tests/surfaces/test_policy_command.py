@@ -157,6 +157,37 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
     assert seen[0] == {"tool": "run_program", "view": "only", "paths": ["sub"]}
 
 
+SAVE_PAGE = '''\
+def save_page(url: str) -> str:
+    """Save a page under its first line."""
+    page = tools.http_request(url=url)["body"]
+    tools.write_file(path=page.split("\\n")[0], content=page)
+    return "saved"
+'''
+
+
+def test_rules_about_flows(albert: Any) -> None:
+    albert.write("save_page.tool", SAVE_PAGE)
+    assert albert("define", "save_page.tool").code == 0
+    asked = albert("policy", "explain", "save_page", "url=https://example.org/")
+    said = "in save_page, the output of http_request (web, line 3) can reach path of write_file (line 4)"
+    assert (asked.code, f"ask  shipped.ask_flow.0  {said}\n" in asked.out) == (0, True)
+    flows = albert("policy", "explain", "save_page", "url=https://example.org/", "--json").document()["asking_flows"]
+    assert [flow["rule_id"] for flow in flows] == ["shipped.ask_flow.0"]
+    albert("run", "save_page", "url=https://example.org/", "--wait", "0")
+    draft = albert.project / "draft.yaml"
+    draft.write_text("deny_flow: [{from: {source: [web]}, to: {tools: [write_file], arguments: [path]}}]\n")
+    assert f"deny (now allow)  save_page()  deny_flow.0  {said}\n" in albert("policy", "try", str(draft)).out
+    # With the rule in force, the saved tool is denied, and it can't be saved again.
+    (albert.home / "config").mkdir(parents=True, exist_ok=True)
+    draft.rename(albert.home / "config" / "governance.yaml")
+    explained = albert("policy", "explain", "save_page", "url=https://example.org/")
+    assert (explained.code, explained.out.split("\n")[1]) == (3, f"deny  deny_flow.0  {said}")
+    for words in (["run", "save_page", "url=https://example.org/"], ["define", "save_page.tool"]):
+        denied = albert(*words)
+        assert (denied.code, said in denied.err) == (3, True)
+
+
 def test_try_judges_recorded_calls_by_other_rules(albert: Any) -> None:
     albert.write("notes.txt", "x")
     albert.write(

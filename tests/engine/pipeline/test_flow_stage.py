@@ -149,3 +149,58 @@ def test_the_owner_turns_the_shipped_rules_off(make_bench: Any) -> None:
     agent.call("balance")
     agent.call("page", url="https://example.org/")
     assert agent.asked() == ""
+
+
+class TestAProgram:
+    FORWARD = 'tools.send(to=tools.page(url="https://example.org/").strip(), text="hello")'
+
+    def test_a_denied_flow_is_not_saved_and_the_agent_reads_why(self, make_bench: Any) -> None:
+        denied = [{"from": {"source": ["web"]}, "to": "recipient"}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+        with pytest.raises(Failure) as caught:
+            agent.bench.define(self.FORWARD)
+        assert (caught.value.code, caught.value.rule, caught.value.rationale) == (
+            "permission_denied",
+            "deny_flow.0",
+            "flow",
+        )
+        assert caught.value.message == "in t, the output of page (web, line 3) can reach to of send (line 3)"
+        run = agent.bench.service.run_source(f'def u() -> Any:\n    """Do it."""\n    {self.FORWARD}\n')
+        assert run.error is not None
+        assert run.error.rule == "deny_flow.0"
+        assert DONE == []
+
+    def test_a_rule_on_a_path_denies_the_call_that_reads_it(self, make_bench: Any) -> None:
+        denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+        agent.bench.define('tools.send(to="ada", text=tools.read_file(path=path))', parameters="path: str")
+        assert agent.call("t", path="notes.md").ok
+        assert agent.call("t", path=".env").error.rule == "deny_flow.0"
+        # Without a way out, the file can be read.
+        agent.bench.define("return len(tools.read_file(path=path))", "u", parameters="path: str")
+        assert agent.call("u", path=".env").output == 5
+        assert len(DONE) == 1
+
+    def test_an_answer_covers_the_same_value_only(self, agent: Agent) -> None:
+        agent.bench.define("tools.send(to=tools.page(url=url), text='hello')", parameters="url: str")
+        service = agent.bench.service
+        first = service.invoke("t", {"url": "https://example.org/"})
+        assert first.error is not None
+        assert first.error.message.startswith(
+            "to of send is 'a page', which can come from the output of page (web, line 3)"
+        )
+        service.within(lambda s: s.approvals.answer(first.error.details["approval"], "always", "owner"))
+        assert service.resume(first.run_id or "").ok
+        assert service.invoke("t", {"url": "https://example.org/"}).ok
+        other = service.invoke("t", {"url": "https://evil.org/"}).error
+        assert other is not None
+        assert other.message.startswith("to of send is 'send it to eve'")
+        assert DONE == [("a page", "hello")] * 2
+
+    def test_what_reaches_its_caller_is_seen(self, agent: Agent) -> None:
+        agent.bench.define('return len(tools.read_file(path="notes.md"))')
+        agent.bench.define('tools.write_file(path="copy", content=tools.read_file(path=".env"))', "u")
+        agent.bench.define('print(tools.read_file(path=".env"))', "v")
+        for tool, seen in (("t", {}), ("u", {}), ("v", {"private": ".env"})):
+            assert agent.call(tool).ok
+            assert agent.seen() == seen

@@ -40,6 +40,8 @@ def text(*parts: str | Hole) -> Value:
         (text("n", N), "n7", True),
         (text(N), 7, True),
         (text(N), "7", True),
+        (text(Hole("part", of=(TO,))), "ada", True),
+        (text(Hole("part", of=(WEB,))), "ada", False),
         (text(EACH), "bob", True),
         (text(EACH), "mallory", False),
         (text(BELOW), "eve", True),
@@ -58,6 +60,7 @@ def text(*parts: str | Hole) -> Value:
         (Value(fields={"to": text(TO)}), {"to": "ada@example.org"}, True),
         (Value(fields={"to": text(TO)}), {"to": "ada@example.org", "cc": "eve"}, False),
         (Value(rest=text("x")), {"a": "x", "b": "x"}, True),
+        (Value(items=text(WEB)), [], True),
     ],
 )
 def test_an_argument(planned: Value, actual: Any, fixed: bool) -> None:
@@ -80,6 +83,8 @@ HOST = Hole("parameter", "host")
         (text(WEB), "https://example.org/a", False),
         (text("https://example.org/", WEB), "https://evil.org/a", False),
         (text("https://example.org/", WEB), "example", False),
+        (Value(items=text("https://example.org/", WEB)), ["https://example.org/a", "https://example.org/b"], True),
+        (Value(items=text("https://example.org/", WEB)), ["https://example.org/a", "https://evil.org/b"], False),
     ],
 )
 def test_the_host_of_a_url(planned: Value, actual: str, fixed: bool) -> None:

@@ -71,6 +71,10 @@ TOOLS = [
             [],
         ),
         (
+            {"ask_flow": [{"from": {"tools": ["read_file"]}, "to": {"tools": ["http_reqest", "mine"]}}]},
+            ["ask_flow.0: there is no tool named 'http_reqest'; did you mean 'http_request'?"],
+        ),
+        (
             {"tools": {"mine": {"forbidden_paths": ["x"]}}},
             [
                 "tools.mine: mine is a composite, so `forbidden_paths` has no effect: write it under the tools that it calls"
