@@ -7,15 +7,12 @@ the text stays short, and a request that sends a file is never mixed with one th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
 
 from msgspec import Struct
 
 from albert_tools.engine.model.manifest import Bound, Manifest, Origin, PlannedCall, Symbol, Term, Value, values_in
 from albert_tools.engine.review.hosts import fixed_hosts
-from albert_tools.engine.review.value_words import Words, is_anything, via_words
-
-_T = TypeVar("_T")
+from albert_tools.engine.review.value_words import Words, calls_of, is_anything, via_words
 
 #: How much harm the effects of a call can do at most, from 0 to `HIGH`.
 HIGH = 4
@@ -87,7 +84,7 @@ def planned_effects(manifest: Manifest) -> list[Effect]:
     """The groups of calls, the riskiest first, then in the order of the source."""
     words = Words(manifest)
     groups: dict[object, list[PlannedCall]] = {}
-    for call in manifest.calls:
+    for call in calls_of(manifest):
         sent = frozenset((name, frozenset(_data(value))) for name, value in _sent(call).items())
         groups.setdefault((call.tool, sent), []).append(call)
     found = [_effect(calls, words) for calls in groups.values()]
@@ -108,13 +105,16 @@ def _sent(call: PlannedCall) -> dict[str, Value]:
 
 def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
     first, uses = calls[0], calls[0].uses
-    merged = {name: _merged(c.arguments[name] for c in calls if name in c.arguments) for name in _names(calls)}
-    shown = [name for name in merged if uses.get(name, "payload") != "payload"]
-    resources = [(VERBS[uses[name]], merged[name]) for name in shown if uses[name] in VERBS]
-    settings = {name: merged[name] for name in shown if uses[name] not in VERBS}
-    sent = {name: merged[name] for name in _sent(first)}
-    carries = frozenset(o for value in sent.values() for o in _data(value))
-    open_host = any(uses.get(name) == "url" and fixed_hosts(value) is None for name, value in merged.items())
+    given: dict[str, list[Value]] = {}
+    for call in calls:
+        for name, value in call.arguments.items():
+            given.setdefault(name, []).append(value)
+    shown = [name for name in given if uses.get(name, "payload") != "payload"]
+    resources = [(VERBS[uses[name]], given[name]) for name in shown if uses[name] in VERBS]
+    settings = {name: given[name] for name in shown if uses[name] not in VERBS}
+    sent = {name: given[name] for name in _sent(first)}
+    carries = frozenset(o for values in sent.values() for o in _data(*values))
+    open_host = any(fixed_hosts(v) is None for name in shown if uses[name] == "url" for v in given[name])
     risk = risk_of(first.effects)
     is_fixed = (resources or settings) and not open_host and not any(o.startswith("call:") for o in carries)
     if risk == HIGH and is_fixed and not {"delete", "secret"} & set(first.effects):
@@ -124,15 +124,18 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
         tool=first.tool,
         effects=first.effects,
         risk=risk,
-        resources=tuple(dict.fromkeys((verb, words.value(value)) for verb, value in resources)),
-        settings=tuple((name, words.value(value)) for name, value in settings.items()),
-        anything=any(is_anything(v) for n in shown for v in values_in(merged[n])),
+        resources=tuple(dict.fromkeys((verb, words.value(*values)) for verb, values in resources)),
+        settings=tuple((name, words.value(*values)) for name, values in settings.items()),
+        anything=any(is_anything(v) for name in shown for value in given[name] for v in values_in(value)),
         open_host=open_host,
         bound=words.bound(bound),
         bounded=bound is not None,
         via=tuple(via_words(calls)),
         lines=tuple(dict.fromkeys(c.line for c in calls)),
-        flows=tuple(Flow(n, tuple(words.origins(_data(v))), words.value(v), n in shown) for n, v in sent.items()),
+        flows=tuple(
+            Flow(name, tuple(words.origins(_data(*values))), words.value(*values), name in shown)
+            for name, values in sent.items()
+        ),
         control=_control(calls, carries, words) if risk >= RISKS["write"] else (),
         carries=carries,
     )
@@ -144,39 +147,8 @@ def _control(calls: Sequence[PlannedCall], carries: frozenset[Origin], words: Wo
     return tuple(words.origins(found - carries))
 
 
-def _data(value: Value) -> tuple[Origin, ...]:
-    return tuple(dict.fromkeys(o for v in values_in(value) for o in v.data))
-
-
-def _names(calls: Sequence[PlannedCall]) -> list[str]:
-    return list(dict.fromkeys(name for call in calls for name in call.arguments))
-
-
-def _merged(values: Iterable[Value]) -> Value:
-    """One value for arguments of several calls. The parts of containers are put together too."""
-    found = _distinct(values)
-    if len(found) == 1:
-        return found[0]
-    items = [v.items for v in found if v.items is not None]
-    rest = [v.rest for v in found if v.rest is not None]
-    keys = list(dict.fromkeys(k for v in found for k in v.fields or {}))
-    return Value(
-        alternatives=tuple(_distinct(a for v in found for a in v.alternatives)),
-        data=tuple(dict.fromkeys(o for v in found for o in v.data)),
-        control=tuple(dict.fromkeys(o for v in found for o in v.control)),
-        items=_merged(items) if items else None,
-        fields={k: _merged(v.fields[k] for v in found if v.fields and k in v.fields) for k in keys} or None,
-        rest=_merged(rest) if rest else None,
-        open=any(v.open for v in found),
-    )
-
-
-def _distinct(values: Iterable[_T]) -> list[_T]:
-    """The values, each once. A value can contain objects, so it has no hash."""
-    found: dict[str, _T] = {}
-    for value in values:
-        found.setdefault(repr(value), value)
-    return list(found.values())
+def _data(*values: Value) -> tuple[Origin, ...]:
+    return tuple(dict.fromkeys(o for value in values for v in values_in(value) for o in v.data))
 
 
 def _sum(bounds: Iterable[Bound]) -> Bound:

@@ -10,8 +10,11 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.manifest import (
+    ANY_NAME,
     Alternative,
     Bound,
     Hole,
@@ -41,14 +44,15 @@ class Words:
     """The words for one manifest, whose calls give the origins their names."""
 
     def __init__(self, manifest: Manifest) -> None:
-        self._calls = manifest.calls
+        self._calls = calls_of(manifest)
         self._depth = 0
 
     # Values
 
-    def value(self, value: Value) -> str:
-        """All that a value can be: ``{output} or "report.md"``."""
-        return _joined(self.alternatives(value)) or "‹never reached›"
+    def value(self, *values: Value) -> str:
+        """All that these values can be: ``{output} or "report.md"``."""
+        found = dict.fromkeys(one for value in values for one in self.alternatives(value))
+        return _joined(list(found)) or "‹never reached›"
 
     def alternatives(self, value: Value) -> list[str]:
         """Each text, list or object that a value can be."""
@@ -57,7 +61,7 @@ class Words:
         if value.places is not None:
             found.append(f"[{', '.join(map(self.value, value.places))}]")
         elif value.items is not None:
-            found.append(f"[{self.value(value.items)}, …]" if found or value.size != () else "[]")
+            found.append(f"[{self.value(value.items)}, …]")
         if value.fields or value.rest is not None:
             fields = [f"{visible(k)}={self.value(v)}" for k, v in (value.fields or {}).items()]
             fields += [f"…={self.value(value.rest)}"] if value.rest is not None else []
@@ -155,6 +159,19 @@ class Words:
         if symbol.kind == "value":
             return where if place else f"number of {where}"
         return f"length of {where}" if place else f"entries of {where}"
+
+
+def calls_of(manifest: Manifest) -> tuple[PlannedCall, ...]:
+    """The calls of a manifest. If a call can have any arguments, all that the primitive declares are listed."""
+    return tuple(map(_with_any_name, manifest.calls))
+
+
+def _with_any_name(call: PlannedCall) -> PlannedCall:
+    if ANY_NAME not in call.arguments:
+        return call
+    anything = call.arguments[ANY_NAME]
+    given = dict.fromkeys(call.uses, anything) | {n: v for n, v in call.arguments.items() if n != ANY_NAME}
+    return replace(call, arguments=given or {"arguments": anything})
 
 
 def via_words(calls: Iterable[PlannedCall]) -> list[str]:

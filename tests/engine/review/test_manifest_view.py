@@ -72,6 +72,7 @@ def test_the_riskiest_calls_come_first_and_say_through_which_tools_they_are_made
         (Value(alternatives=(("a",), None, ("b",))), '"a" or "b"'),
         (Value(alternatives=(None,)), "null"),
         (Value(items=text("git")), '["git", …]'),
+        (Value(items=text("x"), places=(text("git"), text(given("verb")))), '["git", {verb}]'),
         (Value(fields={"a": text("1")}, rest=Value(open=True)), 'a="1", …=ANYTHING'),
         (Value(alternatives=(("x" * 100,),)), f'"{"x" * 40}" … 20 characters … "{"x" * 40}"'),
     ],
@@ -160,6 +161,16 @@ def test_a_recipient_and_the_arguments_of_a_program_are_shown_by_name() -> None:
         '  args ["-q", …]',
     ]
     assert sentence(tool(known)) == 'Runs run_tests with ["-q", …] and sends to {bob}.'
+
+
+def test_unknown_arguments_are_listed_as_all_that_are_declared() -> None:
+    anything = {"*": Value(open=True, data=("parameter:options",))}
+    call = PlannedCall("http_request", ("network",), arguments=anything, uses={"url": "url", "body": "payload"})
+    shown = written(manifest(call))
+    assert shown[0].startswith("http_request connects to ANYTHING from {options}; THE HOST IS NOT FIXED; ")
+    assert shown[1] == "  body from {options}"
+    undeclared = manifest(PlannedCall("do", ("network",), arguments=anything))
+    assert written(undeclared)[1] == "  arguments from {options}"
 
 
 def test_a_call_that_is_never_made_says_so() -> None:
