@@ -14,8 +14,11 @@ from typing import Any
 
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from albert_tools.engine.model.definition import Program
+from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.sandbox.kernel import rlimits
@@ -28,6 +31,7 @@ from albert_tools.engine.sandbox.worker.run_report import RunReport
 from albert_tools.engine.sandbox.worker.self_test import trials
 from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
 from tests.helpers.children import PATIENCE
+from tests.helpers.effort import examples
 
 ADD = Program("t", "t", "def t(n):\n    return n + 1\n", (), (1, 2))
 WAIT = Program("t", "t", "def t():\n    return __call('wait', {})\n", (), (1, 2))
@@ -339,25 +343,24 @@ LIES: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("lie", LIES)
 def test_a_worker_that_sends_false_messages_is_ended(lie: str) -> None:
     data, code = LIES[lie]
+    assert ending(data, calls=100 if "fibres" in lie else 20) == code
+
+
+def ending(data: bytes, calls: int = 20) -> str:
+    """The failure code of a run whose worker sends these bytes and then nothing more; ``nothing`` if the run has a result."""
 
     async def main() -> str:
         ours, theirs = socket.socketpair()
         child = subprocess.Popen(["sleep", "600"])
         worker = WorkerHandle(child.pid, ours, os.pidfd_open(child.pid), asyncio.get_running_loop())
         worker.reaped(0)
-        run = ProgramRun(
-            worker,
-            ADD,
-            call,
-            None,
-            RunLimits(run_seconds=3.0, own_seconds=2.0, log_bytes=1000, calls=100 if "fibres" in lie else 20),
-        )
+        limits = RunLimits(run_seconds=30.0, own_seconds=20.0, log_bytes=1000, calls=calls)
+        run = ProgramRun(worker, ADD, call, None, limits)
         theirs.setblocking(False)
 
         async def speak() -> None:
             await asyncio.get_running_loop().sock_sendall(theirs, data)
-            if not data:
-                theirs.close()
+            theirs.shutdown(socket.SHUT_WR)
 
         speaking = asyncio.create_task(speak())
         try:
@@ -372,7 +375,31 @@ def test_a_worker_that_sends_false_messages_is_ended(lie: str) -> None:
             child.wait(PATIENCE)
         return "nothing"
 
-    assert asyncio.run(main()) == code
+    return asyncio.run(main())
+
+
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.binary(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+_KINDS = st.sampled_from(["ready", "code", "damaged", "call", "print", "result", "error", "limit", "x"])
+_FRAMES = st.one_of(
+    st.binary(max_size=30),
+    st.tuples(_KINDS, st.lists(_VALUES, max_size=5)).map(lambda m: bytes(pack([m[0], *m[1]]))),
+    st.sampled_from([bytes(pack(["call", 1, "x", "0", False, {}])), bytes(pack(["print", "a"]))]),
+)
+
+
+@examples(30)
+@given(st.lists(_FRAMES, max_size=4).map(b"".join), st.integers(0, 200))
+def test_any_bytes_of_a_worker_end_its_run_with_a_result_or_a_failure(data: bytes, cut: int) -> None:
+    assert ending(data[: len(data) - cut] if cut < len(data) else data) in {"nothing", *CODES}
 
 
 # The message format.
