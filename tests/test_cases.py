@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import Report, check
 from albert_tools.engine.compile.lower import lower
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.review import manifest_view
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.grammar.diagnostic import Severity
 from tests.helpers.harness import Chunk, Outcome, catalog, chunks, errors, mismatches
@@ -65,6 +67,18 @@ def test_runs(chunk: Chunk, engine: str) -> None:
     assert chunk.raise_line in (None, oracle.line)
     assert list(oracle.printed) == chunk.printed
     assert [list(c) for c in oracle.calls] == [[name, given] for name, given, _, _ in chunk.transcript]
+
+
+@pytest.mark.parametrize("chunk", chunks("manifest"), ids=lambda c: c.id)
+def test_manifests(chunk: Chunk) -> None:
+    """A reviewer reads exactly the lines in the comments, and the program has no findings but those."""
+    report = _report(chunk.source)
+    assert not mismatches(chunk, report.diagnostics)
+    assert report.checked is not None
+    shown = [
+        f"{'> ' * one.indent}{one.name} {one.text}".strip() for one in manifest_view.lines(analyse(report.checked))
+    ]
+    assert [" ".join(line.split()) for line in shown] == chunk.manifest
 
 
 @cache

@@ -25,7 +25,7 @@ _FINDING = re.compile(r'(error|warning): (?:(\d+) )?\[([a-z-]+)\] "(.*)"\Z')
 _RAISES = re.compile(r'(\w+)(?:\[(\w+)\])? "(.*)"\Z')
 _CALL = re.compile(r'([\w.]+)(\(.*?\))(?: -> (.*)| raises (\w+) "(.*)")?\Z')
 #: A marker begins with its word. A line may contain several markers.
-_MARKER = re.compile(r"[ ]*# (error|warning|hint|raises|calls|prints|result|arguments): ")
+_MARKER = re.compile(r"[ ]*# (error|warning|hint|raises|calls|prints|result|arguments|manifest): ")
 _CHARACTER = re.compile(r"<U\+([0-9A-F]{4,5})>")
 
 
@@ -77,6 +77,7 @@ class Chunk:
     #: The calls in order. Each is (name, arguments, result, None) or (name, arguments, None, (code, text)).
     transcript: list[tuple[str, Any, Any, tuple[str, str] | None]] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    manifest: list[str] = field(default_factory=list)
     result: Any = None
     raises: tuple[str, str | None, str] | None = None
     raise_line: int | None = None
@@ -154,6 +155,8 @@ def _mark(chunk: Chunk, word: str, text: str, line: int, trailing: bool) -> None
         case "prints":
             assert text[:1] == text[-1:] == '"'
             chunk.printed.append(text[1:-1])
+        case "manifest":
+            chunk.manifest.append(text)
         case "result":
             chunk.result = ast.literal_eval(text)
         case "arguments":

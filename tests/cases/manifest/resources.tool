@@ -1,0 +1,169 @@
+# a parameter is the whole path
+def t(path: str) -> str:
+    """Read."""
+    return tools.read_file(path=path)
+# manifest: read_file reads {path}; at most once
+# manifest: result from read_file({path})
+---
+# a constant path
+def t() -> str:
+    """Read."""
+    return tools.read_file(path="notes/today.txt")
+# manifest: read_file reads "notes/today.txt"; at most once
+# manifest: result from read_file("notes/today.txt")
+---
+# a constant of the module is folded into the template
+FOLDER = "notes"
+def t(name: str) -> str:
+    """Read."""
+    return tools.read_file(path=f"{FOLDER}/{name}.txt")
+# manifest: read_file reads notes/{name}.txt; at most once
+# manifest: result from read_file(notes/{name}.txt)
+---
+# both branches of a condition are alternatives
+def t(draft: bool) -> None:
+    """Write."""
+    tools.write_file(path="draft.txt" if draft else "final.txt", content="x")
+# manifest: write_file writes "draft.txt" or "final.txt"; at most once
+# manifest: > content "x"
+# manifest: what else decides whether, where and how often something is changed
+# manifest: > write_file {draft}
+---
+# or gives the default of an empty parameter
+def t(path: str = "") -> str:
+    """Read."""
+    return tools.read_file(path=path or "README.md")
+# manifest: read_file reads "README.md" or {path}; at most once
+# manifest: result from read_file("README.md" or {path})
+---
+# join keeps the folder
+import posixpath
+def t(folder: str, name: str) -> str:
+    """Read."""
+    return tools.read_file(path=posixpath.join(folder, "sub", name))
+# manifest: read_file reads {folder}/sub/{name} or {folder}sub/{name} or {name}; at most once
+# manifest: result from read_file({folder}/sub/{name} or {folder}sub/{name} or {name})
+---
+# a path of a listing is below its folder
+def t(folder: str) -> list[str]:
+    """Read all."""
+    return [tools.read_file(path=entry["path"]) for entry in tools.list_directory(path=folder)]
+# manifest: list_directory reads {folder}; at most once
+# manifest: read_file reads {folder}/**; at most 10,000 ×
+# manifest: result from list_directory({folder}), read_file({folder}/**)
+---
+# a worklist over folders converges to one template
+def t(folder: str) -> int:
+    """Count the files."""
+    pending = [folder]
+    count = 0
+    for place in pending:
+        for entry in tools.list_directory(path=place):
+            if entry["type"] == "directory":
+                pending.append(entry["path"])
+            else:
+                count += 1
+    return count
+# manifest: list_directory reads {folder}/** or {folder}; up to 1,000 ×, the limit of a run
+# manifest: result from list_directory({folder}/** or {folder})
+---
+# what a file says can be any path, with its origin
+def t(path: str) -> str:
+    """Follow."""
+    return tools.read_file(path=tools.read_file(path=path))
+# manifest: read_file reads {path} or ‹output of read_file({path})›; at most 2 ×
+# manifest: result from read_file(‹output of read_file({path})›)
+---
+# a line of a file is a part of the output
+def t(path: str) -> list[str]:
+    """Read the files of a list."""
+    return [tools.read_file(path="docs/" + line) for line in tools.read_file(path=path).splitlines()]
+# manifest: read_file reads {path} or docs/‹part of ‹output of read_file({path})››; at most 2 + entries of read_file({path})
+# manifest: result from read_file(docs/‹part of ‹output of read_file({path})››), read_file({path})
+---
+# the host of a URL is known before a parameter
+def t(city: str) -> str:
+    """Ask for the weather."""
+    return tools.http_request(url="https://weather.example/v1/" + city)["body"]
+# manifest: http_request connects to https://weather.example/v1/{city}; at most once
+# manifest: result from http_request(https://weather.example/v1/{city})
+---
+# a host from a parameter is not fixed
+def t(host: str) -> str:
+    """Fetch."""
+    return tools.http_request(url=f"https://{host}/status")["body"]
+# manifest: http_request connects to https://{host}/status; THE HOST IS NOT FIXED; at most once
+# manifest: result from http_request(https://{host}/status)
+---
+# a file that is sent away is shown at the payload
+def t(path: str) -> None:
+    """Send."""
+    tools.http_request(url="https://api.example.org/in", method="POST", body=tools.read_file(path=path))
+# manifest: http_request connects to "https://api.example.org/in"; at most once
+# manifest: > body from read_file({path})
+# manifest: read_file reads {path}; at most once
+---
+# a command with a quoted parameter
+import shlex
+def t(name: str) -> str:
+    """Grep."""
+    return tools.bash(command="grep -n " + shlex.quote(name) + " notes.txt")["output"]
+# manifest: bash runs "grep -n "‹quoted›" notes.txt"; at most once
+# manifest: result from bash("grep -n "‹quoted›" notes.txt")
+---
+# a path in a container that a helper changes
+def _put(row: dict, path: str) -> None:
+    row["path"] = path
+
+def t(path: str) -> str:
+    """Read."""
+    row = {"path": "a.txt"}
+    _put(row, path)
+    return tools.read_file(path=row["path"])
+# manifest: read_file reads "a.txt" or {path}; at most once
+# manifest: result from read_file("a.txt" or {path})
+---
+# an alias changes the same container
+def t(path: str) -> str:
+    """Read."""
+    one = ["a.txt"]
+    two = one
+    two.append(path)
+    return tools.read_file(path=one[-1])
+# manifest: read_file reads "a.txt" or {path}; at most once
+# manifest: result from read_file("a.txt" or {path})
+---
+# a number in a name is a number
+def t(count: int) -> None:
+    """Write parts."""
+    for number in range(count):
+        tools.write_file(path=f"part-{number}.txt", content="x")
+# manifest: write_file writes part-‹number›.txt; at most {count}
+# manifest: > content "x"
+# manifest: what else decides whether, where and how often something is changed
+# manifest: > write_file {count}
+---
+# a suffix that is removed and replaced
+import posixpath
+def t(path: str) -> None:
+    """Convert."""
+    tools.write_file(path=posixpath.splitext(path)[0] + ".html", content=tools.read_file(path=path))
+# manifest: write_file writes ‹part of {path}›.html; at most once
+# manifest: > content from read_file({path})
+# manifest: read_file reads {path}; at most once
+# manifest: write_file(‹part of {path}›.html) may write what is read by read_file({path})
+---
+# a text that a regular expression changes is a text with the same origin
+import re
+def t(title: str) -> None:
+    """Write."""
+    tools.write_file(path="posts/" + re.sub("[^a-z]+", "-", title) + ".md", content=title)
+# manifest: write_file writes posts/‹ANYTHING›.md; at most once
+# manifest: > content from {title}
+---
+# an optional argument that is not given is not shown
+def t() -> list:
+    """List."""
+    return tools.list_directory()
+# manifest: list_directory at most once
+# manifest: result from list_directory
