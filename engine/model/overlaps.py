@@ -7,41 +7,47 @@ beginnings differ, and nothing in them can lead up. A read can also be of everyt
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
 
-from albert_tools.engine.model.manifest import Alternative, Hole, Manifest, Part, Value, values_in, with_paths
+from albert_tools.engine.model.manifest import Hole, Manifest, Part, Value, values_in, with_paths
 
-
-def fed_reads(manifest: Manifest) -> list[tuple[int, int]]:
-    """Pairs of calls, by their indexes: the first writes a path that the second may read."""
-    reads = [*_paths(manifest, {"read"})]
-    return list(
-        dict.fromkeys(
-            (writer, reader)
-            for writer, written in _paths(manifest, {"write"})
-            for reader, read in reads
-            if writer != reader and _may_meet(written, read)
-        )
-    )
+#: The most pairs of different paths that are compared.
+MAX_PAIRS = 40_000
 
 
-def _paths(manifest: Manifest, uses: set[str]) -> Iterator[tuple[int, Alternative]]:
+def fed_reads(manifest: Manifest) -> list[tuple[int, int]] | None:
+    """Pairs of calls, by their indexes: the first writes a path that the second may read. None if there are too many to compare."""
+    writes, reads = _paths(manifest, "write"), _paths(manifest, "read")
+    if len(writes) * len(reads) > MAX_PAIRS:
+        return None
+    met = {
+        (writer, reader)
+        for written, writers in writes.items()
+        for read, readers in reads.items()
+        if _may_meet(written, read)
+        for writer in writers
+        for reader in readers
+        if writer != reader
+    }
+    return sorted(met)
+
+
+def _paths(manifest: Manifest, use: str) -> dict[tuple[Part, ...], list[int]]:
+    """The calls that use each path."""
+    found: dict[tuple[Part, ...], list[int]] = {}
     for i, call in enumerate(manifest.calls):
-        for name, use in call.uses.items():
-            if use in uses and name in call.arguments:
-                for value in values_in(call.arguments[name]):
-                    yield from ((i, one) for one in _texts(value))
+        given = [call.arguments[n] for n, what in call.uses.items() if what == use and n in call.arguments]
+        for path in dict.fromkeys(path for value in given for v in values_in(value) for path in _texts(v)):
+            found.setdefault(path, []).append(i)
+    return found
 
 
-def _texts(value: Value) -> list[Alternative]:
+def _texts(value: Value) -> list[tuple[Part, ...]]:
     anything: tuple[Part, ...] = (Hole("any"),)
     return [*(a for a in value.alternatives if isinstance(a, tuple)), *([anything] if value.open else [])]
 
 
-def _may_meet(written: Alternative, read: Alternative) -> bool:
+def _may_meet(written: tuple[Part, ...], read: tuple[Part, ...]) -> bool:
     """Whether the written path may be the read path, or below it."""
-    assert isinstance(written, tuple)
-    assert isinstance(read, tuple)
     one, other = _normal(written), _normal(read)
     while one and other and one[0] == other[0] and _is_same_each_time(one[0]):
         one, other = one[1:], other[1:]

@@ -57,8 +57,13 @@ class _Graph:
             for c in manifest.calls
         ]
         # What a call has written, another one may read.
-        for writer, reader in fed_reads(manifest):
+        met = fed_reads(manifest)
+        for writer, reader in met or ():
             self.inputs[reader] |= self.inputs[writer]
+        if met is None:  # too many to compare: every read may read what any call has written
+            written = {o for i, c in enumerate(manifest.calls) if "write" in c.uses.values() for o in self.inputs[i]}
+            for i, c in enumerate(manifest.calls):
+                self.inputs[i] |= written if "read" in c.uses.values() else set()
         self._users: dict[Origin, list[int]] = {}
         for user, inputs in enumerate(self.inputs):
             for origin in inputs:

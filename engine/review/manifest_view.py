@@ -118,8 +118,11 @@ def _effect_lines(effect: Effect) -> list[Line]:
 
 def _feeds(manifest: Manifest, words: Words) -> dict[str, list[str]]:
     """For each write that may feed reads of the same tool: these reads."""
+    met = fed_reads(manifest)
+    if met is None:
+        return {"a write": ["a read (there are too many paths to compare)"]}
     found: dict[str, dict[str, None]] = {}
-    for writer, reader in fed_reads(manifest):
+    for writer, reader in met:
         found.setdefault(words.call(writer), {})[words.call(reader)] = None
     return {write: list(reads) for write, reads in found.items()}
 

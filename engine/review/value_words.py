@@ -46,6 +46,8 @@ class Words:
     def __init__(self, manifest: Manifest) -> None:
         self._calls = calls_of(manifest)
         self._depth = 0
+        #: The names of calls by their number, and how deep inside another name they are.
+        self._names: dict[tuple[int, int], str] = {}
 
     # Values
 
@@ -119,7 +121,12 @@ class Words:
         """A call in few words: ``read_file({path})``."""
         if not 0 <= number < len(self._calls):
             return "a call"
-        call = self._calls[number]
+        key = (number, self._depth)
+        if key not in self._names:
+            self._names[key] = self._name(self._calls[number])
+        return self._names[key]
+
+    def _name(self, call: PlannedCall) -> str:
         tool = visible(call.tool)
         if self._depth >= _MAX_DEPTH:
             return f"{tool} of line {call.line}"

@@ -18,6 +18,8 @@ STYLES: dict[str, tuple[str, ...]] = {
     "quiet": ("dim",),
     "heading": ("bold",),
 }
+#: The most lines of a manifest that are printed. The riskiest come first.
+MAX_LINES = 200
 #: Cells of the longest name that other lines are aligned with.
 _MAX_NAME = 20
 _CALL = re.compile(r"\btools\.\w+")
@@ -26,11 +28,15 @@ _CALL = re.compile(r"\btools\.\w+")
 def print_lines(lines: Sequence[Line], console: Console) -> None:
     """Print the lines of a manifest, indented by two cells."""
     width = min(max((cells(line.name) + 2 * line.indent for line in lines), default=0), _MAX_NAME)
-    for line in lines:
+    for line in lines[:MAX_LINES]:
         indent = 2 + 2 * line.indent
         name = f"{line.name.ljust(width - 2 * line.indent)}  " if line.name else ""
         text = console.paint(f"{name}{line.text}", *STYLES[line.tone]) if STYLES[line.tone] else f"{name}{line.text}"
         console.say(f"{' ' * indent}{text}", indent + len(name))
+    if len(lines) > MAX_LINES:
+        console.say(
+            console.paint(f"  … and {len(lines) - MAX_LINES:,} more; --json has them all", *STYLES["danger"]), 4
+        )
 
 
 def print_source(source: str, console: Console, effects: Mapping[int, Sequence[str]] | None = None) -> None:

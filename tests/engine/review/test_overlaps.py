@@ -36,3 +36,9 @@ A, BELOW, NUMBER = given("a"), Hole("below"), Hole("number")
 )
 def test_paths_that_may_be_the_same(written: Value, read: Value, fed: bool) -> None:
     assert (fed_reads(manifest(writes(written, text("")), reads(read))) == [(0, 1)]) is fed
+
+
+def test_too_many_paths_are_not_compared() -> None:
+    calls = [call for i in range(201) for call in (writes(text(f"out/{i}"), text("")), reads(text(f"in/{i}")))]
+    assert fed_reads(manifest(*calls)) is None
+    assert fed_reads(manifest(*calls[:100])) == []
