@@ -285,6 +285,10 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     review.add_argument(
         "--revoke", metavar="WHY", help="forbid the version: it does not run any more, also inside of others"
     )
+    review.add_argument(
+        "--web", action="store_true", help="serve the review as pages on this machine, until it is stopped"
+    )
+    review.add_argument("--port", type=_port, default=0, metavar="N", help="the port for --web; default: any free one")
     command("doctor", "check this installation, and that every limit holds on this machine").add_argument(
         "--quick", action="store_true", help="do not run the hostile programs that test the limits"
     )

@@ -41,8 +41,12 @@ _MAX_WORDS = 300
 
 
 def review(options: argparse.Namespace, console: Console) -> int:
-    """List the queue, or show one version and decide about it."""
+    """List the queue, or show one version and decide about it; or serve pages for that."""
     demand_person("versions are reviewed")
+    if options.web:
+        from albert_tools.surfaces.cli.review_web import review_web
+
+        return review_web(options, console)
     return asyncio.run(_review(options, console))
 
 

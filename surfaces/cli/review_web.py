@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import install_command
 from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.person import demand_person, person
+from albert_tools.surfaces.cli.person import person
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.usage_error import Usage
 
@@ -22,10 +22,11 @@ MAX_CONNECTIONS = 64
 
 
 def review_web(options: argparse.Namespace, console: Console) -> int:
-    """Serve the pages, and print the link that opens them."""
+    """Serve the pages, and print the link that opens them. The caller has made sure that a person calls."""
+    if options.name is not None or options.approve or options.reject or options.send_back or console.json:
+        raise Usage("`albert review --web` takes no NAME, decision or --json", "the pages show all versions")
     if any(find_spec(name) is None for name in _EXTRA):
         raise Usage("`albert review --web` needs further packages", install_command("web"))
-    demand_person("tools are reviewed")
     # uvicorn ends its requests on this signal, and then sends it again.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     asyncio.run(_serve(options, console))

@@ -30,6 +30,7 @@ class Program(NamedTuple):
 PROGRAMS = [
     Program("git", "git", "git with real repositories"),
     Program("bash", "bash", "commands, and how they are read before they run"),
+    Program("chromium", "chromium", "the pages of the review in a real browser"),
     *(
         [
             Program("bwrap", "bubblewrap", "commands confined by namespaces, and the attacks on that"),

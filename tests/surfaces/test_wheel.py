@@ -29,10 +29,11 @@ EXTRAS = {
     "openai-agents": "albert_tools.surfaces.exports.openai_agents",
     "pydantic-ai": "albert_tools.surfaces.exports.pydantic_ai",
     "smolagents": "albert_tools.surfaces.exports.smolagents",
+    "web": "albert_tools.surfaces.web.app",
     "wire": "albert_tools.surfaces.wire.server",
 }
 #: The commands that need an extra.
-COMMANDS = {"chat": ["chat"], "mcp": ["mcp"], "wire": ["serve"]}
+COMMANDS = {"chat": ["chat"], "mcp": ["mcp"], "web": ["review", "--web"], "wire": ["serve"]}
 SHOUT = '''def shout(text: str) -> str:
     """Write a text in capitals.
 

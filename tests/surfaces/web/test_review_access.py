@@ -1,0 +1,136 @@
+"""Who gets the pages of the review: one browser, and nothing else on this machine or in that browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.surfaces.web.conftest import Review
+
+NOTE = '''def note(text: str) -> str:
+    """Keep a text.
+
+    Args:
+        text: The text.
+    """
+    return text
+'''
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+@pytest.fixture(scope="module")
+def version(review: Review) -> str:
+    return review.define(NOTE)
+
+
+@pytest.fixture
+def anybody(review: Review) -> Iterator[httpx.Client]:
+    """A client without our cookie."""
+    with httpx.Client(timeout=30, base_url=review.root) as client:
+        yield client
+
+
+@pytest.fixture
+def unopened(tmp_path: Path) -> Iterator[Review]:
+    review = Review(tmp_path.resolve())
+    review.start()
+    yield review
+    review.stop()
+
+
+def test_the_link_works_once_and_in_one_browser(unopened: Review, anybody: httpx.Client) -> None:
+    review = unopened
+    assert anybody.get(review.link.replace("token=", "token=x")).status_code == 403
+    opened = httpx.get(review.link)
+    assert opened.status_code == 200
+    value, *flags = opened.headers["set-cookie"].split("; ")
+    folder = review.root.removeprefix(review.origin).rstrip("/")
+    assert sorted(flags) == ["HttpOnly", f"Path={folder}", "SameSite=strict"]
+    again = anybody.get(review.link)
+    assert again.status_code == 403
+    assert "set-cookie" not in again.headers
+    # The browser that has the cookie can follow the link again.
+    assert anybody.get(review.link, headers={"cookie": value}).headers["location"] == f"{folder}/"
+
+
+@pytest.mark.parametrize("cookie", ["", "albert_review=x", 'albert_review="', "other=1; albert_review"])
+def test_without_the_cookie_a_page_says_nothing(
+    review: Review, version: str, anybody: httpx.Client, cookie: str
+) -> None:
+    for path in ("", "queue", "tools", "tools/note", "runs/x", "questions/x"):
+        answer = anybody.get(review.root + path, headers={"cookie": cookie})
+        assert answer.status_code == 403
+        assert "This review is not open in this browser" in answer.text
+        assert version not in answer.text
+        assert "form_token" not in answer.text
+    assert anybody.post("tools/note", headers={"cookie": cookie, "origin": review.origin}).status_code == 403
+
+
+def test_outside_of_the_secret_folder_there_is_nothing(review: Review, anybody: httpx.Client) -> None:
+    for path in ("/", "/tools", "/static/review.css", "/open"):
+        answer = anybody.get(review.origin + path)
+        assert answer.status_code == 404
+        assert review.root not in answer.text
+
+
+@pytest.mark.parametrize("host", ["attacker.example", "localhost:{port}", "127.0.0.1", "127.0.0.1:1", ""])
+def test_another_host_reaches_nothing(review: Review, client: httpx.Client, host: str) -> None:
+    port = review.origin.rpartition(":")[2]
+    assert client.get("", headers={"host": host.format(port=port)}).status_code in (400, 421)
+
+
+@pytest.mark.parametrize("origin", ["http://attacker.example", "null", "http://127.0.0.1:1", "http://localhost"])
+def test_another_origin_reaches_nothing(client: httpx.Client, version: str, origin: str) -> None:
+    assert client.get("tools", headers={"origin": origin}).status_code == 403
+    assert client.post("tools/note", headers={"origin": origin}).status_code == 403
+
+
+def test_a_form_needs_an_origin_and_the_token_of_our_pages(review: Review, client: httpx.Client, version: str) -> None:
+    fields = {"verdict": "approve", "version": version}
+    del client.headers["origin"]
+    assert client.get("tools").status_code == 200
+    assert client.post("tools/note", data=fields).status_code == 403
+    client.headers["origin"] = review.origin
+    for token in ({}, {"form_token": ""}, {"form_token": "x"}, {"form_token": "é"}):
+        answer = client.post("tools/note", data=fields | token)
+        assert answer.status_code == 403
+        assert "the form is not from a page of this review" in answer.text
+    assert review.state("note", version) == "pending"
+
+
+def test_a_large_request_is_refused_before_it_is_read(client: httpx.Client, version: str) -> None:
+    assert client.post("tools/note", content=b"x" * 65_537).status_code == 413
+    assert client.post("tools/note", content=iter([b"x"])).status_code == 413
+    assert client.post("tools/note", content=b"&".join([b"a=1"] * 100)).status_code == 403
+
+
+def test_every_answer_has_the_security_headers(
+    review: Review, version: str, client: httpx.Client, anybody: httpx.Client
+) -> None:
+    answers = [client.get(path) for path in ("", "queue", "tools", "tools/note", "tools/missing", "static/review.js")]
+    answers += [anybody.get(""), anybody.get(review.origin), anybody.get("", headers={"host": "x"})]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 200, 404, 200, 403, 404, 421]
+    for answer in answers:
+        assert answer.headers["content-security-policy"] == POLICY
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "same-origin"
+        assert "server" not in answer.headers
+
+
+def test_it_listens_on_the_loopback_address_only(review: Review) -> None:
+    assert review.process is not None
+    listening = [c.laddr.ip for c in psutil.Process(review.process.pid).net_connections() if c.status == "LISTEN"]
+    assert listening == ["127.0.0.1"]
+
+
+def test_a_session_can_not_open_it(review: Review) -> None:
+    done = review.albert("review", "--web", env={"ALBERT_SESSION": "alb_x"})
+    assert (done.code, done.out) == (3, "")
