@@ -398,7 +398,19 @@ class ToolService:
             report_progress("saving")
             return await asyncio.to_thread(self._saved, *examined[0], head)
 
-        return await self.actions.perform(DEFINE, {"source": _shown_source(source)}, session, save, review=review)
+        defined = await self.actions.perform(DEFINE, {"source": _shown_source(source)}, session, save, review=review)
+        await self._notify_owner(defined)
+        return defined
+
+    async def _notify_owner(self, defined: Defined) -> None:
+        """Run the owner's command if a new version waits for a review. Never fails."""
+        with suppress(Failure):
+            command = self.context.ruling(audit=False).governance.notify
+            version = defined.version
+            if command and defined.outcome != "unchanged" and self.reviews.of(version).state == "pending":
+                from albert_tools.engine.pipeline.notify import about_version, notify
+
+                await notify(command, about_version(version.name, version.version, self.context.root))
 
     def _head(self, name: str, token: str, what: str, version: str = "") -> tuple[str, str]:
         """The newest version of a tool, removed or not ("" if there is none), and why a person must be asked before a session

@@ -29,7 +29,7 @@ from albert_tools.engine.call.ledger import reason_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted_text
 from albert_tools.engine.pipeline.invoke_primitive import preview_of
-from albert_tools.engine.pipeline.notify import notify
+from albert_tools.engine.pipeline.notify import about_question, notify
 from albert_tools.engine.runs.lifecycle import charge_for_arguments
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, export
 
@@ -67,7 +67,7 @@ async def find_approval(call: Call, run: Run) -> Call:
         command = call.rules.governance.notify
         if command and run.service.ask is None:
             with _stopped_clocks(run):
-                await notify(command, found)
+                await notify(command, about_question(found))
     elif found.state == "yes":
         return replace(call, approval=found, approved=objects)
     elif found.state == "no":

@@ -1,7 +1,7 @@
-"""Runs the owner's command when a question waits for an answer: ``notify: [/usr/bin/notify-send, "Albert asks"]``.
+"""Runs the owner's command when a question or a version waits for the owner: ``notify: [/usr/bin/notify-send, "Albert asks"]``.
 
-The words of the command are fixed by the owner's file. No shell reads them, and nothing about the question is put into them. The
-command gets the question's id in its environment, and the text on stdin. Whatever happens to the command, the call goes on.
+The words of the command are fixed by the owner's file. No shell reads them, and nothing about what waits is put into them. The
+command gets the ids in its environment, and the text on stdin. Whatever happens to the command, the call goes on.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from albert_tools.engine.model.redaction import redacted_text
 
@@ -32,12 +34,33 @@ def problem_of(program: str, workspace: str) -> str | None:
     return None if os.access(real, os.X_OK) and os.path.isfile(real) else f"there is no program {program}"
 
 
-async def notify(command: Sequence[str], question: Approval) -> None:
-    """Run the owner's command for a new question, and wait for its end, at most `SECONDS`. Never fails."""
-    if problem_of(command[0], question.workspace) is not None:
+class Notice(Struct, frozen=True):
+    """What begins to wait: a message, the command that shows it, the variables that name it, and the workspace of the call."""
+
+    message: str
+    shown_by: str
+    variables: Mapping[str, str]
+    workspace: str
+
+
+def about_question(question: Approval) -> Notice:
+    """The notice about a new question."""
+    variables = {"ALBERT_APPROVAL": question.id, "ALBERT_TOOL": question.tool}
+    return Notice(question.message, f"albert approvals show {question.id}", variables, question.workspace)
+
+
+def about_version(tool: str, version: str, workspace: str) -> Notice:
+    """The notice about a version that waits for a review."""
+    variables = {"ALBERT_TOOL": tool, "ALBERT_VERSION": version}
+    return Notice(f"a version of {tool} waits for your review", f"albert review {tool}", variables, workspace)
+
+
+async def notify(command: Sequence[str], notice: Notice) -> None:
+    """Run the owner's command, and wait for its end, at most `SECONDS`. Never fails."""
+    if problem_of(command[0], notice.workspace) is not None:
         return
-    message = " ".join(redacted_text(question.message).split())
-    text = f"{message}\nalbert approvals show {question.id}\n"
+    message = " ".join(redacted_text(notice.message).split())
+    text = f"{message}\n{notice.shown_by}\n"
     # An agent chooses a part of the message. It must not contain what a terminal interprets.
     text = "".join(c for c in text if c.isprintable() or c == "\n")
     with suppress(Exception):
@@ -48,7 +71,7 @@ async def notify(command: Sequence[str], question: Approval) -> None:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
             cwd="/",
-            env=_environment(os.environ, question),
+            env=_environment(os.environ, notice),
             start_new_session=True,
         )
         try:
@@ -60,6 +83,6 @@ async def notify(command: Sequence[str], question: Approval) -> None:
             await process.wait()
 
 
-def _environment(environ: Mapping[str, str], question: Approval) -> dict[str, str]:
+def _environment(environ: Mapping[str, str], notice: Notice) -> dict[str, str]:
     kept = {name: value for name, value in environ.items() if not name.startswith(_WITHHELD)}
-    return {**kept, "ALBERT_APPROVAL": question.id, "ALBERT_TOOL": question.tool}
+    return {**kept, **notice.variables}

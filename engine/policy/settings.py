@@ -17,7 +17,7 @@
       GITHUB_TOKEN: [api.github.com]  # the hosts that a secret may be sent to
     loops: {identical_failures: 5}  # limits of an agent that repeats its requests
     records: {keep_days: 90}       # what `albert ledger trim` keeps
-    notify: /usr/bin/notify-send Albert  # the command that is run when a question waits for an answer
+    notify: /usr/bin/notify-send Albert  # the command that is run when a question or a version waits for the owner
 
 The owner's file is in the configuration folder. A project may have a file too, ``.albert/governance.yaml``. It can only make the
 rules stricter: a tool is allowed only if both files allow it, the project's settings and secrets are ignored, and it can't name

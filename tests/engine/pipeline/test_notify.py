@@ -1,4 +1,4 @@
-"""The owner's command that is run when a question waits for an answer."""
+"""The owner's command that is run when a question or a version waits for the owner."""
 
 from __future__ import annotations
 
@@ -50,6 +50,23 @@ def test_the_command_gets_the_question_and_no_shell_reads_it(
     # The same question does not notify again.
     assert here.error("bash", command=command).details["approval"] == asked.details["approval"]
     assert len(told.read_text().splitlines()) == 4
+
+
+def test_a_version_that_a_session_defines_waits_and_the_command_is_run(
+    make: Callable[..., Governed], tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    body = f'{{ echo "$ALBERT_TOOL $ALBERT_VERSION"; cat; }} >> {told}'
+    here = make(governance=rules(program(tmp_path / "tell", body)))
+    _, token = here.service.open_session("an agent")
+    source = 'def t() -> int:\n    """Count."""\n    return 1\n'
+    version = here.service.define(source, session=token).version
+    expected = [f"t {version}", "a version of t waits for your review", "albert review t"]
+    assert told.read_text().splitlines() == expected
+    # Neither the same version again, nor a version of the owner's own.
+    here.service.define(source, session=token)
+    here.service.define(source.replace("1", "2"))
+    assert told.read_text().splitlines() == expected
 
 
 @pytest.mark.parametrize("fault", ["slow", "missing", "fails", "in the workspace"])
