@@ -1,4 +1,4 @@
-"""A home with 10,000 saved tools: the time and the size of what an agent asks for.
+"""A home with 10,000 saved tools: the time and the size of what an agent asks for, and of the pages of the review.
 
 Each answer is measured in a new service with a warm disk. The first search of a home builds the index, which is not measured. The
 first search of a service looks at the time of every file.
@@ -15,10 +15,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from albert_tools import ToolService
 from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.store.tools.entry import SETTLING
+from albert_tools.surfaces.web.access import Access
+from albert_tools.surfaces.web.app import Pages
 from benchmarks.keeping import version_named
 from benchmarks.spared import tokenizer
 
@@ -55,6 +59,10 @@ async def _measure(rounds: int) -> list[str]:
                 f"the guide, {BUDGET:,} tokens": lambda: service.guide(tokens=BUDGET, session=token),
                 f"the offered list, {ACTIVE} active": lambda: service.tool_specs("openai", session=token),
             }
+            review = await _review(service)
+            asked["the queue of the review, a page"] = lambda: review("/")
+            asked["the review's list of tools, a page"] = lambda: review("/tools?after=tool_5")
+            asked["the page of a version"] = lambda: review("/tools/tool_5000")
             for what, ask in asked.items():
                 times = []
                 for _ in range(rounds):
@@ -65,6 +73,19 @@ async def _measure(rounds: int) -> list[str]:
                 later = statistics.median(times[1:])
                 lines.append(f"| {what} | {times[0]:.1f} | {later:.1f} | {len(text):,} | {count(text):,} |")
     return lines
+
+
+async def _review(service: ToolService) -> Callable[[str], Awaitable[str]]:
+    """A function that renders a page of the review."""
+    access = Access("http://127.0.0.1:1")
+    browser = httpx.AsyncClient(transport=httpx.ASGITransport(Pages(service, access, "the benchmark").application()))
+    await browser.get(access.link)
+
+    async def page(path: str) -> str:
+        answer = await browser.get(access.origin + access.folder + path)
+        return answer.raise_for_status().text
+
+    return page
 
 
 async def _fill(top: Path) -> None:

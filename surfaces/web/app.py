@@ -23,7 +23,7 @@ from albert_tools.service import ToolService
 from albert_tools.surfaces.web.access import Access, Guard
 from albert_tools.surfaces.web.questions import question_page, questions
 from albert_tools.surfaces.web.run_rows import run_page
-from albert_tools.surfaces.web.tool_pages import decide, pending, tool_page, tools_page
+from albert_tools.surfaces.web.tool_pages import decide, next_waiting, pending, tool_page, tools_page
 from albert_tools.surfaces.web.visible import marked, plain
 
 _HERE = Path(__file__).parent
@@ -63,6 +63,7 @@ class Pages:
         pages = [
             self._route("/", self._queue),
             self._route("/queue", self._queue_part),
+            self._route("/next", self._next),
             self._route("/tools", self._tools),
             self._route("/tools/{name}", self._tool),
             self._route("/tools/{name}", self._decide, "POST"),
@@ -138,6 +139,11 @@ class Pages:
         if request.query_params.get("digest") == digest:
             return Response(status_code=204)
         return HTMLResponse(part, headers={"x-digest": digest})
+
+    async def _next(self, request: Request) -> Response:
+        found = await asyncio.to_thread(next_waiting, self.service, request.query_params.get("after", ""))
+        page = f"tools/{found.tool}?version={found.version}" if found is not None else ""
+        return RedirectResponse(f"{self.access.folder}/{page}", 303)
 
     def _part(self, request: Request) -> str:
         values = questions(self.service) | pending(self.service, request.query_params.get("after", ""))

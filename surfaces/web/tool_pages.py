@@ -42,6 +42,12 @@ def pending(service: ToolService, after: str) -> dict[str, Any]:
     }
 
 
+def next_waiting(service: ToolService, after: str) -> VersionState | None:
+    """The pending version of the next tool after this name, or of the first tool; None if no other tool has one."""
+    waiting = [state for state in service.reviews.queue() if state.tool != after]
+    return next((state for state in waiting if state.tool > after), waiting[0] if waiting else None)
+
+
 def _waiting(service: ToolService, state: VersionState, replaces: bool) -> dict[str, Any]:
     found = {"name": state.tool, "version": state.version, "created": when(state.time), "replaces": replaces}
     try:
@@ -88,7 +94,6 @@ def _version_values(service: ToolService, review: VersionReview) -> dict[str, An
     found = review.version
     definition, name = found.definition, found.name
     calls = definition.manifest.calls if definition.manifest is not None else ()
-    waiting = [state for state in service.reviews.queue() if state.tool != name]
     return {
         "name": name,
         "state": service.reviews.of(found),
@@ -100,7 +105,6 @@ def _version_values(service: ToolService, review: VersionReview) -> dict[str, An
         "graph": graph_svg(review.graph) if len(review.graph) > 1 else None,
         "undrawn": max(0, len(review.graph) - MAX_BOXES),
         "verdicts": VERDICTS.get(service.reviews.of(found).state, []),
-        "next_waiting": next((state for state in waiting if state.tool > name), waiting[0] if waiting else None),
         "versions": [(state, when(state.time)) for state in service.reviews.all(name)],
         "runs": [(run, when(run.created)) for run in service.runs.list(SEARCHED) if run.tool == name][:MAX_RUNS],
         "searched": SEARCHED,

@@ -1,7 +1,8 @@
 // The pages work without this file. It adds keys, and keeps the queue up to date.
 "use strict";
 
-const POLL_MS = 2000;
+// Milliseconds between two questions for changes. A slow answer makes them rarer, so they take at most a twentieth of the time.
+const POLL_MS = 2000, SHARE = 20;
 
 // j and k move through the items of a page. a and r move to the controls that decide; Enter presses them.
 function key(event) {
@@ -23,8 +24,12 @@ function key(event) {
 // Replaces the queue when it has changed, and keeps the focus on the same item.
 function keepLive(queue) {
   const status = document.getElementById("status");
+  async function poll() {
+    const began = performance.now();
+    if (!document.hidden) await update();
+    setTimeout(poll, Math.max(POLL_MS, SHARE * (performance.now() - began)));
+  }
   async function update() {
-    if (document.hidden) return;
     try {
       const query = new URLSearchParams(location.search);
       query.set("digest", queue.dataset.digest);
@@ -48,8 +53,7 @@ function keepLive(queue) {
     status.textContent = `Updated: ${heading}`;
     document.title = `${heading} – Albert review`;
   }
-  setInterval(update, POLL_MS);
-  document.addEventListener("visibilitychange", update);
+  setTimeout(poll, POLL_MS);
 }
 
 // Loads the slow part of a version's page: its examples and the repeated runs.

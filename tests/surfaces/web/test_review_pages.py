@@ -109,6 +109,8 @@ def test_a_person_reviews_what_an_agent_defines(review: Review, open_page: Open)
     page.get_by_label("Reason").fill("Why <api.example.org>?")
     page.get_by_role("button", name="Send back").click()
     expect(page.locator(".why")).to_have_text("sent back: Why <api.example.org>?")
+    page.get_by_role("link", name="Next in the queue").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("show_note")
     assert review.state("note_headings", second) == "draft"
     assert review.state("note_headings", first) == "active"
 
