@@ -18,9 +18,10 @@ async def flow(call: Call, run: Run) -> Call:
     Raises:
         Failure: `permission_denied`.
     """
-    found = list({(d.rule, d.subject): d for d in _decisions(call, run)}.values())
+    found = _decisions(call, run)
     if not found:
         return call
+    found = list({(d.rule, d.subject): d for d in found}.values())
     decision = strictest(found)
     if decision.verdict == "deny":
         raise decision.failure(call.name)

@@ -268,9 +268,11 @@ class FlowJudge:
         """The decisions about a call that an agent makes by hand. `see` returns what its session has seen, each with an example."""
         found = []
         for rule in self.of_sessions:
-            names = [n for n, v in arguments.items() if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""))]
             # Most calls match no rule, so the record isn't asked.
-            if names and rule.to.fits(tool, tuple(effects)) and (seen := see()).keys() >= set(rule.source.session):
+            if not rule.to.fits(tool, tuple(effects)):
+                continue
+            names = [n for n, v in arguments.items() if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""))]
+            if names and (seen := see()).keys() >= set(rule.source.session):
                 destinations = [n for n in names if uses.get(n) in ARGUMENTS["destination"]]
                 subject = ", ".join(subject_of(n, arguments[n], uses[n] == "url") for n in destinations)
                 found.append(_by_session(rule, seen, f"{tool} can pass it on", subject))
