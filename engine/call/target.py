@@ -19,16 +19,18 @@ class Target(Struct, frozen=True):
     definition: ToolDefinition
     primitive: Primitive | None = None
     version: ToolVersion | None = None
-
-    @property
-    def changes(self) -> bool:
-        """Whether a call may itself change something. A composite only calls other tools."""
-        return self.primitive is not None and not self.definition.only_reads
+    #: Whether a call may itself change something. A composite only calls other tools.
+    changes: bool = False
 
     @property
     def author(self) -> str:
         """The session that has defined the composite; empty for the owner's composites and for primitives."""
         return self.version.author if self.version is not None else ""
+
+
+def target_of(primitive: Primitive) -> Target:
+    """The target of a call of a primitive."""
+    return Target(primitive.definition, primitive, changes=not primitive.definition.only_reads)
 
 
 #: The target of a call whose tool has not been looked up, or is unknown.
@@ -59,7 +61,7 @@ class Lookup:
             )
         primitive = self._registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
-            return Target(primitive.definition, primitive=primitive)
+            return target_of(primitive)
         try:
             found = self._store.load(name, version)
         except Failure as failure:

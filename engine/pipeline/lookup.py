@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.errors import shown
-from albert_tools.engine.call.target import Target
+from albert_tools.engine.call.target import target_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 
@@ -26,7 +26,7 @@ async def lookup(call: Call, run: Run) -> Call:
     if call.depth:
         return replace(call, target=run.lookup.look_up(call.tool, call.version))
     if run.action is not None:
-        run.target = Target(run.action.definition, run.action)
+        run.target = target_of(run.action)
     else:
         run.target = run.lookup.look_up(call.tool, call.version, run.unsaved)
     return replace(call, target=run.target)
