@@ -140,10 +140,13 @@ def _decision(call: Call, run: Run) -> dict[str, Json]:
         "rules": call.rules.governance.revision,
         **_caller(call, run),
     }
-    more: dict[str, Json] = {"session": run.session.id, "approval": _approval_of(call)}
+    more = [("session", run.session.id), ("approval", _approval_of(call))]
     if not call.depth:
-        more |= {"run": run.journal.id, "reason": reason_of(run.invocation), "source": run.source}
-    return facts | {name: value for name, value in more.items() if value}
+        more += [("run", run.journal.id), ("reason", reason_of(run.invocation)), ("source", run.source)]
+    for name, value in more:
+        if value:
+            facts[name] = value
+    return facts
 
 
 def _caller(call: Call, run: Run) -> dict[str, Json]:

@@ -50,7 +50,7 @@ def encode(
             hint="store the large value in the content store and record its reference",
         )
     # Counting brackets is fast, and few brackets can't nest deeply.
-    if len(text) - len(text.translate(None, b"[{")) >= depth and _deeper(data, depth):
+    if text.count(b"[") + text.count(b"{") >= depth and _deeper(data, depth):
         raise Failure("not_json", f"{what} nests deeper than {depth}")
     return text.decode()
 

@@ -63,7 +63,8 @@ def export(value: Any, max_bytes: int, beside: Callable[[str], Any] | None = Non
     """
     exporter = _Exporter(max_bytes, beside)
     copy = exporter.copy(value, 0)
-    exporter.charge(0, 0)  # `copy` adds up texts, and only checks the sum at the next container.
+    if exporter.size > max_bytes:  # `copy` adds up texts, and only checks the sum at the next container.
+        raise exporter.too_large()
     return copy
 
 
@@ -133,7 +134,11 @@ class _Exporter:
         if self.nodes > MAX_NODES:
             raise Unexportable("result_limit", f"has more than {MAX_NODES:,} values")
         if self.size > self.max_bytes:
-            raise Unexportable("result_limit", f"is larger than {self.max_bytes:,} bytes")
+            raise self.too_large()
+
+    def too_large(self) -> Unexportable:
+        """The refusal of a value with too many bytes."""
+        return Unexportable("result_limit", f"is larger than {self.max_bytes:,} bytes")
 
 
 class _BadKey(Exception):
