@@ -73,8 +73,9 @@ async def reviewed(call: Call, run: Run) -> Call:
 def without_questions(found: list[Decision], call: Call, run: Run) -> list[Decision]:
     """The decisions on a call, without the questions that the approval of a manifest has answered. Denials remain."""
     reviews = run.service.reviews
-    asks = any(d.verdict == "ask" for d in found)
-    if not (asks and call.fences and call.planned and reviews is not None) or call.mode != "NORMAL":
+    if not call.fences or not call.planned or reviews is None or call.mode != "NORMAL":
+        return found
+    if not any(d.verdict == "ask" for d in found):
         return found
     # The approval may have ended since the run began.
     if not reviews.of(call.fences[-1].version).approved or _writes_executed(call):
