@@ -10,10 +10,10 @@ avoids modules whose import is slow (`json`, `signal`, `socket`, `typing`, `cont
 
 from __future__ import annotations
 
+import _socket
 import marshal
 import os
 import struct
-from _socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, socket
 
 from albert_tools.engine.sandbox.kernel.prctl import adopt_orphans, die_with_parent
 from albert_tools.engine.sandbox.kernel.process_tree import kill_descendants
@@ -44,10 +44,10 @@ def main(service: int, program: int) -> None:
     """
     os.close(program)
     die_with_parent(SIGTERM, service)
-    control, text = socket(fileno=0), MORE
+    control, text = _socket.socket(fileno=0), MORE
     descriptors: list[int] = []
     while text == MORE:
-        text, parts, _, _ = control.recvmsg(1, CMSG_SPACE(1024), MSG_CMSG_CLOEXEC)
+        text, parts, _, _ = control.recvmsg(1, _socket.CMSG_SPACE(1024), _socket.MSG_CMSG_CLOEXEC)
         for _, _, handles in parts:
             descriptors += struct.unpack(f"{len(handles) // 4}i", handles)
     if text != LAST:
