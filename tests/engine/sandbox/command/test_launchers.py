@@ -96,3 +96,20 @@ def test_a_launcher_ends_with_its_service() -> None:
             asyncio.run(asyncio.wait_for(readable(handle), 30))
         finally:
             os.close(handle)
+
+
+def test_a_task_can_have_more_descriptors_than_one_message(tmp_path: Path) -> None:
+    top = tmp_path.resolve()
+    names = [f"file{i}" for i in range(300)]
+    for name in [*names, "hidden"]:
+        (top / name).write_text("x")
+    opened, output = os.open(top, os.O_RDONLY | os.O_DIRECTORY), Output(1 << 16)
+    # Each file beside a hidden one gets a grant of its own.
+    view = View(str(top), str(top), hidden=(f"{top}/hidden",))
+    words = ["bash", "-c", 'cat "$@" | wc -c; cat hidden', "bash", *names]
+    try:
+        ended = asyncio.run(run(Command(words, view, opened, {"PATH": PATH}, 60.0, wanted="landlock"), output))
+    finally:
+        os.close(opened)
+    assert ended.code == 1
+    assert output.shown(1 << 16).text == "300\ncat: hidden: Permission denied\n"
