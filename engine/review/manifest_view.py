@@ -15,8 +15,8 @@ from albert_tools.engine.model.manifest import Manifest, Origin, values_in
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.overlaps import fed_reads
 from albert_tools.engine.model.visible_text import visible
-from albert_tools.engine.review.planned_effects import HIGH, Effect, Flow, planned_effects
-from albert_tools.engine.review.value_words import ANYTHING, MAX_ORIGINS, Words
+from albert_tools.engine.review.planned_effects import HIGH, Effect, Flow, planned_effects, risk_of
+from albert_tools.engine.review.value_words import ANYTHING, MAX_ORIGINS, Words, calls_of
 
 Tone = Literal["danger", "warning", "plain", "quiet", "heading"]
 #: The tone for each risk of `Effect.risk`.
@@ -79,6 +79,8 @@ def lines(manifest: Manifest) -> list[Line]:
         found.append(Line("calls no tools: it can only compute its result", tone="quiet"))
     for write, reads in _feeds(manifest, words).items():
         found.append(Line(f"{write} may write what is read by {listed(reads, MAX_ORIGINS)}", tone="warning"))
+    if executed := _executed(manifest, words):
+        found.append(Line(executed, tone="danger"))
     for name, data, control in _ends(manifest):
         # Control origins of the result only matter with its data: both can be read by the caller.
         origins = words.origins({*data, *control})
@@ -87,7 +89,11 @@ def lines(manifest: Manifest) -> list[Line]:
     decided = [e for e in effects if e.control]
     if decided:
         found.append(Line("what else decides whether, where and how often something is changed", tone="heading"))
-        found += [Line(listed(e.control, MAX_ORIGINS), e.tool, indent=1, line=e.lines[0]) for e in decided]
+        for e in decided:
+            # A condition can send what was read, a bit at a time.
+            reveals = risk_of(e.effects) == HIGH and any(not origin.startswith("{") for origin in e.control)
+            tone: Tone = "warning" if reveals else "plain"
+            found.append(Line(listed(e.control, MAX_ORIGINS), visible(e.tool), tone, 1, e.lines[0]))
     return found
 
 
@@ -125,6 +131,16 @@ def _feeds(manifest: Manifest, words: Words) -> dict[str, list[str]]:
     for writer, reader in met:
         found.setdefault(words.call(writer), {})[words.call(reader)] = None
     return {write: list(reads) for write, reads in found.items()}
+
+
+def _executed(manifest: Manifest, words: Words) -> str:
+    """Which commands may execute the files that the tool writes. What is in a file can't be seen in the text of a command."""
+    calls = calls_of(manifest)
+    writers = dict.fromkeys(words.call(i) for i, call in enumerate(calls) if "write" in call.uses.values())
+    commands = dict.fromkeys(visible(call.tool) for call in calls if "execute" in call.effects)
+    if not writers or not commands:
+        return ""
+    return f"{listed([*commands], MAX_ORIGINS)} may execute what is written by {listed([*writers], MAX_ORIGINS)}"
 
 
 def _takes_out(effect: Effect, flow: Flow) -> bool:

@@ -45,8 +45,9 @@ class _Clauses:
         """The clauses. Each call with an effect is in at least one of them."""
         named: set[int] = set()
         for use, verb in (("read", "reads"), ("write", "writes"), ("delete", "deletes")):
-            found = [(i, v) for i, v in self._used(use) if use != "read" or set(self._calls[i].effects) <= {"read"}]
-            named |= {i for i, _ in found}
+            found = [*self._used(use)]
+            # A call that reads and does more has another clause, too.
+            named |= {i for i, _ in found if use != "read" or set(self._calls[i].effects) <= {"read"}}
             if found:
                 yield f"{verb} {self._list(v for _, v in found)}"
         commands = [(i, v) for use in ("shell", "program") for i, v in self._used(use)]
@@ -57,11 +58,12 @@ class _Clauses:
         for tool in dict.fromkeys(self._calls[i].tool for i, _ in programs):
             yield f"runs {visible(tool)} with {self._list(v for i, v in programs if self._calls[i].tool == tool)}"
         named |= {i for i, _ in programs}
-        requests = [i for i, c in enumerate(self._calls) if "network" in c.effects and i not in named]
+        urls = {i for i, _ in self._used("url")}
+        requests = [i for i, c in enumerate(self._calls) if i in urls or ("network" in c.effects and i not in named)]
         by_target: dict[str, set[Origin]] = {}
         hosts: set[str] = set()
         for i in requests:
-            hosts.update(self._targets(self._calls[i]) if "url" in self._calls[i].uses.values() else ())
+            hosts.update(self._targets(self._calls[i]) if i in urls else ())
             for target in self._targets(self._calls[i]):
                 by_target.setdefault(target, set()).update(self._sent(self._calls[i]))
         for target, sent in by_target.items():
@@ -90,7 +92,10 @@ class _Clauses:
         if urls:
             return [h for hosts, url in zip(known, urls, strict=True) for h in (hosts or [self._unknown(url)])]
         found = [call.arguments[n] for n, use in call.uses.items() if use == "destination" and n in call.arguments]
-        return [self._list(found)] if found else [f"where {visible(call.tool)} connects"]
+        if found:
+            return [self._list(found)]
+        models = [call.arguments[n] for n, use in call.uses.items() if use == "model" and n in call.arguments]
+        return [f"the model {self._list(models)}" if models else f"where {visible(call.tool)} connects"]
 
     def _unknown(self, url: Value) -> str:
         return "ANY HOST" if is_anything(url) else f"the host of {self._words.value(url)}"

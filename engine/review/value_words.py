@@ -34,7 +34,7 @@ ANYTHING = "ANYTHING"
 #: The most characters of a constant, alternatives of a value, and origins in a list that are shown.
 MAX_CONSTANT, MAX_ALTERNATIVES, MAX_ORIGINS = 80, 20, 8
 #: How deep the name of an output names the calls that its own call depends on.
-_MAX_DEPTH = 2
+_MAX_DEPTH = 1
 _NUMBERS = {1: "one", 2: "two", 3: "three"}
 #: A constant that is shown without quotes beside holes.
 _PLAIN = re.compile(r"[\w./:@%+=~?&#-]*\Z", re.ASCII)

@@ -163,6 +163,11 @@ def test_a_recipient_and_the_arguments_of_a_program_are_shown_by_name() -> None:
     assert sentence(tool(known)) == 'Runs run_tests with ["-q", …] and sends to {bob}.'
 
 
+def test_a_command_may_execute_what_the_tool_has_written() -> None:
+    known = manifest(writes(text("test_a.py"), text("x")), PlannedCall("run_tests", ("execute",)))
+    assert 'run_tests may execute what is written by write_file("test_a.py")' in written(known)
+
+
 def test_unknown_arguments_are_listed_as_all_that_are_declared() -> None:
     anything = {"*": Value(open=True, data=("parameter:options",))}
     call = PlannedCall("http_request", ("network",), arguments=anything, uses={"url": "url", "body": "payload"})
@@ -226,6 +231,25 @@ def test_the_json_form() -> None:
             'Runs "make".',
         ),
         (manifest(*(reads(text(c)) for c in "abcde"), reads(Value(open=True))), 'Reads ANYTHING, "a", "b" and 3 more.'),
+        (
+            manifest(
+                PlannedCall(
+                    "git",
+                    ("execute", "network"),
+                    arguments={"args": text("push"), "url": text("https://b.example/x.git")},
+                    uses={"args": "destination", "url": "url"},
+                )
+            ),
+            'Runs git with "push" and connects to b.example.',
+        ),
+        (
+            manifest(PlannedCall("publish", ("write",), arguments={"path": text(given("p"))}, uses={"path": "read"})),
+            "Reads {p} and calls publish.",
+        ),
+        (
+            manifest(PlannedCall("ask", ("network",), arguments={"m": text("small")}, uses={"m": "model"})),
+            'Sends to the model "small".',
+        ),
         (manifest(PlannedCall("current_time", ("read",))), "Calls current_time."),
         (Manifest(), "Computes its result and calls no tools."),
         (None, "Nothing is known but its effects (read): it was saved before there were manifests."),
