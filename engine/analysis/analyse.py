@@ -60,7 +60,9 @@ def _anything(checked: Checked) -> Manifest:
     origins += tuple(f"call:{i}" for i in range(len(found)))
     unknown = Value(data=origins, open=True)
     calls = tuple(
-        PlannedCall(c.tool, c.effects, 0, (), dict.fromkeys([*c.uses, ANY_NAME], unknown), c.uses, c.source, origins, None)
+        PlannedCall(
+            c.tool, c.effects, 0, (), dict.fromkeys([*c.uses, ANY_NAME], unknown), c.uses, c.source, origins, None
+        )
         for c in found.values()
     )
     return Manifest(checked.definition.effects, calls, unknown, origins, origins)

@@ -20,6 +20,8 @@ from albert_tools.grammar import tree
 
 #: The most rounds until nothing new may be found, and the most expressions that they may evaluate for each node of the source.
 MAX_ROUNDS, MAX_STEPS_PER_NODE, MIN_STEPS = 60, 60, 40_000
+#: The rounds after which what still grows is widened.
+LATE = 6
 #: The most contexts that a helper has. After that, all its calls share one.
 MAX_CONTEXTS = 24
 
@@ -137,8 +139,9 @@ class Analysis:
 
     def solve(self) -> None:
         """Run everything until nothing new is found. Raises TooMuch."""
-        for _ in range(MAX_ROUNDS):
+        for number in range(MAX_ROUNDS):
             self.heap.changed = False
+            self.heap.is_late = number >= LATE
             self.frame = Frame(MODULE)
             module = self.facts.module.body
             self.run(
@@ -207,7 +210,7 @@ class Analysis:
         old = table[key]
         new = old | value
         if new != old:
-            table[key] = new
+            table[key] = new.widened() if self.heap.is_late else new
             self.heap.changed = True
 
     def add(self, table: dict, key: Hashable, origins: Origins) -> None:  # type: ignore[type-arg]

@@ -112,14 +112,14 @@ def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
     assign(a, stmt.target, new, control)
 
 
-def _join_into(target: Environment, more: Environment, names: frozenset[str]) -> bool:
+def _join_into(target: Environment, more: Environment, names: frozenset[str], widens: bool = False) -> bool:
     """Add the values of some names to an environment. Returns whether that changed it."""
     changed = False
     for name in names & more.keys():
         value, old = more[name], target.get(name)
         new = value if old is None else old | value
         if old is None or (new is not old and new != old):
-            target[name] = new
+            target[name] = new.widened() if widens else new
             changed = True
     return changed
 
@@ -160,7 +160,7 @@ def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     inside = control | a.exits[loop]
     # Names have the values of before the loop, or of the end of any iteration.
     before, head = frame.locals, a.heads.setdefault(loop, Environment())
-    a.heap.changed |= _join_into(head, before, names)
+    a.heap.changed |= _join_into(head, before, names, a.heap.is_late)
     frame.loops = (*frame.loops, loop)
     frame.jumps.append((names, Environment(), Environment()))
     frame.locals = {**before, **head}
@@ -168,7 +168,7 @@ def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     leaving = run(a, stmt.body, inside)
     _, after_break, at_continue = frame.jumps.pop()
     for end in (frame.locals, at_continue):
-        a.heap.changed |= _join_into(head, end, names)
+        a.heap.changed |= _join_into(head, end, names, a.heap.is_late)
     frame.loops = frame.loops[:-1]
     a.add(a.exits, loop, leaving.all)
     frame.locals = {**before, **head}

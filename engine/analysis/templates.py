@@ -93,7 +93,12 @@ def union(*sets: Alternatives) -> Alternatives:
     return _limited(frozenset().union(*sets))
 
 
-def _limited(all_of_them: Alternatives) -> Alternatives:
+def widened(alternatives: Alternatives) -> Alternatives:
+    """The alternatives of a value that grows with each round: many constants become one unknown text, too."""
+    return _limited(alternatives, 0) if len(alternatives) > MAX_ALTERNATIVES else alternatives
+
+
+def _limited(all_of_them: Alternatives, max_constants: int = MAX_CONSTANTS) -> Alternatives:
     widest = [t for t in all_of_them if t and t[-1] == ANY and ANY not in t[:-1]]
     if widest and len(all_of_them) > 1:
         all_of_them = frozenset(
@@ -103,7 +108,7 @@ def _limited(all_of_them: Alternatives) -> Alternatives:
         )
     if len(all_of_them) <= MAX_ALTERNATIVES:
         return all_of_them
-    if len(all_of_them) <= MAX_CONSTANTS and all(scalar_of(t) is not None for t in all_of_them):
+    if len(all_of_them) <= max_constants and all(scalar_of(t) is not None for t in all_of_them):
         return all_of_them
     plain = {t for t in all_of_them if isinstance(t, Constant) and isinstance(t.value, bool | None)}
     numbers = {t for t in all_of_them if isinstance(t, Constant)} - plain

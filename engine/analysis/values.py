@@ -47,6 +47,10 @@ class AbstractValue(NamedTuple):
         """The value, if these origins decide about it, too."""
         return self if control <= self.control else self._replace(control=self.control | control)
 
+    def widened(self) -> AbstractValue:
+        """The value, with few alternatives."""
+        return self._replace(alternatives=templates.widened(self.alternatives))
+
     def constants(self) -> list[object] | None:
         """Its possible Python values, if they are all known. It may be empty."""
         if self.sites:
@@ -125,6 +129,8 @@ class Heap:
     def __init__(self) -> None:
         self.at: dict[Site, Container] = {}
         self.changed = False
+        #: Whether so many rounds have passed that what still grows is widened.
+        self.is_late = False
 
     def make(self, site: Site, kind: str = "list", *, outside: bool = False) -> AbstractValue:
         """The value of a container that is made at a site."""
@@ -145,7 +151,7 @@ class Heap:
         old = fields.get(key)
         new = value if old is None else old | value
         if old is None or new != old:
-            fields[key] = new
+            fields[key] = new.widened() if self.is_late else new
             self.changed = True
 
     def _blur(self, site: Site) -> None:
