@@ -59,7 +59,7 @@ class Words:
     def alternatives(self, value: Value) -> list[str]:
         """Each text, list or object that a value can be."""
         some = [a for a in value.alternatives if a is not None]
-        found = list(dict.fromkeys(map(self.alternative, some or value.alternatives)))
+        found = list(dict.fromkeys(self.alternative(one, value.data) for one in some or value.alternatives))
         if value.places is not None:
             found.append(f"[{', '.join(map(self.value, value.places))}]")
         elif value.items is not None:
@@ -74,17 +74,17 @@ class Words:
             found.append(f"{ANYTHING}{self._from(value.data)}")
         return found
 
-    def alternative(self, one: Alternative) -> str:
-        """A constant, or a template: ``https://example.org/{name}``."""
+    def alternative(self, one: Alternative, data: Sequence[Origin] = ()) -> str:
+        """A constant, or a template: ``https://example.org/{name}``. `data` are the origins of the value that it belongs to."""
         if not isinstance(one, tuple):
             return json.dumps(one)
         if all(isinstance(part, str) for part in one):
             return _quoted("".join(part for part in one if isinstance(part, str)))
         if len(one) == 1 and isinstance(one[0], Hole) and one[0].kind == "any":
-            return f"{ANYTHING}{self._from(one[0].data)}"
-        return "".join(map(self._part, with_paths(one)))
+            return f"{ANYTHING}{self._from(one[0].data or data)}"
+        return "".join(self._part(part, data) for part in with_paths(one))
 
-    def _part(self, part: Part) -> str:
+    def _part(self, part: Part, data: Sequence[Origin]) -> str:
         if isinstance(part, str):
             return part if len(part) <= MAX_CONSTANT and _PLAIN.match(part) else _quoted(part)
         place = _place(part.path)
@@ -94,13 +94,13 @@ class Words:
             case "output":
                 return f"‹{place.lstrip('.') or 'output'} of {self.call(part.call)}›"
             case "part":
-                return f"‹part of {self.alternative(part.of)}›"
+                return f"‹part of {self.alternative(part.of, data)}›"
             case "quoted":
-                return f"‹quoted {self.alternative(part.of)}›"
+                return f"‹quoted {self.alternative(part.of, data)}›"
             case "below":
                 return "/**"
             case "any":
-                return f"‹{ANYTHING}{self._from(part.data)}›"
+                return f"‹{ANYTHING}{self._from(part.data or data)}›"
         return f"‹{part.kind}›"
 
     # Origins
@@ -138,7 +138,8 @@ class Words:
             self._depth -= 1
 
     def _from(self, origins: Sequence[Origin]) -> str:
-        return f" from {listed(self.origins(origins), MAX_ORIGINS)}" if origins else ""
+        # The name of a call only tells calls apart.
+        return f" from {listed(self.origins(origins), MAX_ORIGINS)}" if origins and not self._depth else ""
 
     # Bounds
 
