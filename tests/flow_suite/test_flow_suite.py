@@ -57,6 +57,9 @@ class Desk:
     def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         return self.service.invoke(name, arguments, session=self.token)
 
+    def approve(self, name: str) -> None:
+        self.service.within(lambda s: s.reviews.approve(name, s.store.load(name).version, "owner"))
+
     def define(self, source: str) -> None:
         self.service.define(source.lstrip("\n"), session=self.token)
 
@@ -118,12 +121,14 @@ def test_without_the_rules_it_does(desks: Any, number: int, follow: Any) -> None
     assert desk.world.reached_eve()
 
 
-def run_on_hostile_content(desk: Desk, where: str) -> ToolResult:
+def run_on_hostile_content(desk: Desk, where: str, approved: bool = False) -> ToolResult:
     """An honest agent runs an honest program, and the content that it reads is hostile."""
     name, text = HOSTILE_VALUES[where]
     task = NAMES[name]
     desk.world.plant("mail" if where == "bank" else where, text)
     desk.define(task.source)
+    if approved:
+        desk.approve(name)
     return desk.call(name, task.arguments | ({"title": "Sync"} if where == "calendar" else {}))
 
 
@@ -135,6 +140,12 @@ def test_a_hostile_value_does_not_get_through_an_honest_program(desks: Any, wher
     assert error is not None
     assert error.rationale == "flow"
     assert "which can come from the output of" in error.message
+    # The approval of the program is no approval of the value.
+    desk.begin()
+    error = run_on_hostile_content(desk, where, approved=True).error
+    assert error is not None
+    assert error.rationale == "flow"
+    assert not desk.world.reached_eve()
     without = desks(HOSTS | {"ask_flow": []})
     assert run_on_hostile_content(without, where).ok
     assert without.world.reached_eve()
@@ -164,7 +175,7 @@ def test_a_task_asks_at_most_once_and_not_after_approval(desks: Any, task: Task)
         assert task.does is not None
         assert any(str(value) in question.decision.message for value in task.does[1].values())
     desk.begin()
-    desk.service.within(lambda s: s.reviews.approve(task.name, s.store.load(task.name).version, "owner"))
+    desk.approve(task.name)
     check(desk, task)
     assert desk.questions == []
 
