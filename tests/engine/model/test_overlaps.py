@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from albert_tools.engine.model.manifest import Hole, Value
+from albert_tools.engine.model.manifest import Hole, PlannedCall, Value
 from albert_tools.engine.model.overlaps import fed_reads
 from tests.helpers.manifests import given, manifest, reads, text, writes
 
@@ -42,3 +42,8 @@ def test_too_many_paths_are_not_compared() -> None:
     calls = [call for i in range(201) for call in (writes(text(f"out/{i}"), text("")), reads(text(f"in/{i}")))]
     assert fed_reads(manifest(*calls)) is None
     assert fed_reads(manifest(*calls[:100])) == []
+
+
+def test_a_call_with_any_arguments_may_read_what_is_written() -> None:
+    call = PlannedCall("read_file", ("read",), arguments={"*": Value(open=True)}, uses={"path": "read"})
+    assert fed_reads(manifest(writes(text("a"), text("")), call)) == [(0, 1)]
