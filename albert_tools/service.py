@@ -432,6 +432,7 @@ class SyncToolService:
     remove = _waiting(engine.ToolService.remove)
     approve = _waiting(engine.ToolService.approve)
     deprecate = _waiting(engine.ToolService.deprecate)
+    upgrade = _waiting(engine.ToolService.upgrade)
     review = _waiting(engine.ToolService.review)
     offered = _waiting(ToolService.offered)
     tool_specs = _waiting(ToolService.tool_specs)

@@ -33,6 +33,7 @@ from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.pipeline.scratch import reads_outside
 from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.harmless import READ_ONLY, is_harmless
 from albert_tools.engine.runs.runs import RunManager, RunView
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.sandbox.worker.spawn import discard
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.record_types import Entry
     from albert_tools.engine.review.version_review import ExampleRun, VersionReview
     from albert_tools.engine.sandbox.worker.spawn import Spawned
+    from albert_tools.engine.upgrading import Upgrade
     from albert_tools.grammar.diagnostic import Diagnostic
 
 _T = TypeVar("_T")
@@ -474,12 +476,27 @@ class ToolService:
         changed = self.store.save(version, over)
         if changed:
             self._record("definition", version.author, tool=version.name, version=version.version, replaced=before)
+            self._activate_harmless(version)
         callers = self._callers(version.name, version.version) if total > (before == version.version) else ()
         if not changed:
             return Defined(version, warnings, "unchanged", None, callers)
         if before in (None, version.version):
             return Defined(version, warnings, "saved", None, callers)
         return Defined(version, warnings, "replaced", before, callers)
+
+    def _activate_harmless(self, version: ToolVersion) -> None:
+        """Activate a new version without a review, if the owner's rules say so. It replaces no version that a person approved."""
+        from albert_tools.engine.authority.reviews import BY_RULES
+
+        rules, reviews, manifest = self.context.governance, self.context.reviews, version.definition.manifest
+        if isinstance(rules, Failure) or not rules.activates_harmless or reviews is None or manifest is None:
+            return
+        if is_harmless(manifest) and reviews.of(version).state == "pending":
+            active = reviews.active().get(version.name)
+            if active is None or not reviews.state(version.name, active).approved:
+                # The version is saved. If this fails, it is pending.
+                with suppress(Failure):
+                    reviews.approve(version.name, version.version, BY_RULES, READ_ONLY)
 
     async def callers(self, name: str) -> tuple[str, ...]:
         """The composites that call a saved tool, in any version, by name."""
@@ -551,11 +568,11 @@ class ToolService:
         await self._judge.start(spawned)
 
     async def _compiled(
-        self, source: Source, author: str = ""
+        self, source: Source, author: str = "", together: Mapping[str, ToolDefinition] | None = None
     ) -> tuple[ToolVersion, tuple[Example, ...], tuple[Diagnostic, ...]]:
         """The version that a source makes, its examples, and the warnings. Raises as `define`."""
         text = await self._text(source)
-        diagnostics, checked = await self._check(text, compiled=True)
+        diagnostics, checked = await self._check(text, together, compiled=True)
         if checked is None:
             from albert_tools.grammar.source_error import SourceError
 
@@ -1226,6 +1243,31 @@ class ToolService:
         problems = await run_examples(version, examples, self._pipeline, self._denied())
         failed = {problem["line"]: problem["message"] for problem in problems}
         return tuple(ExampleRun(e.line, e.arguments, expected_of(e), failed.get(e.line, "")) for e in examples)
+
+    async def upgrade(self, name: str | None = None, *, dry_run: bool = False) -> builtins.list[Upgrade]:
+        """Check saved sources again, against the newest versions of the tools that they call, and save them as new versions.
+
+        Args:
+            name: The tool; by default all whose callees have changed, and all that were saved without a manifest.
+            dry_run: Whether to save nothing and to run no examples.
+
+        Returns:
+            The upgrades, callees first. The new versions are pending.
+
+        Raises:
+            Failure: `unknown_tool`, `damaged`, `io_error`.
+        """
+        from albert_tools.engine.upgrading import Upgrader
+
+        async def recheck(version: ToolVersion, proposed: Mapping[str, ToolDefinition]) -> ToolVersion:
+            if dry_run:
+                return (await self._compiled(version.source, version.author, proposed))[0]
+            return replace((await self._examined(version.source, lambda _: None))[0], author=version.author)
+
+        def save(version: ToolVersion, over: str) -> None:
+            self._saved(version, (), over)
+
+        return await Upgrader(self.registry, self.store, recheck, save).upgrade(name, dry_run)
 
     @property
     def reviews(self) -> Reviews:

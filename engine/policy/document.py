@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
@@ -148,6 +148,7 @@ class RulesDocument(_Strict):
     primitives_from: list[Module] = Field([], max_length=100)
     secrets: dict[SecretName, list[SecretHost]] = {}
     notify: Notify = None  # type: ignore[assignment]
+    activate: Literal["read-only inside the workspace"] | None = None
     records: RecordsDocument = RecordsDocument()  # type: ignore[call-arg]
 
 

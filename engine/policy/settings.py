@@ -17,6 +17,7 @@
       GITHUB_TOKEN: [api.github.com]  # the hosts that a secret may be sent to
     loops: {identical_failures: 5}  # limits of an agent that repeats its requests
     records: {keep_days: 90}       # what `albert ledger trim` keeps
+    activate: read-only inside the workspace  # versions that need no review
     notify: /usr/bin/notify-send Albert  # the command that is run when a question or a version waits for the owner
 
 The owner's file is in the configuration folder. A project may have a file too, ``.albert/governance.yaml``. It can only make the
@@ -82,6 +83,8 @@ class Governance(Struct, frozen=True, dict=True):
     other_tools: frozenset[str] = frozenset()
     #: The program and its arguments that are run when a question waits for an answer. Only the owner's file can set it.
     notify: tuple[str, ...] = ()
+    #: Whether versions that only read files in the workspace become active without a review. Only the owner's file can set it.
+    activates_harmless: bool = False
     #: The project's rules, which can only restrict these rules.
     project: Governance | None = None
     #: Days that `albert ledger trim` retains entries. Not part of the revision, because no decision depends on it.
@@ -160,6 +163,8 @@ def load_governance(user: Path | Governance, project: Path | None, primitives: C
         if project is not None and own is not None and getattr(own, key):
             # Otherwise, everybody who can write in a project could run code outside of the sandbox.
             raise _unavailable(project, f"only the owner's file can have {key}, because it names code to run")
+    if project is not None and own is not None and own.activates_harmless:
+        raise _unavailable(project, "only the owner's file can have activate, because only the owner approves versions")
     return rules if own is None else rules.tightened(own)
 
 
@@ -279,6 +284,7 @@ def read_governance(
         ask_flow=None if read.ask_flow is None else rules_of(read.ask_flow, "ask"),
         private_paths=None if read.private_paths is None else tuple(read.private_paths),
         notify=tuple(read.notify or ()),
+        activates_harmless=read.activate is not None,
         other_tools=frozenset(read.other_tools),
     )
 

@@ -37,6 +37,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("tools", "show"),
     "remove": ("tools", "remove"),
     "review": ("review", "review"),
+    "upgrade": ("upgrade", "upgrade"),
     "doctor": ("doctor", "doctor"),
     "prompt": ("prompt", "prompt"),
     "completion": ("completion", "completion"),
@@ -289,6 +290,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         "--web", action="store_true", help="serve the review as pages on this machine, until it is stopped"
     )
     review.add_argument("--port", type=_port, default=0, metavar="N", help="the port for --web; default: any free one")
+    upgrade = command("upgrade", "propose new versions of the tools whose callees have changed")
+    completed(upgrade, "saved", "name", nargs="?", metavar="NAME", help="a saved tool; default: all")
+    upgrade.add_argument("--dry-run", action="store_true", help="show what would change; save nothing")
     command("doctor", "check this installation, and that every limit holds on this machine").add_argument(
         "--quick", action="store_true", help="do not run the hostile programs that test the limits"
     )

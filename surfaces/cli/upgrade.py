@@ -1,0 +1,36 @@
+"""``albert upgrade``: propose new versions of the tools whose callees have changed."""
+
+from __future__ import annotations
+
+import argparse
+
+from albert_tools.surfaces.cli.console import Console, safe
+from albert_tools.surfaces.cli.hints import DIGITS, command_line
+from albert_tools.surfaces.cli.person import demand_person
+from albert_tools.surfaces.cli.service_options import in_service
+
+
+def upgrade(options: argparse.Namespace, console: Console) -> int:
+    """Check stored sources again, against the newest callees. Each new version waits for a review."""
+    demand_person("tools are upgraded")
+    found = in_service(options, lambda service: service.upgrade(options.name, dry_run=options.dry_run))
+    failed = [each for each in found if each.problem]
+    if console.json:
+        upgrades = [each.as_dict() for each in found]
+        console.document({"ok": not failed, "dry_run": options.dry_run, "upgrades": upgrades})
+        return 1 if failed else 0
+    for each in found:
+        if each.problem:
+            console.say(f"{console.paint('error', 'red')} {safe(each.name)}: {safe(each.problem)}", 2)
+            continue
+        word = "would be pending" if options.dry_run else "pending"
+        console.say(f"{word} {console.paint(safe(each.name), 'cyan')}  {each.before[:DIGITS]} → {each.after[:DIGITS]}")
+        for name, before, after in each.pins:
+            console.say(f"  calls {safe(name)}  {before[:DIGITS]} → {after[:DIGITS]}", 4)
+    if not found:
+        console.note("all saved tools call the newest versions")
+    elif options.dry_run:
+        console.note("nothing was saved, and no examples were run")
+    elif len(failed) < len(found):
+        console.note(f"`{command_line(options.home, 'review')}` shows what waits for your review")
+    return 1 if failed else 0
