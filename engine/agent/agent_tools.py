@@ -17,7 +17,7 @@ from albert_tools.engine.agent.language_help import Help, language_help
 from albert_tools.engine.agent.similar import similar
 from albert_tools.engine.call.arguments import validated_arguments
 from albert_tools.engine.call.context import Log
-from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, primitive
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS, READING_TOOLS
@@ -61,12 +61,16 @@ class Check(TypedDict):
 
 
 class Defined(TypedDict):
-    """A saved tool. `outcome` is saved, unchanged or replaced; `similar` names other saved tools that do nearly the same."""
+    """A saved tool. `outcome` is saved, unchanged or replaced; `similar` names other saved tools that do nearly the same.
+
+    `review` is what the owner has decided about this version: pending, active, or draft with the reason why it was sent back.
+    """
 
     name: str
     version: str
     signature: str
     outcome: str
+    review: str
     warnings: str
     callers: list[str]
     similar: list[str]
@@ -167,6 +171,7 @@ class Request:
             "version": definition.version,
             "signature": definition.signature(),
             "outcome": defined.outcome,
+            "review": await asyncio.to_thread(_review_of, service, defined.version),
             "warnings": SourceError(defined.warnings, source).render() if defined.warnings else "",
             "callers": list(defined.callers),
             "similar": [name for name in alike if service.covers(session, name)],
@@ -323,6 +328,14 @@ class AgentTools:
                 tool=invocation.tool,
                 details={"diagnostics": [d.as_dict() for d in error.diagnostics]},
             ) from None
+
+
+def _review_of(service: ToolService, version: ToolVersion) -> str:
+    reviews = service.context.reviews
+    if reviews is None:
+        return "pending"
+    found = reviews.of(version)
+    return f"{found.state}: {found.why}" if found.why else found.state
 
 
 def _found(tool: Listed) -> Found:

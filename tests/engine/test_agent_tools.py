@@ -159,6 +159,15 @@ def test_a_removed_tool_is_no_longer_active(bench: Any) -> None:
     assert "shout" not in names(bench)
 
 
+def test_the_author_reads_why_a_version_was_sent_back(bench: Any) -> None:
+    token = token_of(bench)
+    defined = output(bench, "define_tool", {"source": SHOUT}, token)
+    assert defined["review"] == "pending"
+    bench.service.within(lambda s: s.reviews.send_back("shout", defined["version"], "ann", "use two words"))
+    assert output(bench, "define_tool", {"source": SHOUT}, token)["review"] == "draft: sent back: use two words"
+    assert "sent back: use two words" in json.dumps(output(bench, "describe_tool", {"name": "shout"}, token))
+
+
 @pytest.mark.parametrize(("name", "code"), [("look", "invalid_arguments"), ("nothing", "unknown_tool")])
 def test_only_saved_tools_can_be_approved(bench: Any, name: str, code: str) -> None:
     with pytest.raises(Failure) as caught:
