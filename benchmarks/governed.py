@@ -16,7 +16,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from albert_tools import ToolService, primitive
+from albert_tools.engine.call.manifest_fence import Fence
+from albert_tools.engine.model.definition import Program, ToolVersion
+from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.policy.path_patterns import PathPatterns
 
 #: Calls in a block.
@@ -32,8 +37,8 @@ async def echo(path: str) -> str:
 
 
 def table(rounds: int) -> list[str]:
-    """The lines of both tables."""
-    return [*asyncio.run(_calls(rounds)), "", *_path_rules(rounds)]
+    """The lines of the tables."""
+    return [*asyncio.run(_calls(rounds)), "", *_fence(rounds), "", *_path_rules(rounds)]
 
 
 async def _calls(rounds: int) -> list[str]:
@@ -112,6 +117,33 @@ async def _pydantic_ai(sides: dict[str, Call]) -> None:
         return await tools.call_tool("echo", arguments, context, tool)
 
     sides["pydantic-ai: validate, call_tool"] = call
+
+
+def _fence(rounds: int) -> list[str]:
+    """What it costs to compare a call with the manifest of an approved version."""
+    known = {"a constant": ("notes.md",), "a parameter": (Hole("parameter", "path"),)}
+    known |= {
+        "below a folder": (Hole("parameter", "folder"), Hole("below")),
+        "part of an output": (Hole("output"), ".md"),
+    }
+    given = {"path": "notes.md", "folder": "."}
+    lines = ["| the fence, for a path that is | µs a call | among 20 calls |", "|---|---:|---:|"]
+    for name, template in known.items():
+        call = PlannedCall("echo", arguments={"path": Value((template,))}, uses={"path": "read"})
+        cells = []
+        for count in (1, 20):
+            definition = replace(echo.definition, manifest=Manifest(calls=(call,) * count))
+            version = ToolVersion(definition, "", Program("t", "t", ""))
+            taken = []
+            for _ in range(rounds):
+                fence = Fence(version, given, 0)
+                started = time.perf_counter()
+                for _ in range(BLOCK):
+                    assert fence.admit(echo.definition, {"path": "notes.md"}, ()) == (None, True)
+                taken.append((time.perf_counter() - started) / BLOCK)
+            cells.append(f"{statistics.median(taken) * 1e6:.1f}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
 
 
 def _path_rules(rounds: int) -> list[str]:

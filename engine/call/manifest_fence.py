@@ -14,7 +14,7 @@ from typing import Any
 
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.manifest import Bound, PlannedCall, Symbol
+from albert_tools.engine.model.manifest import Bound, Symbol
 from albert_tools.engine.model.manifest_match import Spell, inside, normal, outside, values_at
 
 
@@ -34,6 +34,8 @@ class Fence:
         self._arguments = arguments
         self._written = spell
         self._made: Counter[frozenset[int]] = Counter()
+        #: The bounds of sets of planned calls together.
+        self._bounds: dict[frozenset[int], int | None] = {}
 
     def admit(self, tool: ToolDefinition, arguments: Any, callers: tuple[str, ...]) -> tuple[str | None, bool]:
         """Count a call of a primitive.
@@ -66,14 +68,16 @@ class Fence:
     def _too_often(self, tool: str, allowing: frozenset[int], named: frozenset[int]) -> str | None:
         """Why a call that was just counted is one too many. `named` are all planned calls of its tool by its caller."""
         for allowed in {allowing, named, *(s for s in self._made if allowing < s)}:
-            most = self._most([self._planned[i] for i in allowed])
+            most = self._most(allowed)
             if most is not None and sum(n for made, n in self._made.items() if made <= allowed) > most:
                 return f"it calls {tool} at most {'once' if most == 1 else f'{most:,} times'}"
         return None
 
-    def _most(self, planned: list[PlannedCall]) -> int | None:
-        bounds = [bound_of(one.bound, self._arguments) for one in planned]
-        return None if None in bounds else sum(b for b in bounds if b is not None)
+    def _most(self, allowed: frozenset[int]) -> int | None:
+        if allowed not in self._bounds:
+            bounds = [bound_of(self._planned[i].bound, self._arguments) for i in allowed]
+            self._bounds[allowed] = None if None in bounds else sum(b for b in bounds if b is not None)
+        return self._bounds[allowed]
 
 
 def bound_of(bound: Bound, arguments: Mapping[str, Any]) -> int | None:
