@@ -75,6 +75,8 @@ class _ProgramWriter(ExpressionWriter):
         #: Whether the function may change its arguments. Helpers that `parallel` can reach may not.
         self.may_change = True
         self.is_tool = False
+        #: What the tool returns where it stops early.
+        self.stopped = "out"
         #: The number of loops around the statement.
         self.loops = 0
 
@@ -97,6 +99,7 @@ class _ProgramWriter(ExpressionWriter):
         self.is_tool, self.loops = True, 0
         scope = Scope({"int": ["n"], "str": ["s", "BASE"], "list": ["xs"], "dict": ["d"]})
         result = self.pick(_RESULTS)
+        self.stopped = {"str": "s", "dict": "d"}.get(result, "out")
         lines += [f"def {name}(n: int, s: str, xs: list[int], d: dict[str, int]) -> {result}:"]
         lines += ['    """Do something."""', "    out = []", *self.block(scope, "    ", 2, top=True)]
         match result:
@@ -171,7 +174,7 @@ class _ProgramWriter(ExpressionWriter):
 
     def _stop(self, scope: Scope, indent: str, depth: int) -> list[str]:
         # No program stops always: the checker refuses statements that can't be reached.
-        return [f"{indent}if {self.expr(scope, 'bool', 1)}:", f"{indent}    return out"]
+        return [f"{indent}if {self.expr(scope, 'bool', 1)}:", f"{indent}    return {self.stopped}"]
 
     def _give_up(self, scope: Scope, indent: str, depth: int) -> list[str]:
         return [f"{indent}if {self.expr(scope, 'bool', 1)}:", f"{indent}    raise ToolError({self.text(scope, 1)})"]
@@ -364,14 +367,18 @@ class _ProgramWriter(ExpressionWriter):
     def argument(self, scope: Scope, schema: Any) -> str:
         if "enum" in schema:
             return repr(self.pick(schema["enum"]))
+        if "anyOf" in schema:
+            return self.argument(scope, schema["anyOf"][0])
         kinds = {"integer": "int", "boolean": "bool", "array": "list", "object": "dict", "number": "int"}
-        kind = kinds.get(str(schema.get("type")), "str")
+        first = schema.get("type", "string")
+        kind = kinds.get(first[0] if isinstance(first, list) else first, "str")
         if schema.get("items", {}).get("type") == "string":
             kind = "texts"
         value = self.text(scope, 2) if kind == "str" else self.expr(scope, kind, 1)
-        # The checker checks a literal against the parameter's schema, but this module reads only a part of the schema.
+        # The checker compares literals and displays with the parameter's schema, but this module reads only a part of the schema.
         maker = "list" if kind == "texts" else kind
-        return f"{maker}({value})" if _literal(value) and schema.keys() - {"type"} else value
+        hidden = kind == "dict" or (_literal(value) and schema.keys() - {"type"})
+        return f"{maker}({value})" if hidden else value
 
 
 def _literal(text: str) -> bool:

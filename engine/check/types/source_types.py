@@ -7,6 +7,7 @@ from collections import defaultdict
 from albert_tools.engine.check.facts import Facts, bindings
 from albert_tools.engine.check.types.sites import Sites
 from albert_tools.engine.check.types.value_types import Site, Type
+from albert_tools.engine.check.written import MUTATING_FACADES
 from albert_tools.engine.model.definition import Schema
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
@@ -30,6 +31,7 @@ class SourceTypes:
         excused: For each helper, the exceptions that its callers catch.
         has_walrus: Whether an expression of the source binds a name.
         inner_names: The names of comprehensions and lambdas.
+        has_mutators: Whether the source can name a function that changes its arguments.
         displays: The ids of all expressions like ``{"a": 1}``.
         result: What the tool returns.
         found: The findings.
@@ -51,6 +53,8 @@ class SourceTypes:
         self.inner_names = frozenset(b.name for n in facts.every(tree.Comprehension) for b in bindings(n)) | frozenset(
             p.name for n in facts.every(tree.Lambda) for p in n.params
         )
+        used = {*facts.modules.values(), *(module for module, _ in facts.imported.values())}
+        self.has_mutators = any(name.partition(".")[0] in used for name in MUTATING_FACADES)
         self.displays = frozenset(id(n) for n in facts.every(tree.Dict))
         self.result: Type = None
         self.found: list[Diagnostic] = []

@@ -167,7 +167,7 @@ class Expressions:
     def expr(self, node: tree.Node, s: State) -> Type:
         """The type of an expression. `s` is updated by the names that it binds."""
         type_ = self.types[id(node)] = self._expr(node, s)
-        if isinstance(node, tree.Name | tree.Attribute) and written(self.facts, node):
+        if self.source.has_mutators and isinstance(node, tree.Name | tree.Attribute) and written(self.facts, node):
             self.sites.change(None, CHANGEABLE)  # a callback that changes what it is given
         return type_
 

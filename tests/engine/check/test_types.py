@@ -141,7 +141,7 @@ def programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> str:
     )
 
 
-@examples(400)
+@examples(100)
 @given(programs(), st.sampled_from([None, "text", [3, 4], {"path": "p"}]))
 def test_what_is_reported_fails_each_time(source: str, argument: Any) -> None:
     found = check(source, catalog()).diagnostics

@@ -153,11 +153,11 @@ def repeated(line: Callable[[int], str], size: int = FULL) -> str:
 
 #: A title, a source, and one of its codes. The first three once took 7 GB, 280 s, and ended with `internal_error`.
 HOSTILE = [
-    ("itself", "class T(TypedDict):\n" + "".join(f" {c}: T\n" for c in "abcdefgh") + GOOD.replace("x: str", "x: T"), None),
+    ("itself", "class T(TypedDict):\n" + "".join(f" {c}: T\n" for c in "abcdefgh") + GOOD.replace("x: str", "x: T").replace("-> str", "-> T"), None),
     ("quotes", HEAD + "    return x " + 'f" ' * 1_000 + "\n", ""),
     ("elif", HEAD + "    if x:\n        pass\n" + "".join(f"    elif x == '{n}':\n        pass\n" for n in range(300)), ""),
     ("doubling", "".join(f"class C{n}(TypedDict):\n a: C{n + 1}\n b: C{n + 1}\n" for n in range(60))
-     + "class C60(TypedDict):\n a: int\n" + GOOD.replace("x: str", "x: C0"), None),
+     + "class C60(TypedDict):\n a: int\n" + GOOD.replace("x: str", "x: C0").replace("-> str", "-> C0"), None),
     ("brackets", HEAD + "    return " + "(" * FULL, "nesting-too-deep"),
     ("f-strings", HEAD + "    return " + 'f"{' * 4_000 + "x" + '}"' * 4_000 + "\n", "nesting-too-deep"),
     ("minus", HEAD + "    return " + "-" * 2_000 + "1\n", "nesting-too-deep"),
