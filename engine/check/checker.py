@@ -27,6 +27,8 @@ from albert_tools.engine.check.facts import CheckLimits, Facts, called_name, doc
 from albert_tools.engine.check.finding_limits import capped, problem_of, too_many_types, until_too_many
 from albert_tools.engine.check.partial_check import partial_findings
 from albert_tools.engine.check.types import failing_types
+from albert_tools.engine.check.types.infer import infer
+from albert_tools.engine.check.types.schema_fit import schema_for
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolParameter, composite, pins_of
 from albert_tools.engine.model.example import Example
@@ -202,6 +204,9 @@ def _checked(facts: Facts) -> Checked | Diagnostic:
         schemas, result = annotation_schemas.signature_schemas(function, facts)
     except annotation_schemas.TooManyNodes as error:
         return too_many_types(error.node)
+    if function.returns is None:
+        # The stubs of an example need not fit the schemas of the tools.
+        result = schema_for(infer(facts, trusts_tools=False).result)
     parameters = tuple(
         ToolParameter(
             name=p.name,

@@ -1,12 +1,12 @@
-"""Whether a value of a type never fits a JSON Schema, so that passing it to a tool or returning it always fails."""
+"""Types and JSON Schemas: whether a value of a type never fits a schema, and the schema that all values of a type fit."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from albert_tools.engine.check.types.value_types import Alternative, Type
+from albert_tools.engine.check.types.value_types import Alternative, Type, join
 from albert_tools.engine.model.definition import Schema
-from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.schema import union_of, violations
 
 #: The kinds of schemas that a value of a class can fit. A float can be a whole number.
 _KINDS = {
@@ -26,6 +26,46 @@ _MAX_DEPTH = 10
 def never_fits(type_: Type, schema: Schema) -> bool:
     """Whether no value of a type fits a schema."""
     return _Fit(schema).never(type_, schema, 0)
+
+
+#: The schemas of classes without content.
+_SCHEMAS: dict[str, Schema] = {
+    "None": {"type": "null"},
+    "bool": {"type": "boolean"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "str": {"type": "string"},
+}
+
+
+def schema_for(type_: Type) -> Schema:
+    """A schema that all values of a type fit."""
+    found: list[Schema] = []
+    for each in type_ or ():
+        schema = _schema_of(each)
+        if schema is None:
+            return {}
+        if schema not in found:
+            found.append(schema)
+    return found[0] if len(found) == 1 else union_of(found) if found else {}
+
+
+def _schema_of(value: Alternative) -> Schema | None:
+    if value.name in _SCHEMAS:
+        return dict(_SCHEMAS[value.name])
+    if value.name in ("list", "tuple"):
+        items = join([f.type for f in value.fields]) if value.fields else value.items
+        return {"type": "array", "items": schema_for(items)}
+    if value.name != "dict":
+        return None
+    if value.fields is None:
+        return {"type": "object", "additionalProperties": schema_for(value.items)}
+    return {
+        "type": "object",
+        "properties": {str(f.key): schema_for(f.type) for f in value.fields},
+        "required": [str(f.key) for f in value.fields if f.required],
+        "additionalProperties": False,
+    }
 
 
 class _Fit:

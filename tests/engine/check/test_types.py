@@ -1,4 +1,4 @@
-"""A finding about types is certain: in CPython, the operation fails each time it is reached."""
+"""Types are certain: in CPython, what is reported fails each time it is reached, and a result fits the schema that was inferred."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from hypothesis import strategies as st
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.check.codes import TYPES
 from albert_tools.engine.check.types import operations
+from albert_tools.engine.model.schema import violations
+from albert_tools.engine.sandbox.worker.boundary_values import export
 from albert_tools.engine.sandbox.worker.prelude import prelude
 from tests.helpers.effort import examples
 from tests.helpers.harness import catalog, chunks
 
+MISSING = object()
 CODES = {code.code for code in TYPES}
 INFO = {
     "path": "a",
@@ -131,11 +134,11 @@ def programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> str:
             "def _change(a):",
             f"    a[{pick(_KEYS)}] = {pick(_VALUES).replace('given', 'None')}",
             "",
-            "def t(given: dict[str, str] | list[int] | str | None) -> Any:",
+            "def t(given: dict[str, str] | list[int] | str | None):",
             '    """Do something."""',
             *body,
             *block(2, "    "),
-            "    return None",
+            f"    return {pick(_NAMES)}",
             "",
         ]
     )
@@ -143,15 +146,18 @@ def programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> str:
 
 @examples(100)
 @given(programs(), st.sampled_from([None, "text", [3, 4], {"path": "p"}]))
-def test_what_is_reported_fails_each_time(source: str, argument: Any) -> None:
-    found = check(source, catalog()).diagnostics
+def test_what_is_reported_fails_each_time_and_a_result_fits(source: str, argument: Any) -> None:
+    report = check(source, catalog())
+    found = report.diagnostics
     assert {d.code for d in found} <= CODES | {"unused-result", "unassigned"}, (source, found)
-    survived = _survived(source, argument, {d.span.line for d in found if d.code in CODES})
+    survived, result = _run(source, argument, {d.span.line for d in found if d.code in CODES})
     assert survived is None, f"line {survived} of\n{source}\n{found}"
+    if report.checked is not None:
+        assert result is MISSING or not violations(result, report.checked.definition.result), source
 
 
-def _survived(source: str, argument: Any, failing: set[int]) -> int | None:
-    """The first of these lines that CPython runs without an exception."""
+def _run(source: str, argument: Any, failing: set[int]) -> tuple[int | None, Any]:
+    """The first of these lines that CPython runs without an exception, and what the tool returns, if that is JSON."""
     reached: dict[FrameType, int] = {}
     survived: list[int] = []
 
@@ -173,14 +179,15 @@ def _survived(source: str, argument: Any, failing: set[int]) -> int | None:
     exec(compile(source, "<tool>", "exec", dont_inherit=True), names)  # noqa: S102 (written by the strategy)
     before = sys.gettrace()
     sys.settrace(trace)
+    result = MISSING
     try:
-        names["t"](argument)
+        result = export(names["t"](argument), 1_000_000)
     except Exception:
         # Most of these programs fail.
         pass
     finally:
         sys.settrace(before)
-    return survived[0] if survived else None
+    return (survived[0] if survived else None), result
 
 
 @pytest.mark.parametrize("path", sorted(Path("examples/tools").glob("*.tool")), ids=lambda p: p.stem)
@@ -200,3 +207,31 @@ def test_the_samples_are_of_their_class(name: str) -> None:
     classes = {"None": "NoneType", "re.Match": "Match", "re.Pattern": "Pattern"}
     if name not in ("lazy", "view"):
         assert {type(value).__name__ for value in operations.SAMPLES[name]()} == {classes.get(name, name)}
+
+
+@pytest.mark.parametrize(
+    ("body", "schema"),
+    [
+        ("return len(path)", {"type": "integer"}),
+        ("return path if limit else None", {"type": ["string", "null"]}),
+        ("return tools.read_file(path=path)", {}),
+        (
+            'return {"path": path, "text": tools.read_file(path=path)}',
+            {
+                "type": "object",
+                "properties": {"path": {"type": "string"}, "text": {}},
+                "required": ["path", "text"],
+                "additionalProperties": False,
+            },
+        ),
+        (
+            'found = {"path": path}\n    found[path] = 1\n    return found',
+            {"type": "object", "additionalProperties": {}},
+        ),
+        ("return [path.upper() for _ in range(limit)]", {"type": "array", "items": {"type": "string"}}),
+    ],
+)
+def test_a_result_without_an_annotation_has_the_schema_of_what_is_returned(body: str, schema: Any) -> None:
+    checked = check(f'def t(path: str, limit: int):\n    """Make."""\n    {body}\n', catalog()).checked
+    assert checked is not None
+    assert checked.definition.result == schema
