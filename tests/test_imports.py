@@ -116,4 +116,6 @@ def test_no_file_name_occurs_twice_in_the_engine() -> None:
 
 def test_no_file_name_occurs_twice_in_the_tests() -> None:
     names = Counter(path.name for path in (ROOT / "tests").glob("**/*.py"))
-    assert [name for name, count in names.items() if count > 1 and name not in ("__init__.py", "conftest.py")] == []
+    assert [
+        name for name, count in names.items() if count > 1 and name not in ("__init__.py", "__main__.py", "conftest.py")
+    ] == []
