@@ -236,5 +236,5 @@ _TEXTS: list[Make] = [
     lambda w, s, e: f"{e('str')}.split({w.pick(_MARKS)})[{w.pick(['0', '-1'])}]",
     lambda w, s, e: f're.sub("[^a-z0-9]+", "-", {e("str")})',
     lambda w, s, e: f'("https://" + {e("str")} + "/" + {e("str")})',
-    lambda w, s, e: f'"%s/%s" % ({e("str")}, {e("int")})',
+    lambda w, s, e: f'("%s/%s" % ({e("str")}, {e("int")}))',
 ]

@@ -75,8 +75,7 @@ class _ProgramWriter(ExpressionWriter):
         #: Whether the function may change its arguments. Helpers that `parallel` can reach may not.
         self.may_change = True
         self.is_tool = False
-        #: What the tool returns where it stops early.
-        self.stopped = "out"
+        self.returns = "Any"
         #: The number of loops around the statement.
         self.loops = 0
 
@@ -98,19 +97,20 @@ class _ProgramWriter(ExpressionWriter):
         lines += [*self.block(keeper, "    ", 0), "    held.append(s)", "", ""]
         self.is_tool, self.loops = True, 0
         scope = Scope({"int": ["n"], "str": ["s", "BASE"], "list": ["xs"], "dict": ["d"]})
-        result = self.pick(_RESULTS)
-        self.stopped = {"str": "s", "dict": "d"}.get(result, "out")
-        lines += [f"def {name}(n: int, s: str, xs: list[int], d: dict[str, int]) -> {result}:"]
+        self.returns = self.pick(_RESULTS)
+        lines += [f"def {name}(n: int, s: str, xs: list[int], d: dict[str, int]) -> {self.returns}:"]
         lines += ['    """Do something."""', "    out = []", *self.block(scope, "    ", 2, top=True)]
-        match result:
-            case "str":
-                lines.append(f"    return {self.text(scope, 2)}")
-            case "dict":
-                lines.append(f'    return {{"text": {self.text(scope, 2)}, "out": out}}')
-            case _:
-                kinds = [self.pick(KINDS) for _ in range(2)]
-                lines.append(f"    return [out, {', '.join(self.expr(scope, k, 2) for k in kinds)}]")
+        lines.append(f"    {self.result(scope, 2)}")
         return Program("\n".join(lines) + "\n", self.arguments())
+
+    def result(self, scope: Scope, depth: int) -> str:
+        match self.returns:
+            case "str":
+                return f"return {self.text(scope, depth)}"
+            case "dict":
+                return f'return {{"text": {self.text(scope, depth)}, "out": out}}'
+        kinds = [self.pick(KINDS) for _ in range(2)]
+        return f"return [out, {', '.join(self.expr(scope, kind, depth) for kind in kinds)}]"
 
     def arguments(self) -> dict[str, Any]:
         def numbers() -> list[int]:
@@ -174,7 +174,7 @@ class _ProgramWriter(ExpressionWriter):
 
     def _stop(self, scope: Scope, indent: str, depth: int) -> list[str]:
         # No program stops always: the checker refuses statements that can't be reached.
-        return [f"{indent}if {self.expr(scope, 'bool', 1)}:", f"{indent}    return {self.stopped}"]
+        return [f"{indent}if {self.expr(scope, 'bool', 1)}:", f"{indent}    {self.result(scope, 1)}"]
 
     def _give_up(self, scope: Scope, indent: str, depth: int) -> list[str]:
         return [f"{indent}if {self.expr(scope, 'bool', 1)}:", f"{indent}    raise ToolError({self.text(scope, 1)})"]
@@ -360,25 +360,43 @@ class _ProgramWriter(ExpressionWriter):
         name = self.pick(self.tools)
         arguments = []
         for p in self.catalog.get(name).parameters:
-            if p.required or (_is_name(p.name) and self.chance(4)):
+            known = _kind(p.schema) is not None
+            if p.required or (known and _is_name(p.name) and self.chance(4)):
                 arguments.append(f"{p.name}={self.argument(scope, p.schema)}")
         return name, f"tools.{name}({', '.join(arguments)})"
 
     def argument(self, scope: Scope, schema: Any) -> str:
-        if "enum" in schema:
+        kind = _kind(schema) or "str"
+        if kind == "enum":
             return repr(self.pick(schema["enum"]))
-        if "anyOf" in schema:
-            return self.argument(scope, schema["anyOf"][0])
-        kinds = {"integer": "int", "boolean": "bool", "array": "list", "object": "dict", "number": "int"}
-        first = schema.get("type", "string")
-        kind = kinds.get(first[0] if isinstance(first, list) else first, "str")
-        if schema.get("items", {}).get("type") == "string":
-            kind = "texts"
         value = self.text(scope, 2) if kind == "str" else self.expr(scope, kind, 1)
-        # The checker compares literals and displays with the parameter's schema, but this module reads only a part of the schema.
+        # The checker checks a known value against the parameter's schema, but this module reads only a part of the schema.
+        if kind == "int" and schema.keys() - {"type"}:
+            return str(self.pick(["n", f"min(abs({value}), 40) + 1"]))
         maker = "list" if kind == "texts" else kind
-        hidden = kind == "dict" or (_literal(value) and schema.keys() - {"type"})
-        return f"{maker}({value})" if hidden else value
+        return f"{maker}({value})" if _literal(value) and schema.keys() - {"type"} else value
+
+
+def _kind(schema: Any) -> str | None:
+    """The kind of expressions that fit a parameter; None if no kind does."""
+    if "enum" in schema:
+        return "enum"
+    if "anyOf" in schema:
+        return next(filter(None, map(_kind, schema["anyOf"])), None)
+    kind = schema.get("type")
+    match kind[0] if isinstance(kind, list) else kind:
+        case "string":
+            return "str"
+        case "integer" | "number":
+            return "int"
+        case "boolean":
+            return "bool"
+        case "array":
+            return {"string": "texts", "integer": "list"}.get(schema.get("items", {"type": "integer"}).get("type"))
+        case "object":
+            values = schema.get("additionalProperties", {"type": "integer"})
+            return "dict" if isinstance(values, dict) and values.get("type") == "integer" else None
+    return None
 
 
 def _literal(text: str) -> bool:
