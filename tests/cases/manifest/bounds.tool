@@ -77,8 +77,8 @@ def _walk(folder: str) -> int:
 def t(folder: str) -> int:
     """Walk."""
     return _walk(folder)
-# manifest: list_directory reads {folder}/** or {folder}; up to 1,000 ×, the limit of a run
-# manifest: result from list_directory({folder}/** or {folder})
+# manifest: list_directory reads {folder} or {folder}/**; up to 1,000 ×, the limit of a run
+# manifest: result from list_directory({folder} or {folder}/**)
 ---
 # the parts of a text are at most its length
 def t(names: str) -> list[str]:

@@ -49,7 +49,7 @@ def t(folder: str) -> list[str]:
     """Read all."""
     return [tools.read_file(path=entry["path"]) for entry in tools.list_directory(path=folder)]
 # manifest: list_directory reads {folder}; at most once
-# manifest: read_file reads {folder}/**; at most 10,000 ×
+# manifest: read_file reads {folder}/**; up to 1,000 ×, the limit of a run
 # manifest: result from list_directory({folder}), read_file({folder}/**)
 ---
 # a worklist over folders converges to one template
@@ -64,8 +64,8 @@ def t(folder: str) -> int:
             else:
                 count += 1
     return count
-# manifest: list_directory reads {folder}/** or {folder}; up to 1,000 ×, the limit of a run
-# manifest: result from list_directory({folder}/** or {folder})
+# manifest: list_directory reads {folder} or {folder}/**; up to 1,000 ×, the limit of a run
+# manifest: result from list_directory({folder} or {folder}/**)
 ---
 # what a file says can be any path, with its origin
 def t(path: str) -> str:
@@ -108,8 +108,8 @@ import shlex
 def t(name: str) -> str:
     """Grep."""
     return tools.bash(command="grep -n " + shlex.quote(name) + " notes.txt")["output"]
-# manifest: bash runs "grep -n "‹quoted›" notes.txt"; at most once
-# manifest: result from bash("grep -n "‹quoted›" notes.txt")
+# manifest: bash runs "grep -n "‹quoted {name}›" notes.txt"; at most once
+# manifest: result from bash("grep -n "‹quoted {name}›" notes.txt")
 ---
 # a path in a container that a helper changes
 def _put(row: dict, path: str) -> None:
@@ -158,7 +158,7 @@ import re
 def t(title: str) -> None:
     """Write."""
     tools.write_file(path="posts/" + re.sub("[^a-z]+", "-", title) + ".md", content=title)
-# manifest: write_file writes posts/‹ANYTHING›.md; at most once
+# manifest: write_file writes posts/‹ANYTHING from {title}›.md; at most once
 # manifest: > content from {title}
 ---
 # an optional argument that is not given is not shown
