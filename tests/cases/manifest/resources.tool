@@ -72,14 +72,14 @@ def t(path: str) -> str:
     """Follow."""
     return tools.read_file(path=tools.read_file(path=path))
 # manifest: read_file reads {path} or ‹output of read_file({path})›; at most 2 ×
-# manifest: result from read_file(‹output of read_file({path})›)
+# manifest: result from read_file(‹output of read_file of line 4›)
 ---
 # a line of a file is a part of the output
 def t(path: str) -> list[str]:
     """Read the files of a list."""
     return [tools.read_file(path="docs/" + line) for line in tools.read_file(path=path).splitlines()]
 # manifest: read_file reads {path} or docs/‹part of ‹output of read_file({path})››; at most 2 + entries of read_file({path})
-# manifest: result from read_file(docs/‹part of ‹output of read_file({path})››), read_file({path})
+# manifest: result from read_file(docs/‹part of ‹output of read_file of line 4››), read_file({path})
 ---
 # the host of a URL is known before a parameter
 def t(city: str) -> str:
