@@ -1,6 +1,6 @@
-"""``python -m tests.fuzz.many COUNT [FIRST]``: tries generated programs beside CPython and inside their manifests.
+"""``python -m tests.fuzz.many COUNT [FIRST [PROCESSES]]``: tries generated programs beside CPython and inside their manifests.
 
-Each seed gives one program, and every tenth has a mistake. Two processes share the seeds. A program that fails is made smaller and
+Each seed gives one program, and every tenth has a mistake. The processes share the seeds. A program that fails is made smaller and
 printed, one for each kind of failure and a hundred seeds. The exit code is 1 if there is one.
 """
 
@@ -17,7 +17,6 @@ from tests.fuzz.beside import Found, try_program
 from tests.helpers.generated_tools import generated_tools
 from tests.helpers.sandbox_run import SandboxRuns
 
-PROCESSES = 2
 #: The seeds that share their saved tools.
 BATCH = 100
 #: How often a smaller program is tried.
@@ -26,12 +25,12 @@ MAX_ATTEMPTS = 500
 SHORT = RunLimits(calls=1_000, cpu_seconds=3, own_seconds=3, memory_bytes=256 * MiB)
 
 
-def main(count: int, first: int = 0) -> int:
+def main(count: int, first: int = 0, processes: int = 2) -> int:
     """Try the programs. Returns the exit code."""
     start = time.monotonic()
     done: Counter[str] = Counter()
     batches = range(first // BATCH, (first + count + BATCH - 1) // BATCH)
-    with multiprocessing.get_context("spawn").Pool(PROCESSES, maxtasksperchild=50) as pool:
+    with multiprocessing.get_context("spawn").Pool(processes, maxtasksperchild=50) as pool:
         for counted, problems in pool.imap_unordered(_batch, batches):
             done.update(counted)
             for problem in problems:
@@ -103,4 +102,4 @@ def _smallest(
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:3])))
+    sys.exit(main(*map(int, sys.argv[1:4])))
