@@ -68,18 +68,21 @@ def t(folder: str) -> int:
 # manifest: result from list_directory({folder} or {folder}/**)
 ---
 # what a file says can be any path, with its origin
-def t(path: str) -> str:
-    """Follow."""
-    return tools.read_file(path=tools.read_file(path=path))
-# manifest: read_file reads {path} or ‹output of read_file({path})›; at most 2 ×
-# manifest: result from read_file(‹output of read_file of line 4›)
+def t(path: str) -> None:
+    """Delete what a file names."""
+    tools.delete_file(path=tools.read_file(path=path))
+# manifest: delete_file deletes ‹output of read_file({path})›; at most once
+# manifest: read_file reads {path}; at most once
 ---
 # a line of a file is a part of the output
-def t(path: str) -> list[str]:
-    """Read the files of a list."""
-    return [tools.read_file(path="docs/" + line) for line in tools.read_file(path=path).splitlines()]
-# manifest: read_file reads {path} or docs/‹part of ‹output of read_file({path})››; at most 2 + entries of read_file({path})
-# manifest: result from read_file(docs/‹part of ‹output of read_file of line 4››), read_file({path})
+def t(path: str) -> None:
+    """Delete the files of a list."""
+    for line in tools.read_file(path=path).splitlines():
+        tools.delete_file(path="docs/" + line)
+# manifest: delete_file deletes docs/‹part of ‹output of read_file({path})››; at most 1 + entries of read_file({path})
+# manifest: read_file reads {path}; at most once
+# manifest: what else decides whether, where and how often something is changed
+# manifest: > delete_file read_file({path})
 ---
 # the host of a URL is known before a parameter
 def t(city: str) -> str:
