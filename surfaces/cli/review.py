@@ -44,6 +44,8 @@ def review(options: argparse.Namespace, console: Console) -> int:
     """List the queue, or show one version and decide about it; or serve pages for that."""
     demand_person("versions are reviewed")
     if options.web:
+        if console.json or options.name is not None or _decision(options) is not None:
+            raise Usage("review: --web takes no NAME, decision or --json", "the pages show all versions")
         from albert_tools.surfaces.cli.review_web import review_web
 
         return review_web(options, console)

@@ -22,9 +22,7 @@ MAX_CONNECTIONS = 64
 
 
 def review_web(options: argparse.Namespace, console: Console) -> int:
-    """Serve the pages, and print the link that opens them. The caller has made sure that a person calls."""
-    if options.name is not None or options.approve or options.reject or options.send_back or console.json:
-        raise Usage("`albert review --web` takes no NAME, decision or --json", "the pages show all versions")
+    """Serve the pages, and print the link that opens them. A session must not call this."""
     if any(find_spec(name) is None for name in _EXTRA):
         raise Usage("`albert review --web` needs further packages", install_command("web"))
     # uvicorn ends its requests on this signal, and then sends it again.

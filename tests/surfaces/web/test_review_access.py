@@ -134,3 +134,10 @@ def test_it_listens_on_the_loopback_address_only(review: Review) -> None:
 def test_a_session_can_not_open_it(review: Review) -> None:
     done = review.albert("review", "--web", env={"ALBERT_SESSION": "alb_x"})
     assert (done.code, done.out) == (3, "")
+
+
+def test_it_takes_no_decision(review: Review) -> None:
+    for words in (["note"], ["--revoke", "why"], ["--approve"]):
+        done = review.albert("review", "--web", *words)
+        assert (done.code, done.out) == (2, "")
+        assert "--web takes no NAME, decision or --json" in done.err
