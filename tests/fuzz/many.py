@@ -13,6 +13,7 @@ from collections import Counter
 
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.grammar.choices import Choices, GivenChoices, RandomChoices, smaller
+from albert_tools.grammar.source_error import SourceError
 from tests.fuzz.beside import Found, try_program
 from tests.helpers.generated_tools import generated_tools
 from tests.helpers.sandbox_run import SandboxRuns
@@ -44,7 +45,11 @@ def main(count: int, first: int = 0, processes: int = 2) -> int:
 def _batch(number: int) -> tuple[Counter[str], list[str]]:
     done: Counter[str] = Counter()
     problems: dict[str, str] = {}
-    catalog = generated_tools(number)
+    try:
+        catalog = generated_tools(number)
+    except SourceError as error:
+        done["failed"] += 1
+        return done, [f"\n=== saved tools of batch {number}: refused\n{error}\n"]
     sandbox, strict = SandboxRuns(), SandboxRuns(SHORT)
     try:
         for seed in range(number * BATCH, (number + 1) * BATCH):
