@@ -7,6 +7,7 @@ import platform
 import sys
 
 from benchmarks import (
+    checking,
     confined,
     doors,
     evaluate,
@@ -31,6 +32,7 @@ def main() -> None:
         choices=[
             "evaluate",
             "runs",
+            "checking",
             "keeping",
             "records",
             "governed",
@@ -53,6 +55,8 @@ def main() -> None:
         print("## Evaluation, as a ratio to CPython\n", *evaluate.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "runs"):
         print("## Runs and calls\n", *runs.table(options.rounds * 20), "", sep="\n", flush=True)
+    if options.only in (None, "checking"):
+        print("## Checking\n", *checking.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "keeping"):
         sizes = [100, 10_000, 100_000] if options.full else [100, 1_000, 10_000]
         print("## Defining and keeping\n", *keeping.table(sizes, options.rounds * 3), "", sep="\n", flush=True)
