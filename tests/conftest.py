@@ -7,7 +7,11 @@ import signal
 
 import pytest
 
+from albert_tools.engine.pipeline import reviewed
 from tests.helpers import effort  # noqa: F401 (registers the profile before the option is read)
+
+# Every call that a composite makes in these tests lies inside its manifest, approved or not.
+reviewed.HELD = frozenset({"active", "pending", "deprecated"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -81,4 +81,12 @@ def _private_paths(call: Call, run: Run) -> Iterator[str]:
             named += [
                 word for text in (value if isinstance(value, list) else [value]) for word in _BETWEEN.split(str(text))
             ]
-    yield from (path for path in named if path and is_private(run.workspace.absolute(path)))
+    yield from (path for path in named if path and is_private(_absolute(run, path)))
+
+
+def _absolute(run: Run, path: str) -> str:
+    """The absolute path. A word of a command need not be a path of the workspace."""
+    try:
+        return str(run.workspace.absolute(path))
+    except Failure:
+        return path

@@ -17,6 +17,8 @@ from albert_tools.engine.policy.executed_files import is_executed
 
 #: The rule of a call that is outside of the manifest, and of one that a person has approved with the manifest.
 RULE = "manifest"
+#: The states in which the calls of a version are held to its manifest. The tests hold all versions to theirs.
+HELD = frozenset({"active"})
 
 
 def counted(call: Call) -> Call:
@@ -64,7 +66,7 @@ async def reviewed(call: Call, run: Run) -> Call:
             tool=version.name,
             details={"rationale_code": "revoked"},
         )
-    if found.state == "active":
+    if found.state in HELD:
         around = Fence(version, call.arguments, call.depth, run.workspace.spell)
         return replace(call, fences=(*call.fences, around))
     return call
