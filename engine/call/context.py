@@ -216,6 +216,8 @@ class Run(Struct, eq=False):
     decision: dict[str, Json] = field(default_factory=UNJUDGED_POLICY.copy)
     #: A private copy of the request's arguments, after their validation.
     arguments: dict[str, Any] = field(default_factory=dict)
+    #: A file with private data that the program has read, if its session had seen nothing private before.
+    private_path: str | None = None
     #: Whether an earlier request of the session failed, so that a success must be recorded as the end of failures in a row.
     after_failure: bool = False
     effects: list[Effect] = field(default_factory=list)

@@ -1,7 +1,8 @@
 """What a session sees by a call: private data, and content from outside. The record remembers it for the rules about flows.
 
-A call by hand shows its output to the session. A call of a program does so if the program's manifest says that the output can reach
-the program's caller. What the owner sees is not remembered.
+A call by hand shows its output to the session. So does a call of a program that nobody has approved: the agent has written it, and
+it can pass its data on by a file, or bit by bit. A call of an approved program does so if the program's manifest says that the
+output can reach the program's caller. What the owner sees is not remembered.
 """
 
 from __future__ import annotations
@@ -28,33 +29,44 @@ _BETWEEN = re.compile(r"[\s'\"`=:;|&<>(){}$,]+")
 def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, Json]:
     """What the session of a call sees by its outcome, by kind, each with an example; empty if it has no session."""
     primitive = call.target.primitive
-    if run.session.id is None or primitive is None or run.action is not None or not _is_returned(call, run):
+    if run.session.id is None or primitive is None or run.action is not None:
         return {}
     is_failure = isinstance(outcome, Failure)
     if is_failure and outcome.denied:
         return {}
-    declared = primitive.definition.declared
-    kinds = seen_in(primitive.definition.effects, declared.source)
+    # An error can have the words of a file, unless there is no file.
+    is_read = not is_failure or outcome.code != "not_found"
+    private = next(_private_paths(call, run), None) if is_read else None
+    if private is not None and call.depth and "private" not in run.session.seen():
+        run.private_path = private
+    kinds = seen_in(primitive.definition.effects, primitive.definition.declared.source)
+    if (private is None and not kinds) or not _is_returned(call, run):
+        return {}
     found: dict[str, Json] = {}
     if "outside" in kinds:
         # An error can have the words of a server, too.
         hosts = (host_of(str(call.arguments.get(name))) for name in primitive.urls)
         found["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
-    if not is_failure:
-        if private := next(_private_paths(call, run), None):
-            found["private"] = private
-        elif "private" in kinds:
-            found["private"] = f"the output of {call.name}"
+    if private is not None:
+        found["private"] = private
+    elif "private" in kinds and not is_failure:
+        found["private"] = f"the output of {call.name}"
     return {kind: redacted_text(example, _MAX_EXAMPLE) for kind, example in found.items()}
 
 
 def _is_returned(call: Call, run: Run) -> bool:
     """Whether the output of a call can reach the caller of its program."""
     manifest = run.target.definition.manifest
-    if not call.depth or manifest is None:
+    if not call.depth or manifest is None or not is_approved(run):
         return True
     returned = call.rules.authority.policy.flows.returned(manifest, run.target.definition.version)
     return any(i in returned for i in planned(call, run))
+
+
+def is_approved(run: Run) -> bool:
+    """Whether a person has approved the program of the request, in this version."""
+    reviews, version = run.service.reviews, run.target.version
+    return run.unsaved is None and reviews is not None and version is not None and reviews.of(version).approved
 
 
 def planned(call: Call, run: Run) -> list[int]:

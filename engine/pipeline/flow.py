@@ -5,10 +5,13 @@ It comes after the rules on tools and their objects, and after approvals of vers
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Call, Run
-from albert_tools.engine.call.seen import planned
+from albert_tools.engine.call.seen import is_approved, planned
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import Decision, strictest
 
 
@@ -43,21 +46,32 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     elif manifest is not None and not call.depth:
         found += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
         if flows.of_sessions:
-            found += flows.judge_request(program.name, manifest, _is_approved(call, run), run.session.seen())
-    elif manifest is not None and call.target.primitive is not None and flows.of_manifests:
-        reads = [path for path, use in call.target.primitive.paths_in(call.arguments) if use == "read"]
-        found += flows.judge_call(
-            manifest,
-            program.version,
-            planned(call, run),
-            call.arguments,
-            run.arguments,
-            [run.workspace.absolute(path) for path in reads],
-        )
+            found += flows.judge_request(program.name, manifest, is_approved(run), run.session.seen())
+    elif manifest is not None and call.target.primitive is not None:
+        if flows.of_manifests:
+            reads = [path for path, use in call.target.primitive.paths_in(call.arguments) if use == "read"]
+            paths = [path for written in reads for path in _names_of(written, run)]
+            found += flows.judge_call(
+                manifest, program.version, planned(call, run), call.arguments, run.arguments, paths
+            )
+        private = run.private_path
+        if private is not None and (not is_approved(run) or flows.is_given(manifest, planned(call, run))):
+            # Which files the program reads was not known when it was called.
+            uses = definition.declared.uses
+            found += flows.judge_session(
+                definition.name,
+                definition.effects,
+                uses,
+                call.arguments,
+                lambda: {"private": private, **run.session.seen()},
+            )
     return found
 
 
-def _is_approved(call: Call, run: Run) -> bool:
-    """Whether a person has approved this version of the program."""
-    reviews, version = run.service.reviews, call.target.version
-    return reviews is not None and version is not None and reviews.of(version).approved
+def _names_of(path: str, run: Run) -> set[str]:
+    """The absolute path that a call names, and that of the file to which it leads."""
+    names = {run.workspace.absolute(path)}
+    # A file that can't be found can't be read either.
+    with suppress(Failure):
+        names.add(run.workspace.absolute(run.workspace.locate(path)))
+    return names

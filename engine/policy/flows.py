@@ -134,17 +134,19 @@ class FlowJudge:
         return found
 
     def returned(self, manifest: Manifest, version: str) -> frozenset[int]:
-        """The planned calls of a version whose outputs can reach its caller: in its result, what it prints, or its errors."""
+        """The planned calls of a version whose outputs can reach its caller: in its result, log, errors or files."""
         found = self._returned.get(version)
         if found is None:
             if len(self._returned) > _MAX_CACHED:
                 self._returned.clear()
             graph = _Graph(manifest)
             result = graph.direct(manifest.result)
+            writers = [i for i, call in enumerate(manifest.calls) if "write" in call.uses.values()]
+            written = {o for i in writers for o in (f"call:{i}", *graph.inputs[i])}
             if manifest.result.open and not result:
                 found = frozenset(range(len(manifest.calls)))
             else:
-                found = frozenset(_calls(graph.behind({*result, *manifest.printed, *manifest.raised})))
+                found = frozenset(_calls(graph.behind({*result, *written, *manifest.printed, *manifest.raised})))
             self._returned[version] = found
         return found
 
@@ -214,8 +216,8 @@ class FlowJudge:
         patterns = self._patterns[rule.place]
         if any(patterns.match(posixpath.normpath(posixpath.join(self._workspace, path))) for path in constants):
             return True
-        is_open = any(v.open for value in read for v in values_in(value))
-        return False if is_open or not all(isinstance(a, tuple) and _is_constant(a) for a in alternatives) else None
+        # Another name can be a link to a file that matches.
+        return False if read else None
 
     def _carries(
         self,
@@ -277,6 +279,12 @@ class FlowJudge:
                 subject = ", ".join(subject_of(n, arguments[n], uses[n] == "url") for n in destinations)
                 found.append(_by_session(rule, seen, f"{tool} can pass it on", subject))
         return found
+
+    def is_given(self, manifest: Manifest, planned: Sequence[int]) -> bool:
+        """Whether an argument of the program can reach one of these planned calls."""
+        graph = _Graph(manifest)
+        values = [v for i in planned for v in manifest.calls[i].arguments.values()]
+        return any(call_of(o) is None for o in graph.behind(o for v in values for o in graph.direct(v)))
 
     def judge_request(
         self, name: str, manifest: Manifest, is_approved: bool, seen: Mapping[str, str]

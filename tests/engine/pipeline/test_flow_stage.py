@@ -39,7 +39,14 @@ def command(command: str) -> str:
     return command
 
 
-TOOLS = [page, send, balance, command]
+@primitive(effects=["network"], uses={"text": "payload"})
+def post(text: str) -> str:
+    """Post a text where the owner reads it."""
+    DONE.append(text)
+    return "posted"
+
+
+TOOLS = [page, send, balance, command, post]
 #: The hosts are listed, so that only the rules about flows ask.
 RULES: dict[str, Any] = {"tools": {"page": {"allowed_hosts": ["*"]}, "command": {"ordinary_commands": ["*"]}}}
 
@@ -88,14 +95,18 @@ def agent(make_bench: Any) -> Agent:
         # An error has the words of the server, too.
         ("page", {"url": "https://evil.org/other"}, {"outside": "content of evil.org"}),
         ("find_files", {"pattern": "*"}, {}),
+        # An error can have the words of a file.
+        ("read_file", {"path": "binary.pem"}, {"private": "binary.pem"}),
+        ("read_file", {"path": "none.pem"}, {}),
     ],
 )
 def test_what_a_session_sees(agent: Agent, call: str, arguments: dict[str, Any], seen: dict[str, str]) -> None:
     (agent.bench.work / "sub").mkdir()
     (agent.bench.work / "sub" / "key.pem").write_text("KEY=2")
+    (agent.bench.work / "binary.pem").write_bytes(b"\xff")
     (agent.bench.work / "linked").symlink_to(".env")
     result = agent.call(call, **arguments)
-    assert result.ok or result.error.code == "network_error", result.error
+    assert result.ok or not result.error.denied, result.error
     assert agent.seen() == seen
 
 
@@ -198,9 +209,52 @@ class TestAProgram:
         assert DONE == [("a page", "hello")] * 2
 
     def test_what_reaches_its_caller_is_seen(self, agent: Agent) -> None:
-        agent.bench.define('return len(tools.read_file(path="notes.md"))')
-        agent.bench.define('tools.write_file(path="copy", content=tools.read_file(path=".env"))', "u")
+        agent.bench.define('return len(tools.read_file(path=".env"))')
+        agent.bench.define('tools.send(to="ada", text=tools.read_file(path=".env"))', "u")
         agent.bench.define('print(tools.read_file(path=".env"))', "v")
-        for tool, seen in (("t", {}), ("u", {}), ("v", {"private": ".env"})):
+        for tool, seen in (("u", {}), ("t", {"private": ".env"}), ("v", {"private": ".env"})):
+            agent.bench.service.approve(tool, "ann")
             assert agent.call(tool).ok
             assert agent.seen() == seen
+
+    @pytest.mark.parametrize("is_approved", [False, True])
+    def test_what_it_writes_to_a_file_is_seen(self, agent: Agent, is_approved: bool) -> None:
+        agent.bench.define('tools.write_file(path="copy", content=tools.read_file(path=".env"))')
+        if is_approved:
+            agent.bench.service.approve("t", "ann")
+        assert agent.call("t").ok
+        assert agent.seen() == {"private": ".env"}
+
+    @pytest.mark.parametrize(
+        "body", ['int(tools.read_file(path=".env"))', 'tools.send(to="a", text=tools.read_file(path=".env"))']
+    )
+    def test_a_program_that_nobody_has_approved_shows_all_that_it_reads(self, agent: Agent, body: str) -> None:
+        agent.bench.define(body)
+        agent.call("t")
+        assert agent.seen() == {"private": ".env"}
+
+    @pytest.mark.parametrize("is_approved", [False, True])
+    @pytest.mark.parametrize("path", [".env", "linked"])
+    def test_a_private_file_that_the_program_reads_counts_at_once(
+        self, agent: Agent, path: str, is_approved: bool
+    ) -> None:
+        (agent.bench.work / "linked").symlink_to(".env")
+        agent.bench.define("return tools.post(text=tools.read_file(path=path))", parameters="path: str")
+        if is_approved:
+            agent.bench.service.approve("t", "ann")
+        agent.call("page", url="https://example.org/")
+        assert agent.call("t", path="notes.md").ok
+        error = agent.call("t", path=path).error
+        assert error.message.startswith(
+            "this session has read .env and content of example.org, and post can pass it on"
+        )
+        assert DONE == ["notes"]
+
+    @pytest.mark.parametrize("source", ["path", "'linked'"])
+    def test_a_link_does_not_avoid_a_rule_on_a_path(self, make_bench: Any, source: str) -> None:
+        denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+        (agent.bench.work / "linked").symlink_to(".env")
+        agent.bench.define(f"tools.post(text=tools.read_file(path={source}))", parameters="path: str")
+        assert agent.call("t", path="linked").error.rule == "deny_flow.0"
+        assert DONE == []
