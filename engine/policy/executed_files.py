@@ -7,6 +7,7 @@ the sandbox.
 from __future__ import annotations
 
 import posixpath
+import unicodedata
 
 #: Hidden files that name no program. Every other file with a hidden name or folder may configure one: `.bashrc`, `.github/…`.
 _HARMLESS = frozenset((".gitignore", ".dockerignore", ".editorconfig"))
@@ -17,19 +18,23 @@ _NAMES = frozenset(
         "package.json composer.json deno.json cargo.toml build.rs pyproject.toml setup.py setup.cfg conftest.py noxfile.py tox.ini "
         "sitecustomize.py usercustomize.py manage.py build.gradle build.gradle.kts pom.xml build.xml cmakelists.txt crontab hooks "
         "docker-compose.yml docker-compose.yaml compose.yml compose.yaml azure-pipelines.yml bitbucket-pipelines.yml appveyor.yml "
-        "cloudbuild.yaml cloudbuild.yml taskfile.yml"
+        "cloudbuild.yaml cloudbuild.yml taskfile.yml gruntfile.js gulpfile.js pipfile requirements.txt pytest.ini tasks.py "
+        "fabfile.py dodo.py wsgi.py asgi.py podfile fastfile guardfile capfile dangerfile config.ru mix.exs build.zig build.sbt "
+        "meson.build sconstruct snakefile tiltfile earthfile wscript gradlew mvnw build.bazel module.bazel lefthook.yml go.mod "
+        "pnpm-workspace.yaml pnpm-lock.yaml package-lock.json yarn.lock"
     ).split()
 )
 #: The ends of scripts, and of what is loaded like one.
 _ENDS = (
     ".sh .bash .zsh .fish .ksh .csh .command .bat .cmd .ps1 .psm1 .vbs .exe .com .scr .dll .so .dylib .desktop .service .timer "
-    ".socket .plist .mk .gradle .rc .pth"
+    ".socket .plist .mk .gradle .rc .pth .nix .cmake .config.js .config.cjs .config.mjs .config.ts .conf.js .jar .vbe .wsf .reg"
 ).split()
 
 
 def is_executed(path: str) -> bool:
     """Whether others execute a file with this path, by its names alone. A folder counts as one with any file."""
-    *folders, name = posixpath.normpath(path).lower().split("/")
+    # Some file systems find a file by every spelling that has the same folded form.
+    *folders, name = unicodedata.normalize("NFKC", posixpath.normpath(path)).casefold().split("/")
     if any(folder.startswith(".") and folder != ".." for folder in folders) or "hooks" in folders:
         return True
     if name.startswith(".") and name not in (".", ".."):

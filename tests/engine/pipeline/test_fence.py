@@ -110,7 +110,20 @@ def test_a_question_in_another_mode_is_asked(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [".github/workflows/ci.yml", "deploy.sh", ".bashrc", "Makefile", "a/.git/hooks/pre-push"]
+    "path",
+    [
+        ".github/workflows/ci.yml",
+        "deploy.sh",
+        ".bashrc",
+        "Makefile",
+        "a/.git/hooks/pre-push",
+        "./.envrc",
+        "a//MAKEFILE",
+        "vite.config.ts",
+        "ma\u212aefile",
+        "package.j\u017fon",
+        "make\ufb01le",
+    ],
 )
 def test_a_question_about_a_file_that_others_execute_is_asked(bench: Bench, path: str) -> None:
     bench.define("return tools.erase(path=a)", parameters="a: str")
