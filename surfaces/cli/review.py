@@ -76,8 +76,10 @@ async def _review(options: argparse.Namespace, console: Console) -> int:
         if console.interactive and console.out_width is not None:
             return await _ask(service, found, options, console)
         if found.state.state == "pending":
+            # Without the version, a newer one that nobody has read would be approved.
+            shown = f"{name}@{found.version.version[:DIGITS]}"
             console.note(
-                f"decide with `{command_line(options.home, 'review', name, '--approve')}`, --send-back or --reject"
+                f"decide with `{command_line(options.home, 'review', shown, '--approve')}`, --send-back or --reject"
             )
     return 0
 

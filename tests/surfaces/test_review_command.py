@@ -67,6 +67,15 @@ def test_a_review_has_one_order_and_ends_with_the_words_of_the_author(defined: A
     assert '  = source="a.txt" → copy.txt is "x"' in shown
 
 
+def test_the_proposed_command_names_the_version_that_was_read(defined: Albert) -> None:
+    first = define(defined, COPY)
+    shown = defined("review", "copy").err
+    second = define(defined, LOUD)
+    assert f"review copy@{first[:12]} --approve" in shown
+    assert defined("review", f"copy@{first[:12]}", "--approve").out == f"active copy  {first[:12]}\n"
+    assert [waiting["version"] for waiting in defined("review", "--json").document()["queue"]] == [second]
+
+
 def test_a_new_version_shows_what_is_new_and_the_replay(defined: Albert) -> None:
     first = define(defined, COPY)
     assert defined("review", f"copy@{first[:8]}", "--approve").out == f"active copy  {first[:12]}\n"
