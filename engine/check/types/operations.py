@@ -76,8 +76,8 @@ _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "|": operator.ior,
     "&": operator.iand,
     "-": operator.isub,
+    "^": operator.ixor,
 }
-_IN_PLACE["^"] = operator.ixor
 #: The operators that never fail, and whose result is a bool.
 EQUALITY = frozenset({"==", "!=", "is", "is not"})
 
@@ -111,22 +111,22 @@ def can_try(name: str) -> bool:
 def binary(op: str, left: str, right: str) -> bool:
     """Whether a binary operator fails for all values of two classes."""
     # The text before `%` says how many values are formatted.
-    return not (op == "%" and left in ("str", "bytes")) and _fails("binary", op, (left, right))
+    return not (op == "%" and left in ("str", "bytes")) and _fails(BINARY[op], left, right)
 
 
 def augmented(op: str, left: str, right: str) -> bool:
     """Whether ``name op= value`` fails for all values of two classes. A list takes any items by ``+=``."""
-    return not (op == "%" and left in ("str", "bytes")) and _fails("augmented", op, (left, right))
+    return not (op == "%" and left in ("str", "bytes")) and _fails(_IN_PLACE[op], left, right)
 
 
 def unary(op: str, operand: str) -> bool:
     """Whether a unary operator fails for all values of a class."""
-    return op in UNARY and _fails("unary", op, (operand,))
+    return op in UNARY and _fails(UNARY[op], operand)
 
 
 def iterating(name: str) -> bool:
     """Whether a class has no values that can be iterated."""
-    return _fails("call", "iter", (name,))
+    return _fails(iter, name)
 
 
 def hashing(name: str) -> bool:
@@ -136,27 +136,27 @@ def hashing(name: str) -> bool:
 
 def indexing(name: str, index: str) -> bool:
     """Whether ``value[index]`` fails for all values of two classes."""
-    return index != "slice" and _fails("index", "", (name, index))
+    return index != "slice" and _fails(operator.getitem, name, index)
 
 
 def storing(name: str, index: str) -> bool:
     """Whether ``value[index] = x`` fails for all values of two classes."""
-    return index != "slice" and _fails("store", "", (name, index))
+    return index != "slice" and _fails(_store, name, index)
 
 
 def deleting(name: str, index: str) -> bool:
     """Whether ``del value[index]`` fails for all values of two classes."""
-    return index != "slice" and _fails("delete", "", (name, index))
+    return index != "slice" and _fails(operator.delitem, name, index)
 
 
 def calling(name: str, arguments: tuple[str, ...]) -> bool:
-    """Whether a call of a `function` fails for all values of these classes."""
-    return len(arguments) <= _MAX_ARGUMENTS and _fails("call", name, arguments)
+    """Whether a call of a function (`can_try`) fails for all values of these classes."""
+    return len(arguments) <= _MAX_ARGUMENTS and _fails(_CALLED[name], *arguments)
 
 
 def calling_method(name: str, method: str, arguments: tuple[str, ...]) -> bool:
     """Whether a method fails for all arguments of these classes."""
-    return method not in _LOADING and len(arguments) < _MAX_ARGUMENTS and _fails("method", method, (name, *arguments))
+    return method not in _LOADING and len(arguments) < _MAX_ARGUMENTS and _fails(_method(method), name, *arguments)
 
 
 def has_attribute(name: str, attribute: str) -> bool:
@@ -165,22 +165,22 @@ def has_attribute(name: str, attribute: str) -> bool:
 
 
 @cache
-def _fails(kind: str, what: str, names: tuple[str, ...]) -> bool:
+def _fails(operation: Callable[..., Any], *names: str) -> bool:
     if not all(name in SAMPLES for name in names):
         return False
     counts = [range(len(SAMPLES[name]())) for name in names]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return all(
-            _raises(kind, what, [SAMPLES[name]()[i] for name, i in zip(names, chosen, strict=True)])
+            _raises(operation, [SAMPLES[name]()[i] for name, i in zip(names, chosen, strict=True)])
             for chosen in itertools.product(*counts)
         )
 
 
-def _raises(kind: str, what: str, values: list[Any]) -> bool:
+def _raises(operation: Callable[..., Any], values: list[Any]) -> bool:
     """Whether an operation raises TypeError for these values."""
     try:
-        _try(kind, what, values)
+        operation(*values)
     except TypeError:
         return True
     except Exception:
@@ -188,24 +188,13 @@ def _raises(kind: str, what: str, values: list[Any]) -> bool:
     return False
 
 
-def _try(kind: str, what: str, values: Any) -> None:
-    match kind:
-        case "binary":
-            BINARY[what](*values)
-        case "augmented":
-            _IN_PLACE[what](*values)
-        case "unary":
-            UNARY[what](*values)
-        case "index":
-            operator.getitem(*values)
-        case "store":
-            operator.setitem(values[0], values[1], "a")
-        case "delete":
-            operator.delitem(*values)
-        case "method":
-            operator.methodcaller(what, *values[1:])(values[0])
-        case "call":
-            _CALLED[what](*values)
+def _store(container: Any, index: Any) -> None:
+    container[index] = "a"
+
+
+@cache
+def _method(name: str) -> Callable[..., Any]:
+    return lambda own, *arguments: getattr(own, name)(*arguments)
 
 
 #: The classes of the results of operators. Other results can be anything.
