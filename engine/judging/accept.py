@@ -21,7 +21,7 @@ from albert_tools.engine.model.bounds import MAX_EXAMPLES
 from albert_tools.engine.model.definition import Callee, Program, ToolDefinition, ToolParameter, composite, pins_of
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
-from albert_tools.engine.model.manifest import Manifest
+from albert_tools.engine.model.manifest import ANY_NAME, Manifest
 from albert_tools.engine.model.primitive import NAME
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.model.schema_validity import fault_in
@@ -107,18 +107,23 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
 
 
 def _covers(definition: ToolDefinition, manifest: Manifest, callees: Mapping[str, ToolDefinition]) -> bool:
-    """Whether a manifest names only calls that the callees can make, each with its own effects.
+    """Whether a manifest names only calls that the callees can make, each with its own effects and uses.
 
     The rest of a manifest can't be checked without reading the source. At run time the calls of an approved tool are held to it.
     """
-    possible: dict[str, tuple[str, ...]] = {}
+    possible: list[tuple[str, tuple[str, ...], dict[str, str], str]] = []
     for name, callee in callees.items():
         if callee.manifest is None:
-            possible[name] = callee.effects
+            possible.append((name, callee.effects, callee.declared.uses, callee.declared.source))
         else:
-            possible |= {call.tool: call.effects for call in callee.manifest.calls}
-    same = all(possible.get(call.tool) == call.effects for call in manifest.calls)
-    return same and manifest.effects == definition.effects
+            possible += [(c.tool, c.effects, c.uses, c.source) for c in callee.manifest.calls]
+    for call in manifest.calls:
+        if (call.tool, call.effects, call.uses, call.source) not in possible:
+            return False
+        # A reader finds each use under the name of its argument.
+        if ANY_NAME in call.arguments and not call.uses.keys() <= call.arguments.keys():
+            return False
+    return manifest.effects == definition.effects
 
 
 def _from_annotation(schema: Any, definitions: Any, depth: int) -> bool:

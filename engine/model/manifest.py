@@ -96,7 +96,7 @@ class Value(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     size: Bound = None
 
 
-#: Among the arguments of a planned call: every argument, if it is not known which ones are given.
+#: Among the arguments of a planned call: every argument, if it is not known which ones are given. Those in `uses` are listed, too.
 ANY_NAME = "*"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 
-from albert_tools.engine.model.manifest import ANY_NAME, Hole, Manifest, Part, Value, values_in, with_paths
+from albert_tools.engine.model.manifest import Hole, Manifest, Part, Value, values_in, with_paths
 
 #: The most pairs of different paths that are compared.
 MAX_PAIRS = 40_000
@@ -35,7 +35,7 @@ def _paths(manifest: Manifest, use: str) -> dict[tuple[Part, ...], list[int]]:
     """The calls that use each path."""
     found: dict[tuple[Part, ...], list[int]] = {}
     for i, call in enumerate(manifest.calls):
-        given = [call.arguments.get(n, call.arguments.get(ANY_NAME)) for n, what in call.uses.items() if what == use]
+        given = [call.arguments.get(n) for n, what in call.uses.items() if what == use]
         paths = (path for value in given if value is not None for v in values_in(value) for path in _texts(v))
         for path in dict.fromkeys(paths):
             found.setdefault(path, []).append(i)

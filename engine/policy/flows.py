@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from albert_tools.engine.model.definition import digest
-from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, values_in
+from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, values_in
 from albert_tools.engine.model.overlaps import fed_reads
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
@@ -26,8 +26,6 @@ from albert_tools.engine.policy.path_patterns import PathPatterns
 
 #: The most manifests whose flows are cached. If there are more, the cache is cleared.
 _MAX_CACHED = 1000
-#: The name that stands for all arguments of a planned call, if nothing is known about them.
-EVERY = "*"
 #: The most characters of a value in a message.
 _MAX_SHOWN = 200
 
@@ -193,7 +191,7 @@ class FlowJudge:
                 graphs = [(data, data.reached(group))]
                 graphs += [(control, control.reached(group))] if rule.control else []
                 for end, call in ends:
-                    values = [(n, v) for n, v in _arguments(call).items() if rule.to.names(call.uses.get(n, ""))]
+                    values = [(n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
                     for argument, value in values:
                         for graph, reached in graphs:
                             start = _first(reached, graph.direct(value))
@@ -232,7 +230,7 @@ class FlowJudge:
             return True
         name = flow.argument
         actual = arguments.get(name)
-        if actual is None and name != EVERY:
+        if actual is None and name != ANY_NAME:
             return False
         values = [manifest.calls[i].arguments.get(name, Value()) for i in planned]
         fixed = is_host_fixed if _is_host(flow, manifest) else is_fixed
@@ -298,7 +296,7 @@ class FlowJudge:
         graph = _Graph(manifest)
         for rule in self.of_sessions if seen else ():
             for call in manifest.calls:
-                values = [v for n, v in _arguments(call).items() if rule.to.names(call.uses.get(n, ""))]
+                values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
                 behind = {kind for v in values for origin in graph.direct(v) for kind in kinds[origin]}
                 steered = not is_approved or _GIVEN in behind
                 is_seen = {*seen, *behind} >= set(rule.source.session)
@@ -328,12 +326,6 @@ def _kinds(manifest: Manifest) -> Mapping[Origin, set[str]]:
     for parameter in {o for v in _values(manifest) for o in graph.direct(v) if call_of(o) is None}:
         found[parameter].add(_GIVEN)
     return found
-
-
-def _arguments(call: PlannedCall) -> dict[str, Value]:
-    """What is known about the arguments of a planned call, by parameter."""
-    every = call.arguments.get(EVERY)
-    return call.arguments if every is None else {**dict.fromkeys(call.uses, every), EVERY: every}
 
 
 def _values(manifest: Manifest) -> Iterator[Value]:

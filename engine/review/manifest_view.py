@@ -16,7 +16,7 @@ from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.overlaps import fed_reads
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.planned_effects import HIGH, Effect, Flow, planned_effects, risk_of
-from albert_tools.engine.review.value_words import ANYTHING, MAX_ORIGINS, Words, calls_of
+from albert_tools.engine.review.value_words import ANYTHING, MAX_ORIGINS, Words
 
 Tone = Literal["danger", "warning", "plain", "quiet", "heading"]
 #: The tone for each risk of `Effect.risk`.
@@ -135,9 +135,8 @@ def _feeds(manifest: Manifest, words: Words) -> dict[str, list[str]]:
 
 def _executed(manifest: Manifest, words: Words) -> str:
     """Which commands may execute the files that the tool writes. What is in a file can't be seen in the text of a command."""
-    calls = calls_of(manifest)
-    writers = dict.fromkeys(words.call(i) for i, call in enumerate(calls) if "write" in call.uses.values())
-    commands = dict.fromkeys(visible(call.tool) for call in calls if "execute" in call.effects)
+    writers = dict.fromkeys(words.call(i) for i, call in enumerate(manifest.calls) if "write" in call.uses.values())
+    commands = dict.fromkeys(visible(call.tool) for call in manifest.calls if "execute" in call.effects)
     if not writers or not commands:
         return ""
     return f"{listed([*commands], MAX_ORIGINS)} may execute what is written by {listed([*writers], MAX_ORIGINS)}"

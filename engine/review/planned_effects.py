@@ -10,9 +10,19 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from albert_tools.engine.model.manifest import Bound, Manifest, Origin, PlannedCall, Symbol, Term, Value, values_in
+from albert_tools.engine.model.manifest import (
+    ANY_NAME,
+    Bound,
+    Manifest,
+    Origin,
+    PlannedCall,
+    Symbol,
+    Term,
+    Value,
+    values_in,
+)
 from albert_tools.engine.review.hosts import fixed_hosts
-from albert_tools.engine.review.value_words import Words, calls_of, is_anything, via_words
+from albert_tools.engine.review.value_words import Words, is_anything, via_words
 
 #: How much harm the effects of a call can do at most, from 0 to `HIGH`.
 HIGH = 4
@@ -84,7 +94,7 @@ def planned_effects(manifest: Manifest) -> list[Effect]:
     """The groups of calls, the riskiest first, then in the order of the source."""
     words = Words(manifest)
     groups: dict[object, list[PlannedCall]] = {}
-    for call in calls_of(manifest):
+    for call in manifest.calls:
         sent = frozenset((name, frozenset(_data(value))) for name, value in _sent(call).items())
         groups.setdefault((call.tool, sent), []).append(call)
     found = [_effect(calls, words) for calls in groups.values()]
@@ -133,12 +143,16 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
         via=tuple(via_words(calls)),
         lines=tuple(dict.fromkeys(c.line for c in calls)),
         flows=tuple(
-            Flow(name, tuple(words.origins(_data(*values))), words.value(*values), name in shown)
+            Flow(_label(name), tuple(words.origins(_data(*values))), words.value(*values), name in shown)
             for name, values in sent.items()
         ),
         control=_control(calls, carries, words) if risk >= RISKS["write"] else (),
         carries=carries,
     )
+
+
+def _label(name: str) -> str:
+    return "arguments" if name == ANY_NAME else name
 
 
 def _control(calls: Sequence[PlannedCall], carries: frozenset[Origin], words: Words) -> tuple[str, ...]:

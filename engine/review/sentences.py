@@ -13,7 +13,7 @@ from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Va
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.hosts import fixed_hosts
-from albert_tools.engine.review.value_words import Words, calls_of, is_anything
+from albert_tools.engine.review.value_words import Words, is_anything
 
 #: The most resources of one kind that the sentence names.
 _MAX_NAMED = 3
@@ -38,7 +38,7 @@ def sentence(definition: ToolDefinition) -> str:
 
 class _Clauses:
     def __init__(self, manifest: Manifest) -> None:
-        self._calls = calls_of(manifest)
+        self._calls = manifest.calls
         self._words = Words(manifest)
 
     def all(self) -> Iterator[str]:

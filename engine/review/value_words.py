@@ -10,11 +10,8 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from msgspec.structs import replace
-
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.manifest import (
-    ANY_NAME,
     Alternative,
     Bound,
     Hole,
@@ -44,7 +41,7 @@ class Words:
     """The words for one manifest, whose calls give the origins their names."""
 
     def __init__(self, manifest: Manifest) -> None:
-        self._calls = calls_of(manifest)
+        self._calls = manifest.calls
         self._depth = 0
         #: The names of calls by their number, and how deep inside another name they are.
         self._names: dict[tuple[int, int], str] = {}
@@ -167,19 +164,6 @@ class Words:
         if symbol.kind == "value":
             return where if place else f"number of {where}"
         return f"length of {where}" if place else f"entries of {where}"
-
-
-def calls_of(manifest: Manifest) -> tuple[PlannedCall, ...]:
-    """The calls of a manifest. If a call can have any arguments, all that the primitive declares are listed."""
-    return tuple(map(_with_any_name, manifest.calls))
-
-
-def _with_any_name(call: PlannedCall) -> PlannedCall:
-    if ANY_NAME not in call.arguments:
-        return call
-    anything = call.arguments[ANY_NAME]
-    given = dict.fromkeys(call.uses, anything) | {n: v for n, v in call.arguments.items() if n != ANY_NAME}
-    return replace(call, arguments=given or {"arguments": anything})
 
 
 def via_words(calls: Iterable[PlannedCall]) -> list[str]:

@@ -17,7 +17,7 @@ from albert_tools.engine.model.manifest import Manifest, PlannedCall, Value, val
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.hosts import host_of
 from albert_tools.engine.review.planned_effects import VERBS, planned_effects, risk_of
-from albert_tools.engine.review.value_words import Words, calls_of
+from albert_tools.engine.review.value_words import Words
 
 #: The most changed lines that are compared one by one. More are shown as one block, because comparing takes quadratic time.
 MAX_COMPARED = 1_000
@@ -131,7 +131,7 @@ class _Facts:
         self.sets: dict[_Kind, dict[str, int]] = {}
         self.bounds: dict[str, tuple[str, int]] = {}
         self.origins = {self._words.call(i) for i in range(len(manifest.calls))}
-        for call in calls_of(manifest):
+        for call in manifest.calls:
             self._add_call(call)
         for effect in planned_effects(manifest):
             tool = visible(effect.tool)

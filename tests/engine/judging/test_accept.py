@@ -21,6 +21,7 @@ PARAMETER: dict[str, Any] = {
     "required": True,
     "default": None,
 }
+CALL: dict[str, Any] = {"tool": "read_file", "effects": ["read"], "uses": {"path": "read"}, "source": "file"}
 TOOL: dict[str, Any] = {
     "name": "work",
     "description": "Read.",
@@ -30,7 +31,7 @@ TOOL: dict[str, Any] = {
     "calls": ["read_file"],
     "imports": [],
     "examples": [],
-    "manifest": {"effects": ["read"], "calls": [{"tool": "read_file", "effects": ["read"]}]},
+    "manifest": {"effects": ["read"], "calls": [CALL]},
 }
 EXAMPLE = {
     **{key: {} for key in ("arguments", "files", "expect_files", "stubs")},
@@ -83,7 +84,11 @@ RECURSIVE = {"$ref": "#/$defs/A"}
         {"calls": ["never_asked"]},
         {"imports": ["os"]},
         {"manifest": {"effects": ["read"], "calls": [{"tool": "http_request", "effects": ["network"]}]}},
-        {"manifest": {"effects": ["read"], "calls": [{"tool": "read_file", "effects": []}]}},
+        {"manifest": {"effects": ["read"], "calls": [{**CALL, "effects": []}]}},
+        # A reader would not find the path.
+        {"manifest": {"effects": ["read"], "calls": [{**CALL, "uses": {}}]}},
+        {"manifest": {"effects": ["read"], "calls": [{**CALL, "arguments": {"*": {"open": True}}}]}},
+        {"manifest": {"effects": ["read"], "calls": [{**CALL, "source": ""}]}},
         {"manifest": {"effects": []}},
         {"examples": [EXAMPLE] * 51},
         {"parameters": [PARAMETER, PARAMETER]},

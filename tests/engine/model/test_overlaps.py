@@ -45,5 +45,6 @@ def test_too_many_paths_are_not_compared() -> None:
 
 
 def test_a_call_with_any_arguments_may_read_what_is_written() -> None:
-    call = PlannedCall("read_file", ("read",), arguments={"*": Value(open=True)}, uses={"path": "read"})
+    arguments = dict.fromkeys(("path", "*"), Value(open=True))
+    call = PlannedCall("read_file", ("read",), arguments=arguments, uses={"path": "read"})
     assert fed_reads(manifest(writes(text("a"), text("")), call)) == [(0, 1)]

@@ -57,7 +57,7 @@ def write(path: str, content: Value) -> PlannedCall:
 ANYTHING = PlannedCall(
     "send",
     ("network",),
-    arguments={"*": Value(data=("call:0",), open=True)},
+    arguments=dict.fromkeys(("to", "text", "*"), Value(data=("call:0",), open=True)),
     uses={"to": "destination", "text": "payload"},
 )
 TO_ADA = Value((("ada",),))

@@ -168,9 +168,10 @@ def test_a_command_may_execute_what_the_tool_has_written() -> None:
     assert 'run_tests may execute what is written by write_file("test_a.py")' in written(known)
 
 
-def test_unknown_arguments_are_listed_as_all_that_are_declared() -> None:
+def test_unknown_arguments_have_a_name() -> None:
     anything = {"*": Value(open=True, data=("parameter:options",))}
-    call = PlannedCall("http_request", ("network",), arguments=anything, uses={"url": "url", "body": "payload"})
+    uses = {"url": "url", "body": "payload"}
+    call = PlannedCall("http_request", ("network",), arguments=dict.fromkeys(uses, anything["*"]) | anything, uses=uses)
     shown = written(manifest(call))
     assert shown[0].startswith("http_request connects to ANYTHING from {options}; THE HOST IS NOT FIXED; ")
     assert shown[1] == "  body from {options}"
