@@ -35,6 +35,9 @@ def test_the_readme_shows_what_the_commands_print(tmp_path: Path) -> None:
     shown = [block for block in sessions if any(not line.startswith("$") for line in block.splitlines())]
     assert len(shown) == 2
     demand_shown(albert, typed(shown))
+    manifest = re.search(r"```text\n(.*?)```", README, re.DOTALL)
+    assert manifest is not None
+    assert manifest[1] in albert("review", "find_and_replace").out
 
 
 @pytest.mark.surfaces

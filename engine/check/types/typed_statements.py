@@ -23,8 +23,6 @@ from albert_tools.grammar import tree
 
 #: In loops that are nested deeper, all names that a loop assigns can be anything. Each level above is visited up to four times.
 MAX_VERIFIED_LOOPS = 2
-
-
 #: The classes whose values an operator such as ``+=`` changes.
 _CHANGED_BY = {"+": ["list"], "*": ["list"], "|": ["dict", "set"], "&": ["set"], "-": ["set"], "^": ["set"]}
 
