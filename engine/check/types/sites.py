@@ -55,6 +55,10 @@ class Sites:
         self._keep(made, [items, *(f.type for f in fields or ())])
         return made
 
+    def positions(self, types: list[Type], site: int = 0) -> Type:
+        """The type of a new tuple of values of these types."""
+        return self.container("tuple", site, None, tuple(Field(i, type_) for i, type_ in enumerate(types)))
+
     def join(self, types: Iterable[Type]) -> Type:
         """The type of a value that has one of the types."""
         all_ = list(types)

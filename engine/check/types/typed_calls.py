@@ -10,7 +10,7 @@ from albert_tools.engine.check.types import operations, signatures
 from albert_tools.engine.check.types.schema_fit import never_fits
 from albert_tools.engine.check.types.sites import CHANGEABLE
 from albert_tools.engine.check.types.source_types import State
-from albert_tools.engine.check.types.typed_expressions import Expressions
+from albert_tools.engine.check.types.typed_expressions import CONVERT, Expressions
 from albert_tools.engine.check.types.value_types import Alternative, Field, Type, from_schema, plain, spell, widened
 from albert_tools.engine.check.written import written
 from albert_tools.engine.model import vocabulary
@@ -66,10 +66,10 @@ class Calls(Expressions):
             return self._method(node, func, s)
         return self.parts(node, s)
 
-    def _arguments(self, node: tree.Call, s: State) -> list[Type]:
-        """The types of all arguments, those by position first."""
+    def _arguments(self, node: tree.Call, s: State, callback: tree.Expr | None = None) -> list[Type]:
+        """The types of all arguments but a callback, those by position first."""
         types = [self.expr(a.value if isinstance(a, tree.Starred) else a, s) for a in node.args]
-        return types + [self.expr(k.value, s) for k in node.keywords]
+        return types + [self.expr(k.value, s) for k in node.keywords if k.value is not callback]
 
     def _check(self, node: tree.Call, name: str, types: list[Type]) -> bool:
         """Report a call of a built-in or a function of a module that fails for these types. Whether it fails."""
@@ -78,7 +78,7 @@ class Calls(Expressions):
         if not self.fails(lambda *names: operations.calling(name, names), *types):
             return False
         given = " and ".join(spell(t) for t in types)
-        usage = f"write {USAGE[name]}" if name in USAGE else "convert the value, or use another one"
+        usage = f"write {USAGE[name]}" if name in USAGE else CONVERT
         self.report(error("argument-type", node, f"{name} never works on {given}", hint=usage), "TypeError")
         return True
 
@@ -153,7 +153,7 @@ class Calls(Expressions):
         if not _is_plain(node):
             self.sites.escape(*types)
             return None
-        return self.sites.container("tuple", id(node), None, tuple(Field(i, t) for i, t in enumerate(types)))
+        return self.sites.positions(types, id(node))
 
     # Built-ins and modules
 
@@ -163,8 +163,8 @@ class Calls(Expressions):
             return plain("bool")
         key = next((k.value for k in node.keywords if k.arg == "key"), None)
         callback = key if isinstance(key, tree.Lambda) else None
-        types = [self.expr(a.value if isinstance(a, tree.Starred) else a, s) for a in node.args]
-        keywords = [self.expr(k.value, s) for k in node.keywords if k.value is not callback]
+        given = self._arguments(node, s, callback)
+        types, keywords = given[: len(node.args)], given[len(node.args) :]
         if self._check(node, name, types):
             return None
         first = types[0] if types else None
@@ -192,19 +192,16 @@ class Calls(Expressions):
             case "reversed" | "iter":
                 return self.sites.container("lazy", site, items)
             case "enumerate":
-                return self.sites.container("lazy", site, self._tuple([plain("int"), items]))
+                return self.sites.container("lazy", site, self.sites.positions([plain("int"), items]))
             case "zip":
                 rows = [self.items(a, t) for a, t in zip(node.args, types, strict=True)]
-                return self.sites.container("lazy", site, self._tuple(rows))
+                return self.sites.container("lazy", site, self.sites.positions(rows))
             case "min" | "max" if len(types) == 1 and not any(k.arg == "default" for k in node.keywords):
                 return items
             case "sum" if len(types) == 1 and not node.keywords:
                 numbers = self.items(node.args[0], types[0])
                 return plain("int") if numbers and all(a.name in ("int", "bool") for a in numbers) else None
         return signatures.of_builtin(name)
-
-    def _tuple(self, types: list[Type]) -> Type:
-        return self.sites.container("tuple", 0, None, tuple(Field(i, t) for i, t in enumerate(types)))
 
     def _facade(self, node: tree.Call, module: str, name: str, s: State) -> Type:
         types = self._arguments(node, s)
@@ -224,8 +221,7 @@ class Calls(Expressions):
     def _method(self, node: tree.Call, func: tree.Attribute, s: State) -> Type:
         base = self.expr(func.value, s)
         key = next((k.value for k in node.keywords if k.arg == "key" and isinstance(k.value, tree.Lambda)), None)
-        types = [self.expr(a.value if isinstance(a, tree.Starred) else a, s) for a in node.args]
-        types += [self.expr(k.value, s) for k in node.keywords if k.value is not key]
+        types = self._arguments(node, s, key)
         if key is not None:
             items = self.items(func.value, base) if base and all(a.name == "list" for a in base) else None
             self.sites.escape(self.body_of(key, items, s))
@@ -248,15 +244,8 @@ class Calls(Expressions):
         if not self.fails(lambda own, *names: operations.calling_method(own, func.attr, names), base, *types):
             return False
         given = " and ".join(spell(t) for t in types)
-        self.report(
-            error(
-                "argument-type",
-                node.args[0],
-                f"{spell(base)}.{func.attr} never works on {given}",
-                hint="convert the value, or use another one",
-            ),
-            "TypeError",
-        )
+        message = f"{spell(base)}.{func.attr} never works on {given}"
+        self.report(error("argument-type", node.args[0], message, hint=CONVERT), "TypeError")
         return True
 
     def _result(self, a: Alternative, name: str, node: tree.Call, types: list[Type]) -> Type:
@@ -271,7 +260,7 @@ class Calls(Expressions):
         keys = plain("str") if a.fields is not None else None
         match name:
             case "items":
-                return self.sites.container("view", site, self._tuple([keys, self.values(a)]))
+                return self.sites.container("view", site, self.sites.positions([keys, self.values(a)]))
             case "values":
                 return self.sites.container("view", site, self.values(a))
             case "keys":

@@ -27,6 +27,9 @@ _MAX_COMBINATIONS = 64
 #: The most names with a known type. Each branch copies them.
 MAX_NAMES = 200
 
+#: The hint where nothing better is known.
+CONVERT = "convert the value, or use another one"
+
 #: For each exception, the names of handlers that catch it.
 CAUGHT_BY = {
     "TypeError": {"TypeError", "Exception"},
@@ -111,9 +114,8 @@ class Expressions:
     def _become(self, s: State, other: State | None) -> None:
         """Set the names of a state to those of another."""
         if other is not None and other is not s:
-            s_new = dict(other)
             s.clear()
-            s.update(s_new)
+            s.update(other)
 
     def assign(self, target: tree.Expr, type_: Type, s: State) -> None:
         """Assign a value of a type to a target."""
@@ -364,7 +366,7 @@ class Expressions:
         if not types:
             return plain(name)
         if name == "tuple" and not any(isinstance(part, tree.Starred) for part in node.elts):
-            return self.sites.container(name, id(node), None, tuple(Field(i, t) for i, t in enumerate(types)))
+            return self.sites.positions(types, id(node))
         return self.sites.container(name, id(node), self.sites.join([widened(t) for t in types]))
 
     def _key(self, node: tree.Node, type_: Type) -> None:
@@ -514,10 +516,7 @@ class Expressions:
         names = sorted({n for a in type_ or () for n in vocabulary.METHODS_BY_TYPE.get(a.name, "").split()})
         near = nearest(node.attr, names, cutoff=0.75)
         hint = f"its methods are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else _advice(type_)
-        if self.facts.is_called(node):
-            what = f"{spell(type_)} has no method {node.attr!r}"
-        else:
-            what = f"{spell(type_)} has no attribute {node.attr!r}"
+        what = f"{spell(type_)} has no {'method' if self.facts.is_called(node) else 'attribute'} {node.attr!r}"
         self.report(
             error("missing-attribute", node.attr_span, what + (f"; did you mean {near!r}?" if near else ""), hint=hint),
             "AttributeError",
@@ -526,7 +525,7 @@ class Expressions:
 
     def operand(self, node: tree.Node, message: str, *types: Type, hint: str | None = None) -> None:
         """Report an operation that raises TypeError for these types."""
-        advice = hint or next((a for a in map(_advice, types) if a), "convert the value, or use another one")
+        advice = hint or next(filter(None, map(_advice, types)), CONVERT)
         self.report(error("operand-type", node, message, hint=advice), "TypeError")
 
 
