@@ -1,4 +1,4 @@
-"""The processor time to check a source, with and without its types and its manifest, by its length and by the saved tools that it calls."""
+"""The processor time to check a source, with and without its types and its manifest: by its length, and by its saved callees."""
 
 from __future__ import annotations
 
