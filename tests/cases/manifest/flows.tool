@@ -334,7 +334,7 @@ def t() -> None:
         x = e.message
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
-# manifest: > body from read_file(".env"), read_file(‹output of read_file of line 3›)
+# manifest: > body from read_file(".env"), read_file(‹output of read_file of line 4›)
 # manifest: read_file reads ".env" or ‹output of read_file(".env")›; at most 2 ×
 ---
 # whether a tool fails
@@ -352,7 +352,7 @@ def t() -> None:
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" or ‹output of read_file(".env")›; at most 2 ×
 # manifest: what else decides whether, where and how often something is changed
-# manifest: > http_request read_file(".env"), read_file(‹output of read_file of line 3›)
+# manifest: > http_request read_file(".env"), read_file(‹output of read_file of line 4›)
 ---
 # the message of an error that nobody raises
 def t() -> None:
