@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from albert_tools.engine.analysis import templates
-from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback
+from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback, places_of
 from albert_tools.engine.analysis.containers import (
     anything,
     booleans,
@@ -20,6 +20,7 @@ from albert_tools.engine.analysis.containers import (
     only_site,
     text_of,
 )
+from albert_tools.engine.analysis.operators import arithmetic
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.templates import Count
 from albert_tools.engine.analysis.values import (
@@ -125,9 +126,12 @@ def _sorted(a: Analysis, call: Invocation) -> AbstractValue:
 
 
 def _map(a: Analysis, call: Invocation) -> AbstractValue:
-    sources = call.arguments.positional[1:] or [call.arguments.more]
+    function = call.node.args[0]
+    sources = call.arguments.positional[1:]
+    if call.arguments.more is not NEVER:
+        sources = sources + [call.arguments.more] * (places_of(a, function) or 1)
     items = [a.heap.items(s) for s in sources]
-    result = call_back(a, call.node, call.node.args[0], items, call.control, sources[0])
+    result = call_back(a, call.node, function, items, call.control, sources[0])
     made = list_like(a, call.node, sources[0], result)
     return made.under(frozenset[str]().union(*(a.heap.shape(s) for s in sources)))
 
@@ -209,9 +213,9 @@ def _number(function: Callable[..., Any]) -> _Function:
         known = [v.constants() for v in call.arguments.positional]
         if call.arguments.named or call.arguments.more is not NEVER or len(known) != 1 or not known[0]:
             value = call.all[0] if len(call.all) == 1 else None
-            if value is not None and not value.sites and all(_is_count(t) for t in value.alternatives):
+            if function is int and value is not None and not value.sites and all(map(_is_count, value.alternatives)):
                 return value
-            return numbers(a, *call.all)
+            return arithmetic(a, *call.all) if function is abs else numbers(a, *call.all)
         found = NEVER
         for x in known[0]:
             with suppress(Exception):
@@ -227,8 +231,8 @@ def _is_count(t: templates.Alternative) -> bool:
     return len(t) == 1 and isinstance(t[0], Count)
 
 
-def _numeric(a: Analysis, call: Invocation) -> AbstractValue:
-    return numbers(a, *call.all)
+def _arithmetic(a: Analysis, call: Invocation) -> AbstractValue:
+    return arithmetic(a, *call.all)
 
 
 def _truth(a: Analysis, call: Invocation) -> AbstractValue:
@@ -240,7 +244,7 @@ def _text(a: Analysis, call: Invocation) -> AbstractValue:
 
 
 def _divmod(a: Analysis, call: Invocation) -> AbstractValue:
-    number = numbers(a, *call.all)
+    number = arithmetic(a, *call.all)
     return new_tuple(a, call.node, [number, number])
 
 
@@ -270,7 +274,8 @@ _FUNCTIONS: dict[str, _Function] = {
     "float": _number(float),
     "abs": _number(abs),
     "divmod": _divmod,
-    **dict.fromkeys(("ord", "pow", "round"), _numeric),
+    "ord": lambda a, call: numbers(a, *call.all),
+    **dict.fromkeys(("pow", "round"), _arithmetic),
     **dict.fromkeys(("all", "any", "bool", "isinstance"), _truth),
     **dict.fromkeys(("ascii", "bin", "bytes", "chr", "format", "hex", "oct", "repr"), _text),
 }

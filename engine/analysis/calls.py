@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from albert_tools.engine.analysis.containers import anything
+from albert_tools.engine.analysis.containers import anything, concern, put_all
 from albert_tools.engine.analysis.state import Analysis
-from albert_tools.engine.analysis.values import NEVER, AbstractValue, Origins
+from albert_tools.engine.analysis.values import NEVER, REST, AbstractValue, Origins, join
 from albert_tools.grammar import tree
 
 
@@ -79,7 +79,7 @@ def call_helper(a: Analysis, node: tree.Node, name: str, given: Arguments, contr
     a.add(a.controls, instance, control)
     a.called(instance)
     for seen in a.frame.watching:
-        seen |= a.evaluated[instance]
+        seen.origins |= a.evaluated[instance]
     return a.results[instance]
 
 
@@ -108,9 +108,30 @@ def call_back(
                 return a.evaluate(function.body, control)
         if isinstance(function, tree.Name) and function.id in a.facts.functions:
             return call_helper(a, function, function.id, Arguments(arguments, {}, NEVER), control)
+        if (a.facts.facade(function) or ("", ""))[0] in ("heapq", "bisect"):
+            for box in arguments:
+                put_all(a, box, REST, join(arguments).under(control))
+                concern(a, box, control.union(*(a.heap.condition(v) for v in arguments)))
         return anything(a, function, a.evaluate(function, control), *arguments, tag="callback")
     finally:
         a.frame.loops = outer
+
+
+def is_lazy(a: Analysis, node: tree.Expr) -> bool:
+    """Whether an expression makes items one by one, so that what consumes them decides how many are made."""
+    if not isinstance(node, tree.Call):
+        return isinstance(node, tree.GeneratorExp)
+    if isinstance(node.func, tree.Name) and node.func.id in ("map", "filter"):
+        return True
+    is_known = a.facts.facade(node.func) is not None or isinstance(node.func, tree.Name)
+    return is_known and any(is_lazy(a, x) or isinstance(x, tree.Lambda) for x in node.args)
+
+
+def places_of(a: Analysis, function: tree.Expr) -> int:
+    """How many parameters a callback has, if it is written in the source."""
+    if isinstance(function, tree.Name) and function.id in a.facts.functions:
+        return len(a.facts.functions[function.id].params)
+    return len(function.params) if isinstance(function, tree.Lambda) else 0
 
 
 def keyword_callback(call: Invocation, name: str) -> tree.Expr | None:

@@ -65,10 +65,10 @@ def list_like(a: Analysis, node: object, source: AbstractValue, item: AbstractVa
 
 
 def anything(a: Analysis, node: object, *values: AbstractValue, tag: str = "any") -> AbstractValue:
-    """A value of which only the origins are known. It may contain the given containers, or be one of them."""
+    """A value of which only the origins are known. It may contain, or be, any of the containers in the given values."""
     site = a.site(node, tag)
     data, control = a.heap.deep(join(values))
-    inner = frozenset(s for v in values for s in v.sites)
+    inner = frozenset(a.heap.reach(join(values)))
     made = a.heap.make(site, "open", outside=True)
     whole = AbstractValue(templates.ANYTHING, data, control, made.sites | inner)
     a.heap.put(site, REST, whole)
@@ -115,6 +115,9 @@ def extend(a: Analysis, site: Hashable, value: AbstractValue, amount: Hashable) 
     """``list.extend``, ``set.update`` and ``dict.update``."""
     if a.heap.at[site].kind == "dict":
         merge(a, site, value)
+    elif a.heap.at[site].kind == "open":
+        whole = AbstractValue(templates.ANYTHING, *a.heap.deep(value), frozenset(a.heap.reach(value)))
+        a.heap.put(site, REST, whole)
     else:
         a.heap.put(site, REST, a.heap.items(value))
         a.heap.reorder(site)

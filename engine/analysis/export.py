@@ -10,6 +10,7 @@ from albert_tools.engine.analysis.state import Analysis, Recorded
 from albert_tools.engine.analysis.substitution import default_value
 from albert_tools.engine.analysis.values import KEYS, NEVER, NO_ORIGINS, REST, AbstractValue, Origins, Site, join
 from albert_tools.engine.model.manifest import (
+    ANY_NAME,
     Alternative,
     Bound,
     Hole,
@@ -69,8 +70,8 @@ class _Export:
             for name in names:
                 arguments[name] = arguments.get(name, NEVER) | self._argument(call, name)
             bound = plus(bound, self._bounds.of_call(call))
-            control |= call.control
-        own = {c.origin for c in group}
+            # Whether an earlier call succeeded says nothing about the outside.
+            control |= call.control - {call.origin}
         declared = first.tool.declared
         return PlannedCall(
             plan.tool if plan is not None else first.tool.name,
@@ -80,13 +81,12 @@ class _Export:
             {name: self._value(value) for name, value in arguments.items()},
             dict(plan.uses if plan is not None else declared.uses),
             plan.source if plan is not None else declared.source,
-            # Whether an earlier call succeeded says nothing about the outside.
-            self._origins(frozenset(control - own)),
+            self._origins(control),
             self._bound(bound),
         )
 
     def _argument(self, call: Recorded, name: str) -> AbstractValue:
-        given = call.arguments.get(name)
+        given = call.arguments.get(name, call.arguments.get(ANY_NAME))
         if given is None:
             # Another call of the same primitive gives it.
             parameter = call.tool.parameter(name) if call.planned is None else None

@@ -9,7 +9,7 @@ from typing import Any
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.assignments import assign
 from albert_tools.engine.analysis.builtin_calls import call_builtin
-from albert_tools.engine.analysis.calls import Arguments, Invocation, arguments_of, call_helper
+from albert_tools.engine.analysis.calls import Arguments, Invocation, arguments_of, call_helper, is_lazy
 from albert_tools.engine.analysis.containers import (
     anything,
     booleans,
@@ -42,6 +42,10 @@ from albert_tools.grammar import tree
 
 #: The most items of a literal whose places are told apart.
 _MAX_PLACES = 24
+#: The functions that take all items of an iterator, whatever they are.
+_READS_ALL = frozenset(
+    "parallel list tuple set frozenset dict sorted sum min max join Counter deque extend update".split()
+)
 
 
 def evaluate(a: Analysis, node: tree.Expr, control: Origins) -> AbstractValue:
@@ -150,7 +154,15 @@ def _logical(a: Analysis, node: tree.BoolOp, control: Origins) -> AbstractValue:
 
 
 def _compare(a: Analysis, node: tree.Compare, control: Origins) -> AbstractValue:
-    return booleans(a, *[a.evaluate(x, control) for x in (node.left, *node.comparators)])
+    found = [a.evaluate(node.left, control)]
+    with a.stopping(node, NO_ORIGINS) as stops:
+        for x in node.comparators:
+            # Only the first two are always evaluated. `in` ends at the first item that is equal.
+            decided = a.heap.condition(join(found)) if len(found) > 1 else NO_ORIGINS
+            if is_lazy(a, x):
+                decided |= stops | a.heap.condition(join(found))
+            found.append(a.evaluate(x, control | decided))
+    return booleans(a, *found)
 
 
 def _unary(a: Analysis, node: tree.UnaryOp, control: Origins) -> AbstractValue:
@@ -218,6 +230,14 @@ def _lambda(a: Analysis, node: tree.Lambda, control: Origins) -> AbstractValue:
 
 
 def _call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
+    name = node.func.id if isinstance(node.func, tree.Name) else getattr(node.func, "attr", "")
+    if name in _READS_ALL or not any(is_lazy(a, x) for x in node.args):
+        return _plain_call(a, node, control)
+    with a.stopping(node, control) as decided:
+        return _plain_call(a, node, decided)
+
+
+def _plain_call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
     name = tool_name(node.func)
     if name is not None:
         return call_tool(a, node, name, arguments_of(a, node, control), control)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from albert_tools.engine.analysis import templates
-from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback
+from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback, places_of
 from albert_tools.engine.analysis.containers import (
     anything,
     booleans,
@@ -61,7 +61,7 @@ def _default(a: Analysis, call: Invocation) -> AbstractValue:
     for argument in [*call.node.args, *(k.value for k in call.node.keywords)]:
         if isinstance(argument, tree.Lambda) or (isinstance(argument, tree.Name) and argument.id in a.facts.functions):
             inner = anything(a, argument, *[v | a.heap.items(v) for v in given], tag="given")
-            given.append(call_back(a, call.node, argument, [inner] * 9, call.control, inner))
+            given.append(call_back(a, call.node, argument, [inner] * places_of(a, argument), call.control, inner))
     return anything(a, call.node, *given)
 
 
@@ -190,8 +190,11 @@ def _counter(a: Analysis, call: Invocation) -> AbstractValue:
     source = join(call.arguments.positional) | call.arguments.more
     decided = a.heap.condition(source)
     made = new_dict(a, call.node, a.heap.items(source), A_NUMBER._replace(data=decided, control=decided))
+    # The values of a dictionary are taken as they are.
+    merge(a, only_site(made), source._replace(sites=frozenset(s for s in source.sites if a.heap.at[s].kind != "list")))
     for name, value in call.arguments.named.items():
         a.heap.put(only_site(made), name, value)
+        a.changed_by(only_site(made), a.remember(call.node, constant("x"), "named"))
     a.sized(only_site(made), "length", a.remember(call.node, source))
     return made.under(decided)
 
@@ -362,7 +365,9 @@ _FUNCTIONS: dict[str, _Function] = {
         _text,
     ),
     **dict.fromkeys([f"math.{n}" for n in ("isclose", "isfinite", "isinf", "isnan")], _truth),
-    **dict.fromkeys([f"math.{n}" for n in ("frexp", "modf")], lambda a, call: anything(a, call.node, *call.all)),
+    **dict.fromkeys(
+        [f"math.{n}" for n in ("frexp", "modf", "prod")], lambda a, call: anything(a, call.node, *call.all)
+    ),
     **dict.fromkeys([f"bisect.{n}" for n in ("bisect", "bisect_left", "bisect_right")], _number),
     **dict.fromkeys([f"bisect.{n}" for n in ("insort", "insort_left", "insort_right")], _push),
     **dict.fromkeys([f"heapq.{n}" for n in ("heappush", "heapreplace", "heappushpop")], _push),

@@ -32,7 +32,17 @@ from albert_tools.engine.analysis.containers import (
 from albert_tools.engine.analysis.operators import concatenated
 from albert_tools.engine.analysis.regular_expressions import MATCHING, match_objects, replaced
 from albert_tools.engine.analysis.state import Analysis
-from albert_tools.engine.analysis.values import A_NUMBER, EMPTY_TEXT, NEVER, NONE, REST, AbstractValue, constant, join
+from albert_tools.engine.analysis.values import (
+    A_NUMBER,
+    EMPTY_TEXT,
+    KEYS,
+    NEVER,
+    NONE,
+    REST,
+    AbstractValue,
+    constant,
+    join,
+)
 
 _Method = Callable[[Analysis, AbstractValue, Invocation], AbstractValue]
 
@@ -184,15 +194,15 @@ def _groups(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     inner = a.heap.values(box)
     found = AbstractValue(inner.alternatives or templates.ANYTHING, *a.heap.deep(join([box, *call.all]))) | NONE
     made = new_list(a, call.node, "groups", found | join(call.all))
-    a.sized(only_site(made), "number", 100)
+    a.sized(only_site(made), "unknown")
     return made
 
 
 def _groupdict(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     inner = a.heap.values(box)
     found = AbstractValue(inner.alternatives or templates.ANYTHING, *a.heap.deep(join([box, *call.all]))) | NONE
-    made = new_dict(a, call.node, AbstractValue(templates.ANYTHING), found | join(call.all))
-    a.sized(only_site(made), "number", 100)
+    made = new_dict(a, call.node, text_of(a, box), found | join(call.all))
+    a.sized(only_site(made), "unknown")
     return made
 
 
@@ -241,8 +251,13 @@ def _extend(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
         for site in box.sites:
             inner = value.under(call.control)
             extend(a, site, inner._replace(control=inner.control | a.heap.shape(value)), amount)
-            if a.heap.at[site].kind == "dict" and value.alternatives:
-                a.heap.put(site, REST, A_NUMBER.under(a.heap.condition(value)))  # `Counter.update` of a text
+            if a.heap.at[site].kind == "dict":
+                # `Counter.update` counts characters and items.
+                counted = frozenset(s for s in value.sites if a.heap.at[s].kind != "dict")
+                keys = a.heap.items(value._replace(sites=counted)).under(call.control | a.heap.condition(value))
+                a.heap.put(site, KEYS, keys)
+                if value.alternatives:
+                    a.heap.put(site, REST, A_NUMBER.under(a.heap.condition(value)))
         if call.control or value.origins:
             concern(a, box, call.control | a.heap.shape(value))
     for name, value in call.arguments.named.items():
@@ -255,6 +270,11 @@ def _extend(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
 def _remove(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
     return NONE
+
+
+def _subtract(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    _extend(a, box, call)
+    return _remove(a, box, call)
 
 
 def _intersect(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
@@ -366,9 +386,8 @@ _METHODS: dict[str, _Method] = {
     "add": _add_to_set,
     "appendleft": _append_left,
     **dict.fromkeys(("extend", "extendleft", "update"), _extend),
-    **dict.fromkeys(
-        ("remove", "discard", "clear", "reverse", "rotate", "move_to_end", "difference_update", "subtract"), _remove
-    ),
+    **dict.fromkeys(("remove", "discard", "clear", "reverse", "rotate", "move_to_end", "difference_update"), _remove),
+    "subtract": _subtract,
     **dict.fromkeys(("intersection_update", "symmetric_difference_update"), _intersect),
     **dict.fromkeys(("pop", "popleft"), _pop),
     "popitem": _popitem,

@@ -40,20 +40,19 @@ def binary(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: Ab
     if folded is not None:
         return folded
     found = _of_containers(a, node, left, op, right) if (left.sites or right.sites) and op != "%" else NEVER
+    if op == "%" and right.sites:
+        return text_of(a, left, right)  # a text that is formatted with a tuple or an object
     if not left.alternatives or not right.alternatives:
-        # A text can be repeated by a number, and formatted with a tuple.
-        if op in ("*", "%") and (left.alternatives or right.alternatives):
-            return found | text_of(a, left, right)
-        return found
+        # A text can be repeated by a number.
+        return found | text_of(a, left, right) if op == "*" and (left.alternatives or right.alternatives) else found
     plain_left, plain_right = left._replace(sites=frozenset()), right._replace(sites=frozenset())
     if op != "+":
         if op in ("&", "|", "^"):
             return found | numbers(a, plain_left, plain_right) | booleans(a, plain_left, plain_right)
-        is_number = op in ("-", "/", "//", "**", "<<", ">>")
         counted = _count(plain_left, op, plain_right)
         if counted is not None:
             return found | counted
-        return found | (numbers(a, plain_left, plain_right) if is_number else text_of(a, plain_left, plain_right))
+        return found | (text_of if op in "*%" else arithmetic)(a, plain_left, plain_right)
     counted = _count(plain_left, op, plain_right)
     if counted is not None:
         return found | counted
@@ -81,6 +80,16 @@ def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue
             with suppress(Exception):
                 found = found | constant(function(x, y))
     return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
+
+
+def arithmetic(a: Analysis, *values: AbstractValue) -> AbstractValue:
+    """What is computed from values: a number if all of them are numbers, and not for example fractions or spans of time."""
+    are_numbers = all(
+        isinstance(t, Constant) or t == (templates.NUMBER,) or not _may_be_text(a, t)
+        for v in values
+        for t in v.alternatives
+    )
+    return numbers(a, *values) if are_numbers and not any(v.sites for v in values) else text_of(a, *values)
 
 
 def _is_number(a: Analysis, value: AbstractValue) -> bool:
@@ -210,4 +219,4 @@ def unary(a: Analysis, node: tree.UnaryOp, value: AbstractValue) -> AbstractValu
     known = value.constants()
     if node.op == "-" and known and all(isinstance(x, int | float) for x in known):
         return value._replace(alternatives=templates.union(*[templates.constant(-x) for x in known]))  # type: ignore[operator]
-    return numbers(a, value) if value.alternatives and not value.sites else anything(a, node, value)
+    return arithmetic(a, value) if value.alternatives and not value.sites else anything(a, node, value)

@@ -136,5 +136,5 @@ def _saved(
     a.raised |= data | decided_by
     for seen in a.frame.watching:
         # The error of a call that fails inside can say what the call was given and found.
-        seen |= data | decided_by | {c.origin for c in calls}
+        seen.origins |= data | decided_by | {c.origin for c in calls}
     return instantiate(a, manifest.result, substitution, (key, "result"))

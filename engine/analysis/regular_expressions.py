@@ -27,10 +27,14 @@ def match_objects(
     if name in ("match", "search", "fullmatch"):
         return match | NONE
     groups = new_list(a, node, "groups", piece)
-    a.sized(only_site(groups), "number", 100)
+    a.sized(only_site(groups), "unknown")
     item = match if name == "finditer" else piece | groups if name == "findall" else piece | NONE
     made = new_list(a, node, "matches", item)
-    a.sized(only_site(made), "pieces", a.remember(node, subject, "subject"))
+    patterns = every[0].constants() or ["("]
+    if name == "split" and any("(" in str(p) for p in patterns):
+        a.sized(only_site(made), "unknown")  # the groups are items, too
+    else:
+        a.sized(only_site(made), "pieces", a.remember(node, subject, "subject"))
     return AbstractValue(data=data, control=data | control, sites=made.sites)
 
 

@@ -6,6 +6,7 @@ read from it has the same origins.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -77,7 +78,10 @@ class _Places:
             # The value of a whole parameter is known when the tool is called, even if it is a number.
             return AbstractValue(frozenset({(self._source.hole(path),)}), data)
         if "enum" in schema or "const" in schema:
-            return join(constant(v) for v in schema.get("enum", [schema.get("const")]))._replace(data=data)
+            values = schema.get("enum", [schema.get("const")])
+            if any(isinstance(v, list | dict) for v in values):
+                return self._open(path)
+            return join(map(constant, values))._replace(data=data)
         kinds = _kinds(schema)
         return (
             join(self._of_kind(k, schema, path, depth) for k in kinds)._replace(data=data)
@@ -99,12 +103,15 @@ class _Places:
                 made, site = self._container(path, "list")
                 for i, place in enumerate(schema.get("prefixItems", ())):
                     self._a.heap.put(site, i, self.value(place, f"{path}[{i}]", depth + 1))
-                if isinstance(schema.get("items"), Mapping):
-                    self._a.heap.put(site, REST, self.value(schema["items"], f"{path}[*]", depth + 1))
+                # Without `maxItems`, any other items can follow.
+                others = schema.get("items", {})
+                if schema.get("maxItems", math.inf) > len(schema.get("prefixItems", ())) and others is not False:
+                    inner = others if isinstance(others, Mapping) else {}
+                    self._a.heap.put(site, REST, self.value(inner, f"{path}[*]", depth + 1))
                 return made
             case "object":
                 named, more = schema.get("properties", {}), schema.get("additionalProperties", True)
-                if not named and not isinstance(more, Mapping):
+                if (not named and not isinstance(more, Mapping)) or "patternProperties" in schema:
                     return self._open(path)
                 made, site = self._container(path, "dict")
                 for name, inner in named.items():

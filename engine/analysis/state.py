@@ -20,6 +20,8 @@ from albert_tools.grammar import tree
 
 #: The most rounds until nothing new may be found, and the most expressions that they may evaluate for each node of the source.
 MAX_ROUNDS, MAX_STEPS_PER_NODE, MIN_STEPS = 60, 60, 40_000
+#: The most containers that may be followed from one to the other.
+MAX_FOLLOWED = 10_000_000
 #: The rounds after which what still grows is widened.
 LATE = 6
 #: The most contexts that a helper has. After that, all its calls share one.
@@ -61,6 +63,18 @@ class Recorded:
         return f"call:{self.index}"
 
 
+class Seen:
+    """All that was evaluated in a part of the program, and what decided about it."""
+
+    def __init__(self) -> None:
+        self.origins: set[Origin] = set()
+        self.sites: set[Site] = set()
+
+    def all(self, heap: Heap) -> Origins:
+        """Its origins, and those of all that the containers hold."""
+        return frozenset(self.origins) | heap.condition(AbstractValue(sites=frozenset(self.sites)))
+
+
 class Frame:
     """The function that is being run: its locals, the loops around the statement, the scopes that watch what is evaluated."""
 
@@ -68,8 +82,8 @@ class Frame:
         self.instance = instance
         self.locals: Environment = {}
         self.loops: tuple[Loop, ...] = ()
-        #: What was evaluated in each `try` around the statement.
-        self.watching: list[set[Origin]] = []
+        #: What is evaluated in the function, and in each `try` and each expression that can stop early around this place.
+        self.watching: list[Seen] = []
         #: What each `try` around the statement assigns, at any time.
         self.assigned: list[Environment] = []
         #: The locals of the scopes around a comprehension or a callback.
@@ -172,7 +186,7 @@ class Analysis:
 
     def _run_function(self, instance: Instance) -> None:
         self.frame = Frame(instance)
-        seen: set[Origin] = set()
+        seen = Seen()
         self.frame.watching.append(seen)
         function = self.facts.functions[instance[0]]
         for p in function.params:
@@ -183,21 +197,29 @@ class Analysis:
         self.run(function.body, self.controls[instance])
         if not never_falls_off(function.body):
             self.grow(self.results, instance, NONE.under(self.controls[instance]))
-        self.add(self.evaluated, instance, frozenset(seen))
+        self.add(self.evaluated, instance, seen.all(self.heap))
 
     def evaluate(self, node: tree.Expr, control: Origins) -> AbstractValue:
         """The value of an expression that is evaluated if `control` lets it. Raises TooMuch."""
         self._steps -= 1
-        if self._steps < 0:
+        if self._steps < 0 or self.heap.followed > MAX_FOLLOWED:
             raise TooMuch
         outer, self.current = self.current, node
         value = self._evaluate(self, node, control)
         self.current = outer
-        if self.frame.watching:
-            for seen in self.frame.watching:
-                seen |= value.data
-                seen |= value.control
+        for seen in self.frame.watching:
+            seen.origins.update(value.data, value.control, control)
+            seen.sites |= value.sites
         return value
+
+    @contextmanager
+    def stopping(self, node: object, control: Origins) -> Iterator[Origins]:
+        """A part of the program that stops when something in it says so. Yields what decides about its parts."""
+        place, seen = (self.frame.instance, id(node), "stops"), Seen()
+        self.frame.watching.append(seen)
+        yield control | self.exits[place]
+        self.frame.watching.pop()
+        self.add(self.exits, place, seen.all(self.heap))
 
     def run(self, body: tuple[tree.Stmt, ...], control: Origins) -> object:
         """Run a block of statements."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from albert_tools.engine.analysis.assignments import assign, delete
+from albert_tools.engine.analysis.calls import is_lazy
 from albert_tools.engine.analysis.containers import anything, concern, extend
 from albert_tools.engine.analysis.operators import binary
 from albert_tools.engine.analysis.patterns import bind_pattern
-from albert_tools.engine.analysis.state import Analysis, Environment
+from albert_tools.engine.analysis.state import Analysis, Environment, Seen
 from albert_tools.engine.analysis.templates import ANYTHING
 from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Origins
 from albert_tools.grammar import tree
@@ -100,7 +101,8 @@ def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
     value = a.evaluate(stmt.value, control)
     # A list, a set or a dictionary changes in place. A text or a number becomes a new value.
     inner = value.under(control | a.heap.shape(value))
-    amount = a.remember(stmt, value)
+    # How often a list is repeated is not followed.
+    amount = a.remember(stmt, AbstractValue(ANYTHING) if stmt.op == "*" else value)
     for site in old.sites:
         extend(a, site, inner, amount)
     if old.sites and stmt.op in "-&^|":
@@ -153,8 +155,8 @@ def _if(a: Analysis, stmt: tree.If, control: Origins) -> Jumps:
 
 def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     frame, names = a.frame, a.bound_in(stmt)
-    iterated = a.evaluate(stmt.iter, control)
     loop = (frame.instance, id(stmt))
+    iterated = a.evaluate(stmt.iter, control | a.exits[loop] if is_lazy(a, stmt.iter) else control)
     a.grow(a.iterated, loop, iterated)
     control = control | a.heap.shape(iterated)
     inside = control | a.exits[loop]
@@ -182,7 +184,7 @@ def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
 def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
     frame, names = a.frame, a.bound_in(stmt)
     place = (frame.instance, id(stmt), "try")
-    seen: set[str] = set()
+    seen = Seen()
     at_any_time, after = dict(frame.locals), Environment()
     frame.watching.append(seen)
     frame.assigned.append(at_any_time)
@@ -190,7 +192,7 @@ def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
     jumps = run(a, stmt.body, control | a.exits[place])
     frame.watching.pop()
     frame.assigned.pop()
-    caught = frozenset(seen)
+    caught = seen.all(a.heap)
     if stmt.handlers:
         a.add(a.exits, place, caught)
     _join_into(at_any_time, frame.locals, names)

@@ -80,6 +80,8 @@ def constant(value: object) -> Alternatives:
     """The alternatives of one Python constant. Bytes and other values are unknown."""
     if isinstance(value, str):
         return frozenset({template((value,))})
+    if isinstance(value, float) and (not value or value != value):
+        return SOME_NUMBER  # 0.0 equals -0.0, and nan does not equal itself
     if value is None or isinstance(value, bool | int | float):
         return frozenset({Constant(type(value).__name__, value)})
     return ANYTHING

@@ -129,6 +129,8 @@ class Heap:
     def __init__(self) -> None:
         self.at: dict[Site, Container] = {}
         self.changed = False
+        #: How many containers were followed so far.
+        self.followed = 0
         #: Whether so many rounds have passed that what still grows is widened.
         self.is_late = False
 
@@ -190,6 +192,7 @@ class Heap:
                 found.add(site)
                 for inner in self.at[site].fields.values():
                     pending += inner.sites
+                    self.followed += 1 + len(inner.sites)
         return found
 
     def deep(self, value: AbstractValue) -> tuple[Origins, Origins]:

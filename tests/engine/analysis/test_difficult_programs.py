@@ -1,0 +1,75 @@
+"""Programs whose manifests are easily wrong: each is run with several texts, and compared with its manifest."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from albert_tools.engine.analysis.analyse import analyse
+from albert_tools.engine.check.checker import check_or_raise
+from tests.helpers import containment
+from tests.helpers.answers import Answers
+from tests.helpers.generated_tools import generated_tools
+from tests.helpers.recorded_run import recorded
+
+CATALOG = generated_tools(0)
+TEXTS = ["k", "a", "b k=v", "", "kk\nb\n", "[1]"]
+#: `SEND` is one call. `x` is the body of the last one.
+CALL = 'tools.http_request(method="POST", url="https://a.example", body={})'
+PROGRAMS = {
+    "the distance of two numbers": "for i in range(abs(len(s) - 100)):\n    SEND",
+    "a list that is repeated in place": "xs = ['a', 'b']\nxs *= 3\nfor i in xs:\n    SEND",
+    "the rest of a matched list": "match s.split('k'):\n    case [first, *rest]:\n        for i in rest:\n            SEND",
+    "many groups": "for i in re.search('()' * 200, s).groups():\n    SEND",
+    "many groups of each match": "for i in re.findall('()' * 200, s):\n    for j in i:\n        SEND",
+    "pieces between groups": "for i in re.split('((((b))))', s):\n    SEND",
+    "a text that is repeated by a product": "x = str(math.prod(['text'], start=1))",
+    "a fraction": "x = str(abs(fractions.Fraction(1, 3)))",
+    "a power of a fraction": "x = str(pow(fractions.Fraction(1, 3), 2))",
+    "a rounded decimal number": "x = str(round(decimal.Decimal('1E+5'), -3))",
+    "a span of time": "x = str(abs(datetime.timedelta(1)))",
+    "a negative zero": "y = 0.0 if 'k' in s else -0.0\nx = f'{y}'",
+    "any, which stops": "any([SEND, q in s][1] for q in 'kab')",
+    "any over map": "any(map(lambda q: [SEND, q in s][1], 'kab'))",
+    "in, which stops": "'a' in map(lambda q: [SEND, s][1], 'kab')",
+    "next of a filter": "next(filter(lambda q: [SEND, q in s][1], 'kab'), None)",
+    "a loop over map that ends early": "for q in map(lambda q: [SEND, q][1], 'kab'):\n    if q in s:\n        break",
+    "a chain of comparisons": "y = 'a' < s < str(SEND)",
+    "map over unpacked lists": "x = list(map(lambda p, q: q, *[['a'], [s]]))[0]",
+    "map over a list and unpacked lists": "x = list(map(lambda p, q: q, ['a'], *[[s]]))[0]",
+    "a function that changes its argument, as a callback": "h = ['q']\nlist(map(heapq.heappush, [h], [s]))\nx = ''.join(h)",
+    "an object in a text": "d = json.loads('{}')\nd['k'] = s\nx = '%s' % d",
+    "an update of an unknown object": "d = json.loads('{}')\nd.update({'k': s})\nx = d['k']",
+    "characters that are counted": "c = collections.Counter()\nc.update(s)\nx = ''.join(c)",
+    "numbers that are counted": "c = collections.Counter()\nc.update([1, 2])\nx = ','.join([str(q) for q in c])",
+    "a counter of texts": "x = collections.Counter({'a': 'text'})['a']",
+    "what a counter subtracts": "c = collections.Counter()\nc.subtract([s, 'b'])\nx = ','.join(c)\nfor q in c:\n    SEND",
+    "a list in a sum of lists": "a = []\nb = sum([[a]], [])\nb[0].append(s)\nx = a[0]",
+    "an error under a test of a list": """
+xs = [1 for c in 'k' if c in s]
+try:
+    if xs:
+        raise ValueError('q')
+    x = 'b'
+except ValueError:
+    x = 'c'
+""",
+    "an item that is not there": "xs = [s]\ntry:\n    xs.remove('k')\n    x = 'b'\nexcept ValueError:\n    x = 'c'",
+    "a key that is not there": "d = {}\nd[s] = 1\ntry:\n    del d['k']\n    x = 'b'\nexcept KeyError:\n    x = 'c'",
+    "too few parts": "xs = [s]\ntry:\n    for p, q in xs:\n        pass\n    x = 'b'\nexcept ValueError:\n    x = 'c'",
+    "pairs that are none": "xs = [s]\ntry:\n    dict(xs)\n    x = 'b'\nexcept ValueError:\n    x = 'c'",
+}
+
+
+@pytest.mark.parametrize("body", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_difficult_program_lies_inside_its_manifest(body: str) -> None:
+    lines = ["x = ''", *body.replace("SEND", CALL.format("'y'")).split("\n"), CALL.format("x")]
+    names = sorted(set(re.findall(r"\b(collections|datetime|decimal|fractions|heapq|json|math|re)\.", body)))
+    head = "".join(f"import {name}\n" for name in names)
+    source = f'{head}def t(s: str) -> None:\n    """Send."""\n' + "".join(f"    {line}\n" for line in lines)
+    manifest = analyse(check_or_raise(source, CATALOG))
+    runs = [(text, recorded(source, "t", {"s": text}, CATALOG, {}, Answers(0, steady=True))) for text in TEXTS]
+    for text, run in runs:
+        assert containment.outside(manifest, run, {"s": text}) is None
+        assert containment.unexplained(manifest, "parameter:s", runs[0][1], run) is None
