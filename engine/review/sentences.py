@@ -43,13 +43,17 @@ class _Clauses:
 
     def all(self) -> Iterator[str]:
         """The clauses. Each call with an effect is in at least one of them."""
-        named: set[int] = set()
-        for use, verb in (("read", "reads"), ("write", "writes"), ("delete", "deletes")):
-            found = [*self._used(use)]
+        moving = {i for i, call in enumerate(self._calls) if {"write", "delete"} <= set(call.uses.values())}
+        moves = dict.fromkeys(self._move(i) for i in sorted(moving))
+        named = set(moving)
+        for use, verb in (("read", "reads"), ("write", "writes"), ("delete", "DELETES")):
+            found = [(i, v) for i, v in self._used(use) if use == "read" or i not in moving]
             # A call that reads and does more has another clause, too.
             named |= {i for i, _ in found if use != "read" or set(self._calls[i].effects) <= {"read"}}
             if found:
                 yield f"{verb} {self._list(v for _, v in found)}"
+            if use == "write" and moves:
+                yield f"moves {_listed([*moves])}"
         commands = [(i, v) for use in ("shell", "program") for i, v in self._used(use)]
         if commands:
             yield f"runs {self._list((v for _, v in commands), 'ANY COMMAND')}"
@@ -79,6 +83,10 @@ class _Clauses:
     def _used(self, use: str) -> Iterator[tuple[int, Value]]:
         for i, call in enumerate(self._calls):
             yield from ((i, call.arguments[n]) for n, u in call.uses.items() if u == use and n in call.arguments)
+
+    def _move(self, number: int) -> str:
+        gone, made = ([v for i, v in self._used(use) if i == number] for use in ("delete", "write"))
+        return f"{self._list(gone)} to {self._list(made)}"
 
     def _list(self, values: Iterable[Value], anything: str = "ANYTHING") -> str:
         found = [anything if any(map(is_anything, values_in(v))) else self._words.value(v) for v in values]

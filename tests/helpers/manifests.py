@@ -38,6 +38,19 @@ def writes(path: Value, content: Value, **more: Any) -> PlannedCall:
     return PlannedCall("write_file", ("write",), arguments=arguments, uses=uses, **{"bound": ONCE, **more})
 
 
+def deletes(path: Value) -> PlannedCall:
+    """A call that deletes a file."""
+    return PlannedCall("delete_file", ("delete",), arguments={"path": path}, uses={"path": "delete"}, bound=ONCE)
+
+
+def moves(source: Value, target: Value) -> PlannedCall:
+    """A call that moves a file."""
+    uses = {"source": "delete", "target": "write"}
+    return PlannedCall(
+        "move_file", ("write", "delete"), arguments={"source": source, "target": target}, uses=uses, bound=ONCE
+    )
+
+
 def requests(url: Value, body: Value | None = None, **more: Any) -> PlannedCall:
     """An HTTP request."""
     arguments = {"url": url} if body is None else {"url": url, "body": body}

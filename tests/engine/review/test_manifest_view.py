@@ -11,7 +11,7 @@ from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Valu
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes, one_line
 from albert_tools.engine.review.manifest_view import Line, lines, view
 from albert_tools.engine.review.sentences import sentence
-from tests.helpers.manifests import given, manifest, reads, requests, text, times, tool, writes
+from tests.helpers.manifests import deletes, given, manifest, moves, reads, requests, text, times, tool, writes
 
 BELOW = Hole("below")
 REPORT = manifest(
@@ -246,6 +246,12 @@ def test_the_json_form() -> None:
         (
             manifest(PlannedCall("publish", ("write",), arguments={"path": text(given("p"))}, uses={"path": "read"})),
             "Reads {p} and calls publish.",
+        ),
+        (
+            manifest(
+                moves(text(given("p")), text("a")), moves(text("b"), text("c")), deletes(text(given("p")))
+            ),
+            'Moves {p} to "a" and "b" to "c" and DELETES {p}.',
         ),
         (
             manifest(PlannedCall("ask", ("network",), arguments={"m": text("small")}, uses={"m": "model"})),
