@@ -30,7 +30,7 @@ def sentence(definition: ToolDefinition) -> str:
     """What a tool does, as its manifest says. Without a manifest, the sentence says that nothing is known."""
     if definition.manifest is None:
         effects = ", ".join(definition.effects) or "none"
-        return f"Nothing is known but its effects ({effects}): it was saved before there were manifests."
+        return f"Nothing is known but its effects ({effects}): an earlier release saved it, and `albert upgrade` checks it."
     clauses = [*_Clauses(definition.manifest).all()] or ["computes its result and calls no tools"]
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
     return f"{text[0].upper()}{text[1:]}."

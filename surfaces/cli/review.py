@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: The options that decide about a version.
 DECISIONS = ("approve", "reject", "send_back", "deprecate", "revoke")
+#: Those that need a reason.
+REASONED = ("reject", "send_back", "revoke")
 #: The most versions of the queue, and the most replayed runs, that are printed.
 MAX_LISTED, MAX_REPLAYS = 50, 10
 #: The most lines of the call graph that are printed.
@@ -76,22 +78,33 @@ async def _review(options: argparse.Namespace, console: Console) -> int:
         if console.interactive and console.out_width is not None:
             return await _ask(service, found, options, console)
         if found.state.state == "pending":
-            # Without the version, a newer one that nobody has read would be approved.
-            shown = f"{name}@{found.version.version[:DIGITS]}"
-            console.note(
-                f"decide with `{command_line(options.home, 'review', shown, '--approve')}`, --send-back or --reject"
-            )
+            console.note(_next_command(found, options))
     return 0
+
+
+def _next_command(found: VersionReview, options: argparse.Namespace) -> str:
+    """The command that a person gives next about a pending version, as a phrase."""
+    name, _, _ = options.name.partition("@")
+    if found.version.definition.manifest is None:
+        return f"`{command_line(options.home, 'upgrade', name)}` finds out what it can do; then you can approve it"
+    # Without the version, a newer one that nobody has read would be approved.
+    shown = f"{name}@{found.version.version[:DIGITS]}"
+    return f"decide with `{command_line(options.home, 'review', shown, '--approve')}`, --send-back or --reject"
 
 
 def _decision(options: argparse.Namespace) -> tuple[str, str] | None:
     """The decision that the options state, and its reason."""
-    given = [(name, getattr(options, name)) for name in DECISIONS if getattr(options, name)]
+    given = [(name, getattr(options, name)) for name in DECISIONS if getattr(options, name) not in (None, False)]
     if len(given) > 1:
         raise Usage("review: give one decision", "albert review --help")
     if not given:
         return None
     name, why = given[0]
+    if name in REASONED and not why.strip():
+        option = f"--{name.replace('_', '-')}"
+        raise Usage(
+            f"review: {option} needs a reason, which the author reads", f"{option} 'write only below the folder'"
+        )
     return name, "" if why is True else why
 
 
@@ -278,6 +291,8 @@ async def _ask(service: ToolService, found: VersionReview, options: argparse.Nam
         pending = found.state.state in ("pending", "draft")
         words = "approve, reject, send back, next or quit" if pending else "next or quit"
         console.say()
+        # The source may have pushed this off the screen. It must not be the author's words that stand above the question.
+        console.say(f"{console.paint(visible(found.version.name), 'cyan', 'bold')}: {found.sentence}", 2)
         choice = answered(f"  {words}? [quit]").casefold()
         decisions = {"a": "approve", "approve": "approve", "r": "reject", "reject": "reject", "s": "send_back"}
         decision = decisions.get(choice, "send_back" if choice == "send back" else None)

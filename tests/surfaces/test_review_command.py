@@ -121,7 +121,9 @@ def test_show_and_tools_say_what_a_tool_can_do_and_who_approved_it(defined: Albe
 def test_a_person_decides_at_the_terminal(defined: Albert) -> None:
     code, text = defined.terminal("review", "copy", typed=[b"s\n", b"name the file\n"])
     assert code == 0
-    assert "approve, reject, send back, next or quit? [quit] " in text
+    # What the tool does stands directly above the question, and not the author's words.
+    above = text[text.index("the author's words") : text.index("approve, reject, send back, next or quit? [quit] ")]
+    assert ': Reads {source} and writes "copy.txt".' in above
     assert "sent back: name the file" in text
     code, text = defined.terminal("review", "copy", typed=[b"a\n"])
     assert "active copy" in text
@@ -146,6 +148,8 @@ def test_a_review_is_not_for_sessions(defined: Albert) -> None:
     [
         (["--approve"], "missing NAME"),
         (["copy", "--approve", "--reject", "x"], "give one decision"),
+        (["copy", "--reject", ""], "--reject needs a reason"),
+        (["copy", "--send-back", " "], "--send-back needs a reason"),
     ],
 )
 def test_options_that_make_no_sense(defined: Albert, words: list[str], message: str) -> None:

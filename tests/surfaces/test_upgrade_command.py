@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -79,5 +80,6 @@ def test_a_version_without_a_manifest_gets_one(albert: Albert) -> None:
     refused = albert("review", "base", "--approve")
     assert refused.code == 1
     assert "albert upgrade base" in refused.err
-    assert albert("upgrade").code == 0
+    assert "albert upgrade base" in albert("review", "base").err
+    assert re.fullmatch(r"pending base  [0-9a-f]{12}, now with its manifest\n", albert("upgrade").out)
     assert albert("review", "base", "--approve").code == 0

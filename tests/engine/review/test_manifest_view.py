@@ -259,7 +259,7 @@ def test_the_json_form() -> None:
         ),
         (manifest(PlannedCall("current_time", ("read",))), "Calls current_time."),
         (Manifest(), "Computes its result and calls no tools."),
-        (None, "Nothing is known but its effects (read): it was saved before there were manifests."),
+        (None, "Nothing is known but its effects (read): an earlier release saved it, and `albert upgrade` checks it."),
     ],
 )  # fmt: skip
 def test_the_sentence_comes_from_the_manifest_alone(known: Manifest | None, said: str) -> None:
