@@ -242,7 +242,9 @@ class FlowJudge:
         where = f"{flow.argument} of {end.tool}" if flow.argument else f"whether {end.tool} is called"
         verb = "decide" if flow.by_control else "reach"
         message = f"in {name}, the output of {_shown(start)} can {verb} {where} (line {end.line})"
-        hint = f"{written_at(flow.rule.place)} is the rule"
+        hint = f"{written_at(flow.rule.place)} forbids it; leave this flow out, or ask the owner to change the rule"
+        if flow.rule.verdict == "ask":
+            hint = f"{written_at(flow.rule.place)} is the rule"
         subject = f"{start.tool} to {end.tool}"
         return Decision(flow.rule.verdict, flow.rule.place, "flow", message, hint, subject)
 

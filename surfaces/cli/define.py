@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief, listed
+from albert_tools.engine.model.visible_text import visible
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, exit_of
 from albert_tools.surfaces.cli.hints import DIGITS, with_hint
@@ -121,6 +122,12 @@ async def _define(
             console.say(
                 f"{console.paint(defined.outcome, 'green')} {safe(d.signature())}  {console.paint(digits, 'dim')}", 4
             )
+            state = service.reviews.of(defined.version)
+            if state.state in ("draft", "revoked") and not console.json:
+                why = f": {visible(state.why)}" if state.why else ""
+                console.note(
+                    f"  {'revoked' if state.state == 'revoked' else 'not approved'} by {visible(state.by)}{why}"
+                )
     _warn_callers(saved, documents, console)
     _finish(console, documents, len(options.files))
     return DONE if not exits else exits.pop() if len(exits) == 1 else FAILED
@@ -140,8 +147,7 @@ def _warn_callers(saved: list[Defined], documents: list[dict[str, Any]], console
             shown = listed(callers, MAX_CALLERS)
             console.note(
                 f"{console.paint('warning', 'yellow', err=True)}: {shown} still call{'' if several else 's'} an older"
-                f" {name}; define {'them' if several else 'it'} again from {'their sources' if several else 'its source'}"
-                " to call this one"
+                f" {name}; define {'them' if several else 'it'} again, or use `albert upgrade`, to call this one"
             )
 
 

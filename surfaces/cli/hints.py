@@ -35,6 +35,11 @@ def _waiting(error: dict[str, Any], home: str | None) -> str | None:
     details = error.get("details") or {}
     if not details.get("approval") or not details.get("run"):
         return None
+    if os.environ.get("ALBERT_SESSION"):
+        # A session can't answer, but it can continue its own run.
+        answer = command_line(home, "approvals", "answer", details["approval"], "once")
+        resume = command_line(home, "runs", "resume", details["run"])
+        return f"a person answers with `{answer}`, outside the session; then `{resume}` continues"
     return answer_and_resume(details["approval"], details["run"], home)
 
 

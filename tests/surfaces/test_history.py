@@ -41,7 +41,9 @@ def test_callers_of_an_older_version_are_named_until_they_are_defined_again(albe
     albert.write("base.tool", version(2))
     done = albert("define", "base.tool")
     assert done.code == 0
-    assert "warning: top still calls an older base; define it again from its source to call this one" in done.err
+    assert (
+        "warning: top still calls an older base; define it again, or use `albert upgrade`, to call this one" in done.err
+    )
     assert albert("define", "base.tool", "--json").document()["callers"] == ["top"]
     assert re.search(r"top +allow +Call another\.  calls an older base", albert("list").out)
     shown = albert("show", "top").out

@@ -233,3 +233,17 @@ def test_define_in_a_session_exits_as_its_denial_or_question_does(albert: Albert
     assert albert("define", "other.tool", env=reads).code == 3
     assert albert("define", "other.tool", env=defines).code == 4
     assert albert("define", "other.tool", "wrong.tool", env=defines).code == 1
+
+
+def test_a_session_is_told_that_a_person_answers(albert: Albert) -> None:
+    leased: dict[str, str | None] = {"ALBERT_SESSION": albert("session", "new", "--tools", "bash").out.strip()}
+    waits = albert("run", "bash", "command=echo done", env=leased)
+    assert waits.code == 4
+    hint = re.search(
+        r"a person answers with `albert (approvals answer \w+ once)`, outside the session; then `albert (runs resume \w+)`",
+        waits.err,
+    )
+    assert hint is not None
+    assert albert(*hint[1].split(), env=leased).code == 3
+    assert albert(*hint[1].split()).code == 0
+    assert "done" in albert(*hint[2].split(), env=leased).out

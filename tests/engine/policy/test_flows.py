@@ -109,7 +109,7 @@ def test_a_denial_names_both_calls_and_the_rule() -> None:
     assert decision.failure("t").as_dict() == {
         **decision.failure("t").as_dict(),
         "message": "in t, the output of fetch (web, line 2) can reach to of send (line 5)",
-        "hint": "`deny_flow.0` in the owner's governance.yaml is the rule",
+        "hint": "`deny_flow.0` in the owner's governance.yaml forbids it; leave this flow out, or ask the owner to change the rule",
         "rule": "deny_flow.0",
     }
 
