@@ -64,9 +64,17 @@ class Reviewer:
             found,
             self._state(found),
             outdated=self._lookup.outdated(found),
+            flows=self._flows(found),
             changes=changes(before, found) if before is not None else None,
             graph=call_graph(found, self._store.load, self._primitive, lambda callee: self._state(callee).state),
         )
+
+    def _flows(self, found: ToolVersion) -> tuple[tuple[str, str], ...]:
+        authority, manifest = self._context.authority, found.definition.manifest
+        if authority is None or manifest is None:
+            return ()
+        decisions = authority.policy.flows.judge_version(found.name, manifest, found.version)
+        return tuple(dict.fromkeys((d.verdict, d.message) for d in decisions))
 
     def _state(self, version: ToolVersion) -> VersionState:
         if self._context.reviews is None:

@@ -56,6 +56,7 @@ class VersionReview(Struct, frozen=True):
         version: The version.
         state: Its state, who decided it, when and why.
         outdated: Why the version can't run; None if it can.
+        flows: Its flows that the rules deny or ask about, each as a verdict and a sentence.
         changes: What is new since the last approved version; None if no other version was approved.
         graph: The tools that it calls, see `call_graph`.
         examples: The examples of its source.
@@ -66,6 +67,7 @@ class VersionReview(Struct, frozen=True):
     version: ToolVersion
     state: VersionState
     outdated: str | None = None
+    flows: tuple[tuple[str, str], ...] = ()
     changes: Changes | None = None
     graph: tuple[Node, ...] = ()
     examples: tuple[ExampleRun, ...] = ()
@@ -110,6 +112,7 @@ class VersionReview(Struct, frozen=True):
             "sentence": self.sentence,
             "manifest": None if d.manifest is None else view(d.manifest),
             "look_alikes": self.look_alikes,
+            "flow_rules": [{"verdict": verdict, "message": message} for verdict, message in self.flows],
             "changes": self.changes.as_dict() if self.changes is not None else None,
             "graph": [node.as_dict() for node in self.graph],
             "examples": [

@@ -181,6 +181,7 @@ def show(found: VersionReview, console: Console, now: float) -> None:
     console.say(console.paint(found.sentence, "bold"))
     console.say(f"  {visible(d.signature())}", 4)
     print_lines(found.lines, console)
+    _flows(found, console)
     _changes(found, console)
     _graph(found, console)
     _examples(found, console)
@@ -229,10 +230,20 @@ def _changes(found: VersionReview, console: Console) -> None:
         console.say(console.paint(f"  {sign} {change.text}", *style), 4)
     if not changed.source:
         console.say("  the source is the same; the tools that it calls have changed", 4)
-    console.say()
+    else:
+        console.say()
     for line in changed.source:
         style = {"+": ("green",), "-": ("red",), "@": ("dim",)}.get(line[:1], ())
         console.say(f"  {console.paint(visible(line), *style) if style else visible(line)}", 4)
+
+
+def _flows(found: VersionReview, console: Console) -> None:
+    if not found.flows:
+        return
+    _heading("your rules about flows, also after an approval", console)
+    for verdict, message in found.flows:
+        style = STYLES["danger" if verdict == "deny" else "warning"]
+        console.say(console.paint(f"  {verdict}  {visible(message)}", *style), 4)
 
 
 def _graph(found: VersionReview, console: Console) -> None:

@@ -141,6 +141,19 @@ def test_next_shows_the_next_version_of_the_queue(defined: Albert) -> None:
     assert text.index("copy(source: str)") < text.index("other(source: str)")
 
 
+def test_a_review_shows_the_flows_that_the_rules_ask_about(albert: Albert) -> None:
+    albert.write(
+        "follow.tool",
+        'def follow(url: str) -> None:\n    """Follow."""\n'
+        '    tools.write_file(path=tools.fetch_url(url=url)["title"], content="")\n',
+    )
+    assert albert("define", "follow.tool").code == 0
+    flow = "in follow, the output of fetch_url (web, line 3) can reach path of write_file (line 3)"
+    assert f"\nyour rules about flows, also after an approval\n  ask  {flow}\n" in albert("review", "follow").out
+    document = albert("review", "follow", "--json").document()
+    assert document["flow_rules"] == [{"verdict": "ask", "message": flow}]
+
+
 def test_a_review_is_not_for_sessions(defined: Albert) -> None:
     done = defined("review", env={"ALBERT_SESSION": "x"})
     assert done.code == 3
