@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,8 @@ async def _review(options: argparse.Namespace, console: Console) -> int:
             console.document({"ok": True, **found.as_dict()})
             return 0
         show(found, console, time.time())
-        if console.interactive and console.out_width is not None:
+        asks = console.interactive and console.out_width is not None
+        if asks and sys.stdin is not None and sys.stdin.isatty():
             return await _ask(service, found, options, console)
         if found.state.state == "pending":
             console.note(_next_command(found, options))
