@@ -39,7 +39,9 @@ class Stage:
         words = shown or " ".join(f'"{a}"' if " " in a else a for a in arguments)
         print(f"\x1b[32m$\x1b[0m albert {words}" if COLOUR else f"$ albert {words}", flush=True)
         command = [sys.executable, "-m", "albert_tools.surfaces.cli", *arguments]
-        code = subprocess.run(command, cwd=self.project, env=self.environment, check=False).returncode
+        code = subprocess.run(
+            command, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL, check=False
+        ).returncode
         if code != expect:
             sys.exit(f"expected exit code {expect}, got {code}")
         if code:
@@ -60,6 +62,10 @@ def main() -> None:
         print(f"notes.md: {notes.read_text().splitlines()[2]}", flush=True)
         stage.albert("run", "find_and_replace", "path=notes.md", "find=cat", "replace=dog")
         print(f"notes.md: {notes.read_text().splitlines()[2]}", flush=True)
+
+        tell("A person reviews what it can do, without reading its source, and approves it. Then its calls ask nobody.")
+        stage.albert("review", "find_and_replace")
+        stage.albert("review", "find_and_replace", "--approve")
 
         tell("Tools call tools, in parallel if they only read.")
         stage.albert("run", "project_report", "output=report.md")
