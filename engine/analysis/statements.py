@@ -40,12 +40,22 @@ _NO_JUMPS = Jumps()
 
 def run(a: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Jumps:
     """Run a block. Returns what decides whether the statements after it are left out."""
-    jumps = _NO_JUMPS
+    jumps, loops = _NO_JUMPS, a.frame.loops
+    if loops and _runs_once(a, body):
+        a.frame.loops = ()
     for stmt in body:
         found = _statement(a, stmt, control | jumps.all)
         if found is not _NO_JUMPS:
             jumps |= found
+    a.frame.loops = loops
     return jumps
+
+
+def _runs_once(a: Analysis, body: tuple[tree.Stmt, ...]) -> bool:
+    """Whether a block ends the function when it runs, so that the loops around it don't run it again."""
+    if not body or not isinstance(body[-1], tree.Return) or a.frame.assigned:
+        return False
+    return not any(isinstance(node, tree.Break | tree.Continue) for node in tree.walk(*body))
 
 
 def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:

@@ -106,7 +106,8 @@ def _limited(all_of_them: Alternatives, max_constants: int = MAX_CONSTANTS) -> A
         all_of_them = frozenset(
             t
             for t in all_of_them
-            if not any(t != w and _begins(t, w[:-1]) for w in widest if not isinstance(w, Constant))
+            if (_is_scalar(t) and (ANY,) not in widest)
+            or not any(t != w and _begins(t, w[:-1]) for w in widest if not isinstance(w, Constant))
         )
     if len(all_of_them) <= MAX_ALTERNATIVES:
         return all_of_them
@@ -121,9 +122,17 @@ def _limited(all_of_them: Alternatives, max_constants: int = MAX_CONSTANTS) -> A
     else:
         found |= numbers
     if len(texts) + len(found) > MAX_ALTERNATIVES:
-        texts = [template([*_common_start(texts), ANY])]
+        # What begins a text need not be a text: a number stays one.
+        scalars = [t for t in texts if _is_scalar(t)]
+        texts = [template([*_common_start(texts), ANY])] if all(t == (NUMBER,) for t in scalars) else [(ANY,)]
+        found |= set(scalars[:1]) & {(NUMBER,)}
     # Only unknown texts that begin with nothing cover numbers, too.
     return frozenset({(ANY,)}) if (ANY,) in texts else frozenset(found | {*texts})
+
+
+def _is_scalar(t: Alternative) -> bool:
+    """Whether a template stands for values that are no texts, too: it is a single hole."""
+    return not isinstance(t, Constant) and len(t) == 1 and not isinstance(t[0], str)
 
 
 def _begins(t: Alternative, start: Template) -> bool:
