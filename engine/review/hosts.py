@@ -9,7 +9,7 @@ from albert_tools.engine.model.manifest import Alternative, Hole, Value, values_
 from albert_tools.engine.model.visible_text import visible
 
 #: The beginning of a URL up to the end of its host. A name or password before the host could be mistaken for it.
-_BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#@\\\s]+)", re.IGNORECASE)
+BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#@\\\s]+)", re.IGNORECASE)
 
 
 def fixed_hosts(value: Value) -> list[str] | None:
@@ -21,7 +21,7 @@ def fixed_hosts(value: Value) -> list[str] | None:
 def host_of(url: Alternative) -> str | None:
     """The host of a URL with holes; None if it depends on a hole."""
     start = url[0] if isinstance(url, tuple) and url and isinstance(url[0], str) else ""
-    match = _BEGINNING.match(start)
+    match = BEGINNING.match(start)
     if match is None:
         return None
     ends = start[match.end() :][:1] in ("/", "?", "#") and match.end() < len(start)

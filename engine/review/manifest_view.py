@@ -110,8 +110,7 @@ def _effect_lines(effect: Effect) -> list[Line]:
     if effect.anything and effect.risk == 1:
         tone = "warning"
     resources = [f"{verb} {value}" for verb, value in effect.resources]
-    host = ["THE HOST IS NOT FIXED"] if effect.open_host else []
-    text = "; ".join([*resources, *host, effect.bound, *effect.via])
+    text = "; ".join([*resources, *effect.warnings, effect.bound, *effect.via])
     found = [Line(text, visible(effect.tool), tone, line=effect.lines[0])]
     for name, value in effect.settings:
         found.append(Line(value, visible(name), tone if ANYTHING in value else "plain", 1))

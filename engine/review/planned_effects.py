@@ -21,7 +21,7 @@ from albert_tools.engine.model.manifest import (
     Value,
     values_in,
 )
-from albert_tools.engine.review.hosts import fixed_hosts
+from albert_tools.engine.review.call_warnings import call_warnings
 from albert_tools.engine.review.value_words import Words, is_anything, via_words
 
 #: How much harm the effects of a call can do at most, from 0 to `HIGH`.
@@ -52,7 +52,7 @@ class Effect(Struct, frozen=True):
         resources: What it reads, writes or reaches: pairs of a verb and a value.
         settings: Other arguments that matter, such as a recipient or the environment of a command: pairs of a name and a value.
         anything: Whether one of them can be anything.
-        open_host: Whether the host of a URL is not fixed.
+        warnings: What somebody else can choose: the host, the program, a command, the code that a command loads.
         bound: How often it is called at most.
         bounded: Whether this is known.
         via: The saved tools that make the calls, as phrases; empty for direct calls.
@@ -68,7 +68,7 @@ class Effect(Struct, frozen=True):
     resources: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
     anything: bool
-    open_host: bool
+    warnings: tuple[str, ...]
     bound: str
     bounded: bool
     via: tuple[str, ...]
@@ -96,7 +96,10 @@ def planned_effects(manifest: Manifest) -> list[Effect]:
     groups: dict[object, list[PlannedCall]] = {}
     for call in manifest.calls:
         sent = frozenset((name, frozenset(_data(value))) for name, value in _sent(call).items())
-        groups.setdefault((call.tool, sent), []).append(call)
+        # Which secret goes to which host matters, and secrets are constants.
+        payload = [name for name in _sent(call) if "network" in call.effects and call.uses.get(name) == "payload"]
+        known = frozenset((name, words.value(call.arguments[name])) for name in payload)
+        groups.setdefault((call.tool, sent, known), []).append(call)
     found = [_effect(calls, words) for calls in groups.values()]
     return sorted(found, key=lambda effect: (-effect.risk, not effect.anything))
 
@@ -124,9 +127,9 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
     settings = {name: given[name] for name in shown if uses[name] not in VERBS}
     sent = {name: given[name] for name in _sent(first)}
     carries = frozenset(o for values in sent.values() for o in _data(*values))
-    open_host = any(fixed_hosts(v) is None for name in shown if uses[name] == "url" for v in given[name])
+    warnings = tuple(dict.fromkeys(warning for call in calls for warning in call_warnings(call, words)))
     risk = risk_of(first.effects)
-    is_fixed = (resources or settings) and not open_host and not any(o.startswith("call:") for o in carries)
+    is_fixed = (resources or settings) and not warnings and not any(o.startswith("call:") for o in carries)
     if risk == HIGH and is_fixed and not {"delete", "secret"} & set(first.effects):
         risk = _FIXED
     bound = _sum(c.bound for c in calls)
@@ -137,7 +140,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
         resources=tuple(dict.fromkeys((verb, words.value(*values)) for verb, values in resources)),
         settings=tuple((name, words.value(*values)) for name, values in settings.items()),
         anything=any(is_anything(v) for name in shown for value in given[name] for v in values_in(value)),
-        open_host=open_host,
+        warnings=warnings,
         bound=words.bound(bound),
         bounded=bound is not None,
         via=tuple(via_words(calls)),

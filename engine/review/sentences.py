@@ -12,6 +12,7 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, values_in
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.review.call_warnings import call_warnings, environment
 from albert_tools.engine.review.hosts import fixed_hosts
 from albert_tools.engine.review.value_words import Words, is_anything
 
@@ -56,7 +57,7 @@ class _Clauses:
                 yield f"moves {_listed([*moves])}"
         commands = [(i, v) for use in ("shell", "program") for i, v in self._used(use)]
         if commands:
-            yield f"runs {self._list((v for _, v in commands), 'ANY COMMAND')}"
+            yield f"runs {_listed([*dict.fromkeys(self._command(i, v) for i, v in commands)])}"
         named |= {i for i, _ in commands}
         programs = [(i, v) for i, v in self._used("destination") if "execute" in self._calls[i].effects]
         for tool in dict.fromkeys(self._calls[i].tool for i, _ in programs):
@@ -83,6 +84,14 @@ class _Clauses:
     def _used(self, use: str) -> Iterator[tuple[int, Value]]:
         for i, call in enumerate(self._calls):
             yield from ((i, call.arguments[n]) for n, u in call.uses.items() if u == use and n in call.arguments)
+
+    def _command(self, number: int, value: Value) -> str:
+        call = self._calls[number]
+        given = [call.arguments[n] for n, use in call.uses.items() if use == "environment" and n in call.arguments]
+        variables = dict.fromkeys(text for each in given for text, _ in environment(each, self._words))
+        dangers = [text for text in call_warnings(call, self._words) if text not in variables]
+        text = f"{self._list([value], 'ANY COMMAND')} {_listed([*variables])}".strip()
+        return f"{text} ({'; '.join(dangers)})" if dangers and not is_anything(value) else text
 
     def _move(self, number: int) -> str:
         gone, made = ([v for i, v in self._used(use) if i == number] for use in ("delete", "write"))

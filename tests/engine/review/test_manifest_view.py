@@ -115,6 +115,35 @@ def test_a_host_is_fixed_only_if_no_hole_can_change_it() -> None:
     assert not is_fixed(hole)
 
 
+def command(text: Value, env: Value, use: str = "shell") -> PlannedCall:
+    """A call that runs a command."""
+    uses = {"command": use, "env": "environment"}
+    return PlannedCall("bash", ("execute",), arguments={"command": text, "env": env}, uses=uses, bound=times(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (requests(Value(open=True)), "THE HOST IS COMPUTED BY THE CODE AND NOT KNOWN HERE"),
+        (requests(text("https://a.example", given("x"))), "THE HOST IS NOT FIXED: {x} can continue the host name"),
+        (requests(text("https://", given("x"))), "THE HOST IS NOT FIXED"),
+        (command(text("wc ", given("x")), Value()), "NOT QUOTED: {x} can contain any command"),
+        (command(text("wc ", Hole("quoted", of=(given("x"),))), Value()), ""),
+        (command(Value(places=(text(given("x")), text("-l"))), Value(), "program"), "ANY PROGRAM: {x}"),
+        (command(Value(places=(text("wc"), text(given("x")))), Value(), "program"), ""),
+        (command(Value(open=True), Value(), "program"), "ANY PROGRAM"),
+        (command(text("wc"), Value(places=(text("LANG=C"),))), ""),
+        (command(text("wc"), Value(places=(text("PATH=", given("x")),))), "with code from {x} (PATH)"),
+        (command(text("wc"), Value(places=(text(given("x")),))), "ANY ENVIRONMENT VARIABLE {x}"),
+        (command(text("wc"), Value(open=True)), "ANY ENVIRONMENT VARIABLE ANYTHING"),
+    ],
+)
+def test_what_somebody_else_can_choose_is_a_warning(call: PlannedCall, said: str) -> None:
+    found = lines(manifest(call))[0]
+    assert found.text.split("; ")[1:-1] == ([said] if said else [])
+    assert (found.tone == "danger") is bool(said)
+
+
 def test_calls_with_different_data_are_apart() -> None:
     known = manifest(
         reads(text("a")),

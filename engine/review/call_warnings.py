@@ -1,0 +1,84 @@
+"""What makes one call dangerous beyond its effects: a host, a program or a command that somebody else can choose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from albert_tools.engine.model.manifest import Alternative, Hole, Origin, PlannedCall, Value, values_in
+from albert_tools.engine.review.hosts import BEGINNING, fixed_hosts, host_of
+from albert_tools.engine.review.value_words import Words, is_anything
+
+#: Environment variables that make programs load or run other code.
+_LOADS_CODE = re.compile(
+    r"(LD_|DYLD_|PYTHON|GIT_).*|NODE_OPTIONS|PATH|BASH_ENV|ENV|PERL5(OPT|LIB)|RUBYOPT|JAVA_TOOL_OPTIONS"
+)
+
+
+def call_warnings(call: PlannedCall, words: Words) -> Iterator[str]:
+    """The warnings about one call, in words."""
+    for name, use in call.uses.items():
+        value = call.arguments.get(name)
+        if value is None:
+            continue
+        if use == "url" and fixed_hosts(value) is None:
+            yield _host(value, words)
+        elif use == "shell":
+            yield from _not_quoted(value, words)
+        elif use == "program":
+            yield from _any_program(value, words)
+        elif use == "environment":
+            yield from (text for text, loads in environment(value, words) if loads)
+
+
+def environment(value: Value, words: Words) -> Iterator[tuple[str, bool]]:
+    """Each variable that a command gets, in words, and whether it can make the command load other code."""
+    for one, data in _texts(value):
+        name, equals, rest = (
+            one[0].partition("=") if isinstance(one, tuple) and one and isinstance(one[0], str) else ("", "", "")
+        )
+        if not equals:
+            yield f"ANY ENVIRONMENT VARIABLE {words.alternative(one, data)}", True
+        elif _LOADS_CODE.fullmatch(name) and isinstance(one, tuple):
+            found = words.alternative((*([rest] if rest else []), *one[1:]), data)
+            yield f"with code from {found} ({name})", True
+        else:
+            yield f"with {words.alternative(one, data)}", False
+
+
+def _host(value: Value, words: Words) -> str:
+    if not any(v.data for v in values_in(value)):
+        return "THE HOST IS COMPUTED BY THE CODE AND NOT KNOWN HERE"
+    for one, data in _texts(value):
+        if not isinstance(one, tuple) or not one or not isinstance(one[0], str) or host_of(one) is not None:
+            continue
+        if (met := BEGINNING.match(one[0])) and met.end() == len(one[0]) and len(one) > 1:
+            return f"THE HOST IS NOT FIXED: {words.alternative(one[1:2], data)} can continue the host name"
+    return "THE HOST IS NOT FIXED"
+
+
+def _not_quoted(value: Value, words: Words) -> Iterator[str]:
+    found = {
+        words.alternative((part,), data): None
+        for one, data in _texts(value)
+        for part in (one if isinstance(one, tuple) else ())
+        if isinstance(part, Hole) and part.kind not in ("quoted", "number", "word")
+    }
+    for text in found:
+        yield f"NOT QUOTED: {text} can contain any command"
+
+
+def _any_program(value: Value, words: Words) -> Iterator[str]:
+    first = value.places[0] if value.places else value.items
+    for one, data in _texts(first) if first is not None else ():
+        if isinstance(one, tuple) and any(isinstance(part, Hole) for part in one):
+            yield f"ANY PROGRAM: {words.alternative(one, data)}"
+    if first is None or is_anything(value):
+        yield "ANY PROGRAM"
+
+
+def _texts(value: Value) -> Iterator[tuple[Alternative, tuple[Origin, ...]]]:
+    for v in values_in(value):
+        yield from ((one, v.data) for one in v.alternatives)
+        if v.open:
+            yield (Hole("any"),), v.data
