@@ -88,7 +88,7 @@ def lines(manifest: Manifest) -> list[Line]:
             found.append(Line(f"from {listed(origins, MAX_ORIGINS)}", name, tone="quiet"))
     decided = [e for e in effects if e.control]
     if decided:
-        found.append(Line("what else decides whether, where and how often something is changed", tone="heading"))
+        found.append(Line("when and how often is decided by", tone="heading"))
         for e in decided:
             # A condition can send what was read, a bit at a time.
             reveals = risk_of(e.effects) == HIGH and any(not origin.startswith("{") for origin in e.control)

@@ -58,7 +58,8 @@ class Effect(Struct, frozen=True):
         via: The saved tools that make the calls, as phrases; empty for direct calls.
         lines: The lines of the source.
         flows: What reaches each destination and payload.
-        control: What else decides whether, where and how often something is changed, beyond the data.
+        control: What decides when and how often something is changed, beyond the data.
+        decided: The origins of `control`.
         carries: The origins of all that the calls send, write or execute.
     """
 
@@ -75,6 +76,7 @@ class Effect(Struct, frozen=True):
     lines: tuple[int, ...]
     flows: tuple[Flow, ...]
     control: tuple[str, ...]
+    decided: frozenset[Origin]
     carries: frozenset[Origin]
 
 
@@ -132,12 +134,15 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
     is_fixed = (resources or settings) and not warnings and not any(o.startswith("call:") for o in carries)
     if risk == HIGH and is_fixed and not {"delete", "secret"} & set(first.effects):
         risk = _FIXED
+    decided = _control(calls, carries) if risk >= RISKS["write"] else frozenset()
     bound = _sum(c.bound for c in calls)
     return Effect(
         tool=first.tool,
         effects=first.effects,
         risk=risk,
-        resources=tuple(dict.fromkeys((verb, words.value(*values)) for verb, values in resources)),
+        resources=tuple(
+            dict.fromkeys((verb, words.value(*values, is_url=verb == VERBS["url"])) for verb, values in resources)
+        ),
         settings=tuple((name, words.value(*values)) for name, values in settings.items()),
         anything=any(is_anything(v) for name in shown for value in given[name] for v in values_in(value)),
         warnings=warnings,
@@ -146,10 +151,16 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
         via=tuple(via_words(calls)),
         lines=tuple(dict.fromkeys(c.line for c in calls)),
         flows=tuple(
-            Flow(_label(name), tuple(words.origins(_data(*values))), words.value(*values), name in shown)
+            Flow(
+                _label(name),
+                tuple(words.origins(_data(*values))),
+                words.value(*values, is_url=uses.get(name) == "url"),
+                name in shown,
+            )
             for name, values in sent.items()
         ),
-        control=_control(calls, carries, words) if risk >= RISKS["write"] else (),
+        control=tuple(words.origins(decided)),
+        decided=decided,
         carries=carries,
     )
 
@@ -158,10 +169,10 @@ def _label(name: str) -> str:
     return "arguments" if name == ANY_NAME else name
 
 
-def _control(calls: Sequence[PlannedCall], carries: frozenset[Origin], words: Words) -> tuple[str, ...]:
+def _control(calls: Sequence[PlannedCall], carries: frozenset[Origin]) -> frozenset[Origin]:
     found = {o for call in calls for o in call.control}
     found |= {o for call in calls for value in call.arguments.values() for v in values_in(value) for o in v.control}
-    return tuple(words.origins(found - carries))
+    return frozenset(found - carries)
 
 
 def _data(*values: Value) -> tuple[Origin, ...]:

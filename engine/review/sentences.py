@@ -14,6 +14,7 @@ from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_warnings import call_warnings, environment
 from albert_tools.engine.review.hosts import fixed_hosts
+from albert_tools.engine.review.planned_effects import planned_effects
 from albert_tools.engine.review.value_words import Words, is_anything
 
 #: The most resources of one kind that the sentence names.
@@ -34,7 +35,20 @@ def sentence(definition: ToolDefinition) -> str:
         return f"Nothing is known but its effects ({effects}): an earlier release saved it, and `albert upgrade` checks it."
     clauses = [*_Clauses(definition.manifest).all()] or ["computes its result and calls no tools"]
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{text[0].upper()}{text[1:]}{_leak(definition.manifest)}."
+
+
+def _leak(manifest: Manifest) -> str:
+    """What a host can learn from when and how often it is asked, as the end of a sentence."""
+    local = {f"call:{i}" for i, call in enumerate(manifest.calls) if "network" not in call.effects}
+    found = {
+        origin
+        for effect in planned_effects(manifest)
+        if "network" in effect.effects
+        for origin in effect.decided & local
+    }
+    names = Words(manifest).origins(found)
+    return f"; a host can learn from when and how often it is asked about {_listed(names)}" if names else ""
 
 
 class _Clauses:

@@ -25,6 +25,7 @@ from albert_tools.engine.model.manifest import (
 )
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.review.hosts import host_of
 
 #: The word for a value about which nothing is known. It is loud on purpose.
 ANYTHING = "ANYTHING"
@@ -48,15 +49,15 @@ class Words:
 
     # Values
 
-    def value(self, *values: Value) -> str:
+    def value(self, *values: Value, is_url: bool = False) -> str:
         """All that these values can be: ``{output} or "report.md"``."""
-        found = dict.fromkeys(one for value in values for one in self.alternatives(value))
+        found = dict.fromkeys(one for value in values for one in self.alternatives(value, is_url))
         return _joined(list(found)) or "‹never reached›"
 
-    def alternatives(self, value: Value) -> list[str]:
+    def alternatives(self, value: Value, is_url: bool = False) -> list[str]:
         """Each text, list or object that a value can be."""
         some = [a for a in value.alternatives if a is not None]
-        found = list(dict.fromkeys(self.alternative(one, value.data) for one in some or value.alternatives))
+        found = list(dict.fromkeys(self.alternative(one, value.data, is_url) for one in some or value.alternatives))
         if value.places is not None:
             found.append(f"[{', '.join(map(self.value, value.places))}]")
         elif value.items is not None:
@@ -71,7 +72,7 @@ class Words:
             found.append(f"{ANYTHING}{self._from(value.data)}")
         return found
 
-    def alternative(self, one: Alternative, data: Sequence[Origin] = ()) -> str:
+    def alternative(self, one: Alternative, data: Sequence[Origin] = (), is_url: bool = False) -> str:
         """A constant, or a template: ``https://example.org/{name}``. `data` are the origins of the value that it belongs to."""
         if not isinstance(one, tuple):
             return json.dumps(one)
@@ -79,9 +80,11 @@ class Words:
             return _quoted("".join(part for part in one if isinstance(part, str)))
         if len(one) == 1 and isinstance(one[0], Hole) and one[0].kind == "any":
             return f"{ANYTHING}{self._from(one[0].data or data)}"
-        return "".join(self._part(part, data) for part in with_paths(one))
+        # Behind a fixed host, any text is no danger by itself.
+        anything = "any text" if is_url and host_of(one) is not None else ANYTHING
+        return "".join(self._part(part, data, anything) for part in with_paths(one))
 
-    def _part(self, part: Part, data: Sequence[Origin]) -> str:
+    def _part(self, part: Part, data: Sequence[Origin], anything: str) -> str:
         if isinstance(part, str):
             return part if len(part) <= MAX_CONSTANT and _PLAIN.match(part) else _quoted(part)
         place = _place(part.path)
@@ -97,7 +100,7 @@ class Words:
             case "below":
                 return "/**"
             case "any":
-                return f"‹{ANYTHING}{self._from(part.data or data)}›"
+                return f"‹{anything}{self._from(part.data or data)}›"
         return f"‹{part.kind}›"
 
     # Origins
@@ -126,11 +129,13 @@ class Words:
     def _name(self, call: PlannedCall) -> str:
         tool = visible(call.tool)
         if self._depth >= _MAX_DEPTH:
-            return f"{tool} of line {call.line}"
+            return f"{tool}(…)"
         self._depth += 1
         try:
             shown = next((n for n in call.uses if n in call.arguments and call.uses[n] != "payload"), None)
-            return f"{tool}({self.value(call.arguments[shown])})" if shown is not None else tool
+            if shown is None:
+                return tool
+            return f"{tool}({self.value(call.arguments[shown], is_url=call.uses[shown] == 'url')})"
         finally:
             self._depth -= 1
 
@@ -141,7 +146,7 @@ class Words:
     # Bounds
 
     def bound(self, bound: Bound) -> str:
-        """``at most once``, ``at most 3 × entries of list_directory({folder})``."""
+        """``at most once``, ``at most 3 × length of list_directory({folder})``."""
         most = RunLimits().calls
         number = sum(term.times for term in bound) if bound is not None else most
         if bound is None or (number >= most and all(not term.of for term in bound)):
@@ -163,7 +168,7 @@ class Words:
         where = f"{place.lstrip('.')} of {self.origin(symbol.origin)}" if place else self.origin(symbol.origin)
         if symbol.kind == "value":
             return where if place else f"number of {where}"
-        return f"length of {where}" if place else f"entries of {where}"
+        return f"length of {where}"
 
 
 def via_words(calls: Iterable[PlannedCall]) -> list[str]:

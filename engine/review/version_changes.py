@@ -7,7 +7,7 @@ only the new version has comes first, because it is what the reviewer has not ap
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.manifest import Manifest, PlannedCall, Value, values_in
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.hosts import host_of
-from albert_tools.engine.review.planned_effects import VERBS, planned_effects, risk_of
+from albert_tools.engine.review.planned_effects import HIGH, VERBS, planned_effects, risk_of
 from albert_tools.engine.review.value_words import Words
 
 #: The most changed lines that are compared one by one. More are shown as one block, because comparing takes quadratic time.
@@ -63,7 +63,8 @@ def changes(old: ToolVersion, new: ToolVersion) -> Changes:
 def manifest_changes(old: Manifest, new: Manifest) -> list[Change]:
     """The differences of two manifests in words: "now also sends to api.example.org". Empty if there are none."""
     before, after = _Facts(old), _Facts(new)
-    found = [Change(f"has a new effect: {e}", "more", risk_of([e])) for e in new.effects if e not in old.effects]
+    found = [*_other_host(before.hosts, after.hosts)]
+    found += [Change(f"has a new effect: {e}", "more", risk_of([e])) for e in new.effects if e not in old.effects]
     for kind in dict.fromkeys([*after.sets, *before.sets]):
         had, has = before.sets.get(kind, {}), after.sets.get(kind, {})
         found += [Change(f"{kind.added} {text}", "more", risk) for text, risk in has.items() if text not in had]
@@ -81,6 +82,13 @@ def manifest_changes(old: Manifest, new: Manifest) -> list[Change]:
             found.append(Change(f"calls {tool} {now} (before: {was[0]})", "other", risk))
     order = {"more": 0, "other": 1, "less": 2}
     return sorted(dict.fromkeys(found), key=lambda change: (order[change.direction], -change.risk))
+
+
+def _other_host(before: set[str], after: set[str]) -> Iterator[Change]:
+    """One host in place of another. The names may differ by one letter only, so they stand side by side."""
+    gone, come = before - after, after - before
+    if len(gone) == len(come) == 1:
+        yield Change(f"host: {gone.pop()} → {come.pop()}", "more", HIGH)
 
 
 def source_diff(old: str, new: str) -> tuple[str, ...]:
@@ -130,6 +138,7 @@ class _Facts:
         self._words = Words(manifest)
         self.sets: dict[_Kind, dict[str, int]] = {}
         self.bounds: dict[str, tuple[str, int]] = {}
+        self.hosts: set[str] = set()
         self.origins = {self._words.call(i) for i in range(len(manifest.calls))}
         for call in manifest.calls:
             self._add_call(call)
@@ -144,7 +153,7 @@ class _Facts:
                         _flow(f"the {visible(flow.parameter)} of {tool}"), flow.origins or (flow.value,), effect.risk
                     )
             decided = _Kind(
-                f"whether, where and how often {tool} is called now also depends on",
+                f"when and how often {tool} is called now also depends on",
                 f"calls of {tool} no longer depend on",
             )
             self._add(decided, effect.control, effect.risk)
@@ -161,7 +170,9 @@ class _Facts:
                 self._add_hosts(call, value, risk)
             if use in VERBS:
                 verb = VERBS[use]
-                self._add(_Kind(f"now also {verb}", f"no longer {verb}"), self._words.alternatives(value), risk)
+                self._add(
+                    _Kind(f"now also {verb}", f"no longer {verb}"), self._words.alternatives(value, use == "url"), risk
+                )
             elif use is not None and use != "payload":
                 what = f"{visible(name)} of {visible(call.tool)}"
                 self._add(
@@ -172,7 +183,9 @@ class _Facts:
         sends = any(v.data for n, a in call.arguments.items() if call.uses.get(n) == "payload" for v in values_in(a))
         verb = "sends to" if sends else "asks"
         hosts = [host_of(one) for each in values_in(value) for one in each.alternatives]
-        self._add(_Kind(f"now also {verb}", f"no longer {verb}"), [h for h in hosts if h is not None], risk)
+        known = [h for h in hosts if h is not None]
+        self.hosts.update(known)
+        self._add(_Kind(f"now also {verb}", f"no longer {verb}"), known, risk)
 
     def _add(self, kind: _Kind, texts: Iterable[str], risk: int) -> None:
         found = self.sets.setdefault(kind, {})

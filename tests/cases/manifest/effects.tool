@@ -58,7 +58,7 @@ def t(path: str, force: bool) -> None:
 # manifest: > content "x"
 # manifest: file_info reads "a.txt"; at most once
 # manifest: write_file({path}) may write what is read by file_info("a.txt")
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > write_file {force}, file_info("a.txt")
 ---
 # a write that the tool may read again

@@ -62,7 +62,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body ANYTHING
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # one bit for each letter: an oracle
@@ -77,7 +77,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body ANYTHING
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # the size of a set tells which items are equal
@@ -99,7 +99,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # the least item by a key
@@ -111,7 +111,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # a list inside of a dictionary
@@ -307,7 +307,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # a replacement that is computed
@@ -334,7 +334,7 @@ def t() -> None:
         x = e.message
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
-# manifest: > body from read_file(".env"), read_file(‹output of read_file of line 4›)
+# manifest: > body from read_file(".env"), read_file(‹output of read_file(…)›)
 # manifest: read_file reads ".env" or ‹output of read_file(".env")›; at most 2 ×
 ---
 # whether a tool fails
@@ -351,8 +351,8 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" or ‹output of read_file(".env")›; at most 2 ×
-# manifest: what else decides whether, where and how often something is changed
-# manifest: > http_request read_file(".env"), read_file(‹output of read_file of line 4›)
+# manifest: when and how often is decided by
+# manifest: > http_request read_file(".env"), read_file(‹output of read_file(…)›)
 ---
 # the message of an error that nobody raises
 def t() -> None:
@@ -382,7 +382,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # where a loop is left
@@ -398,7 +398,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body ANYTHING
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # which iterations are cut short
@@ -415,7 +415,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "" or ‹part of "abcdef"›‹ANYTHING›
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # the result of a helper that decides
@@ -433,7 +433,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # a helper that changes its argument
@@ -472,7 +472,7 @@ def t() -> None:
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: errors from read_file(".env")
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # a captured item
@@ -578,7 +578,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # one of two values
@@ -685,7 +685,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # an assertion
@@ -702,7 +702,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # what two sets share
@@ -734,7 +734,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > body ‹part of "abcdef"›
 # manifest: read_file reads ".env"; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
 # the width of a field

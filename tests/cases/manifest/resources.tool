@@ -26,7 +26,7 @@ def t(draft: bool) -> None:
     tools.write_file(path="draft.txt" if draft else "final.txt", content="x")
 # manifest: write_file writes "draft.txt" or "final.txt"; at most once
 # manifest: > content "x"
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > write_file {draft}
 ---
 # or gives the default of an empty parameter
@@ -79,9 +79,9 @@ def t(path: str) -> None:
     """Delete the files of a list."""
     for line in tools.read_file(path=path).splitlines():
         tools.delete_file(path="docs/" + line)
-# manifest: delete_file deletes docs/‹part of ‹output of read_file({path})››; at most 1 + entries of read_file({path})
+# manifest: delete_file deletes docs/‹part of ‹output of read_file({path})››; at most 1 + length of read_file({path})
 # manifest: read_file reads {path}; at most once
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > delete_file read_file({path})
 ---
 # the host of a URL is known before a parameter
@@ -143,7 +143,7 @@ def t(count: int) -> None:
         tools.write_file(path=f"part-{number}.txt", content="x")
 # manifest: write_file writes part-‹number›.txt; at most {count}
 # manifest: > content "x"
-# manifest: what else decides whether, where and how often something is changed
+# manifest: when and how often is decided by
 # manifest: > write_file {count}
 ---
 # a suffix that is removed and replaced

@@ -33,10 +33,10 @@ def test_a_manifest_has_few_lines() -> None:
         "write_file writes {output}; at most once",
         "  content from list_directory({folder}), read_file({folder}/**)",
         "list_directory reads {folder}; at most 4 ×",
-        "read_file reads {folder}/**; at most 3 × entries of list_directory({folder})",
+        "read_file reads {folder}/**; at most 3 × length of list_directory({folder})",
         "write_file({output}) may write what is read by list_directory({folder}), read_file({folder}/**)",
         "result from list_directory({folder}), read_file({folder}/**)",
-        "what else decides whether, where and how often something is changed",
+        "when and how often is decided by",
         "  write_file {strict}",
     ]
 
@@ -228,7 +228,7 @@ def test_the_json_form() -> None:
     assert [b["calls"] for b in found["bounds"]] == [
         "at most once",
         "at most 4 ×",
-        "at most 3 × entries of list_directory({folder})",
+        "at most 3 × length of list_directory({folder})",
     ]
     content = next(f for f in found["flows"] if f["to"] == "write_file.content")
     assert content["data"] == ["list_directory({folder})", "read_file({folder}/**)"]
@@ -248,6 +248,11 @@ def test_the_json_form() -> None:
         ),
         (manifest(requests(text(HOST))), "Connects to api.example.org."),
         (manifest(requests(text(HOST), text(given("note")))), "Sends {note} to api.example.org."),
+        (
+            manifest(reads(text("salary.txt")), requests(text(HOST), control=("call:0", "parameter:p"))),
+            'Reads "salary.txt" and connects to api.example.org; '
+            'a host can learn from when and how often it is asked about read_file("salary.txt").',
+        ),
         (manifest(requests(text(given("url")))), "Connects to the host of {url}."),
         (manifest(requests(Value(open=True))), "Connects to ANY HOST."),
         (

@@ -36,6 +36,7 @@ FROM_READ = Value(open=True, data=("call:0",))
             manifest(requests(text("https://api.example.org/"))),
             manifest(requests(text("https://api.example.0rg/"))),
             [
+                "host: api.example.org → api.example.0rg",
                 "now also asks api.example.0rg",
                 'now also connects to "https://api.example.0rg/"',
                 "no longer asks api.example.org",
@@ -55,7 +56,7 @@ FROM_READ = Value(open=True, data=("call:0",))
         (
             manifest(READ, writes(text("o"), FROM_READ)),
             manifest(READ, writes(text("o"), FROM_READ, control=("parameter:p",))),
-            ["whether, where and how often write_file is called now also depends on {p}"],
+            ["when and how often write_file is called now also depends on {p}"],
         ),
         (manifest(READ), manifest(READ, raised=("call:0",)), ["the message of an error now also comes from read_file"]),
         (
