@@ -65,7 +65,9 @@ class _Clauses:
             found = [(i, v) for i, v in self._used(use) if use == "read" or i not in moving]
             # A call that reads and does more has another clause, too.
             named |= {i for i, _ in found if use != "read" or set(self._calls[i].effects) <= {"read"}}
-            if found:
+            if use == "write":
+                yield from self._writes(found)
+            elif found:
                 yield f"{verb} {self._list(v for _, v in found)}"
             if use == "write" and moves:
                 yield f"moves {_listed([*moves])}"
@@ -98,6 +100,16 @@ class _Clauses:
     def _used(self, use: str) -> Iterator[tuple[int, Value]]:
         for i, call in enumerate(self._calls):
             yield from ((i, call.arguments[n]) for n, u in call.uses.items() if u == use and n in call.arguments)
+
+    def _writes(self, found: Sequence[tuple[int, Value]]) -> Iterator[str]:
+        """A clause for each kind of content: what the tool has taken in, or only parameters and constants."""
+        by_content: dict[str, list[Value]] = {}
+        for i, path in found:
+            payload = [v for n, v in self._calls[i].arguments.items() if self._calls[i].uses.get(n) == "payload"]
+            origins = {o for value in payload for v in values_in(value) for o in v.data}
+            by_content.setdefault(self._contents(origins, parameters=False), []).append(path)
+        for content, paths in by_content.items():
+            yield f"writes {content} to {self._list(paths)}" if content else f"writes {self._list(paths)}"
 
     def _command(self, number: int, value: Value) -> str:
         call = self._calls[number]
@@ -135,11 +147,13 @@ class _Clauses:
         names = [n for n in call.arguments if not call.uses or call.uses.get(n) in ("payload", "url", "destination")]
         return {o for n in names for v in values_in(call.arguments[n]) for o in v.data}
 
-    def _contents(self, origins: Collection[Origin]) -> str:
+    def _contents(self, origins: Collection[Origin], parameters: bool = True) -> str:
         """What a request carries, in few words. Parameters are named only if it carries nothing else."""
         numbers = [int(o.partition(":")[2]) for o in origins if o.startswith("call:")]
         effects = {e for i in numbers if i < len(self._calls) for e in self._calls[i].effects}
         found = [word for effect, word in _OUTPUTS if effect in effects]
+        if not found and not parameters:
+            return ""
         return (
             _listed(found) if found else _listed(self._words.origins(o for o in origins if o.startswith("parameter:")))
         )

@@ -239,7 +239,7 @@ def test_the_json_form() -> None:
 @pytest.mark.parametrize(
     ("known", "said"),
     [
-        (REPORT, "Reads {folder} and {folder}/** and writes {output}."),
+        (REPORT, "Reads {folder} and {folder}/** and writes what it reads to {output}."),
         (
             manifest(
                 reads(text(given("folder"), BELOW)), requests(text(HOST), Value(open=True, data=("call:0",)))
@@ -259,7 +259,7 @@ def test_the_json_form() -> None:
             manifest(
                 requests(text(HOST)), writes(Value(open=True), Value(open=True, data=("call:0",)))
             ),
-            "Writes ANYTHING and connects to api.example.org.",
+            "Writes what it receives to ANYTHING and connects to api.example.org.",
         ),
         (
             manifest(PlannedCall("bash", ("execute",), arguments={"command": text("make")}, uses={"command": "shell"})),
