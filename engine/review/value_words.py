@@ -29,6 +29,11 @@ from albert_tools.engine.review.hosts import host_of
 
 #: The word for a value about which nothing is known. It is loud on purpose.
 ANYTHING = "ANYTHING"
+#: What the reader of a review has to know.
+LEGEND = (
+    "{x}: the value of a parameter; ‹part of …›: a piece of a value; ANYTHING: nothing is known. "
+    "A review shows what a tool can do, not whether its result is right."
+)
 #: The most characters of a constant, alternatives of a value, and origins in a list that are shown.
 MAX_CONSTANT, MAX_ALTERNATIVES, MAX_ORIGINS = 80, 20, 8
 #: How deep the name of an output names the calls that its own call depends on.

@@ -17,6 +17,7 @@ from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_graph import rows
 from albert_tools.engine.review.sentences import sentence
+from albert_tools.engine.review.value_words import LEGEND
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.hints import DIGITS, command_line
 from albert_tools.surfaces.cli.manifest_text import STYLES, effects_text, print_lines, print_source
@@ -191,6 +192,7 @@ def show(found: VersionReview, console: Console, now: float) -> None:
     _source(found, console)
     words = visible(json.dumps(brief(d.description, _MAX_WORDS), ensure_ascii=False))
     console.say()
+    console.say(console.paint(LEGEND, "dim"), 2)
     console.say(console.paint(f"the author's words: {words}", "dim"), 4)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from albert_tools.engine.authority.reviews import VersionState
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.review.sentences import sentence
+from albert_tools.engine.review.value_words import LEGEND
 from albert_tools.engine.review.version_review import VersionReview
 from albert_tools.engine.service import SAVED, Listed
 from albert_tools.service import ToolService
@@ -98,6 +99,7 @@ def _version_values(service: ToolService, review: VersionReview) -> dict[str, An
         "name": name,
         "state": service.reviews.of(found),
         "effects": definition.effects,
+        "legend": LEGEND,
         "known": definition.manifest is not None,
         "claim": f"{definition.signature()}\n\n{definition.description}",
         "source": source_lines(found.source, calls),
