@@ -1,4 +1,4 @@
-"""The page on reviews is a shell session, and the README shows the manifest of its example."""
+"""The page on reviews is a shell session."""
 
 from __future__ import annotations
 
@@ -25,13 +25,3 @@ def test_the_page_shows_what_the_commands_print(tmp_path: Path) -> None:
     commands = typed(blocks("docs/review.md", "console"))
     assert len(commands) > 6
     demand_shown(albert, commands)
-
-
-def test_the_readme_shows_the_manifest_of_its_example(tmp_path: Path) -> None:
-    albert = Albert(tmp_path)
-    albert.write("find_and_replace.tool", blocks("README.md", "python")[0])
-    assert albert("define", "find_and_replace.tool").code == 0
-    (shown,) = blocks("README.md", "text")
-    sentence, lines = shown.split("\n", 1)
-    review = albert("review", "find_and_replace").out
-    assert f"\n{sentence}\n  find_and_replace(path: str, find: str, replace: str) -> dict\n{lines}\n" in review

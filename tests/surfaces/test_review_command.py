@@ -127,7 +127,7 @@ def test_a_person_decides_at_the_terminal(defined: Albert) -> None:
     assert code == 0
     # What the tool does stands directly above the question, and not the author's words.
     above = text[text.index("the author's words") : text.index("approve, reject, send back, next or quit? [quit] ")]
-    assert ': Reads {source} and writes "copy.txt".' in above
+    assert ': Reads {source} and writes what it reads to "copy.txt".' in above
     assert "sent back: name the file" in text
     code, text = defined.terminal("review", "copy", typed=[b"a\n"])
     assert "active copy" in text

@@ -151,12 +151,14 @@ def test_calls_with_different_data_are_apart() -> None:
         requests(text("https://b.example/"), text("hello")),
         requests(text("https://c.example/"), Value(open=True, data=("call:0",))),
         requests(text("https://d.example/")),
+        requests(text("https://e.example/"), text("bye")),
     )
     shown = [line.text for line in lines(known) if line.name == "http_request"]
     assert shown == [
         'connects to "https://c.example/"; at most once',
         'connects to "https://a.example/" or "https://d.example/"; at most 2 ×',
         'connects to "https://b.example/"; at most once',
+        'connects to "https://e.example/"; at most once',
     ]
 
 
