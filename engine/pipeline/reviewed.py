@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.manifest_fence import Fence
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.manifest_match import normal
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.executed_files import is_executed
 
@@ -67,7 +68,9 @@ async def reviewed(call: Call, run: Run) -> Call:
             details={"rationale_code": "revoked"},
         )
     if found.state in HELD:
-        around = Fence(version, call.arguments, call.depth, run.workspace.spell)
+        # Without a workspace, every call inside is denied.
+        spell = normal if isinstance(run.workspace, Failure) else run.workspace.spell
+        around = Fence(version, call.arguments, call.depth, spell)
         return replace(call, fences=(*call.fences, around))
     return call
 

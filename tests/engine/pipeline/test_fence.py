@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from albert_tools import CallContext, primitive
 from albert_tools.engine.authority.reviews import BY_RULES
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Symbol, Term, Value
+from albert_tools.engine.pipeline import reviewed
 from tests.engine.conftest import DONE, PRIMITIVES, Bench
 
 
@@ -31,6 +32,11 @@ def erase(path: str, context: CallContext) -> str:
     """Delete a file, so shipped rules ask."""
     DONE.append(path)
     return path
+
+
+@pytest.fixture(autouse=True)
+def only_approved_versions_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reviewed, "HELD", frozenset({"active"}))
 
 
 @pytest.fixture(name="bench")
