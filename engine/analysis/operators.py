@@ -56,7 +56,7 @@ def binary(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: Ab
     counted = _count(plain_left, op, plain_right)
     if counted is not None:
         return found | counted
-    if _is_number(a, left) or _is_number(a, right):
+    if _is_number(left) or _is_number(right):
         return found | numbers(a, plain_left, plain_right)
     if _may_be_number(a, left) and _may_be_number(a, right):
         found = found | numbers(a, plain_left, plain_right)
@@ -85,23 +85,26 @@ def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue
 def arithmetic(a: Analysis, *values: AbstractValue) -> AbstractValue:
     """What is computed from values: a number if all of them are numbers, and not for example fractions or spans of time."""
     are_numbers = all(
-        isinstance(t, Constant) or t == (templates.NUMBER,) or not _may_be_text(a, t)
+        isinstance(t, Constant) or t == (templates.NUMBER,) or _has_number_type(a, t)
         for v in values
         for t in v.alternatives
     )
     return numbers(a, *values) if are_numbers and not any(v.sites for v in values) else text_of(a, *values)
 
 
-def _is_number(a: Analysis, value: AbstractValue) -> bool:
-    """Whether a value is certainly no text."""
-    return not value.sites and not any(_may_be_text(a, t) for t in value.alternatives)
+def _is_number(value: AbstractValue) -> bool:
+    """Whether a value is certainly no text. The hole of a parameter can be its text: ``str(n)``."""
+    return not value.sites and all(
+        isinstance(t, Constant) or (len(t) == 1 and isinstance(t[0], Count)) for t in value.alternatives
+    )
 
 
-def _may_be_text(a: Analysis, t: Alternative) -> bool:
-    part = t[0] if len(t) == 1 and not isinstance(t, Constant) else ""
-    if isinstance(t, Constant) or isinstance(part, Count):
-        return False
-    return not isinstance(part, Hole) or part.kind != "parameter" or _type_of(a, part) not in ("integer", "number")
+def _has_number_type(a: Analysis, t: Alternative) -> bool:
+    """Whether a template is a length, or the value of a parameter that is a number."""
+    part = t[0] if len(t) == 1 else ""
+    if isinstance(part, Hole):
+        return part.kind == "parameter" and _type_of(a, part) in ("integer", "number")
+    return isinstance(part, Count)
 
 
 def _may_be_number(a: Analysis, value: AbstractValue) -> bool:
@@ -207,7 +210,8 @@ def _field(a: Analysis, field: tree.Field, control: Origins) -> AbstractValue:
             with suppress(Exception):
                 found = found | constant(format(x, spec))
         return value._replace(alternatives=found.alternatives)
-    if _is_number(a, value) and re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]?", spec):
+    # These formats fail for texts.
+    if re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]", spec):
         return value._replace(alternatives=templates.SOME_NUMBER)
     return text_of(a, value)
 

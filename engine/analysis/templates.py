@@ -182,7 +182,7 @@ def as_text(alternative: Alternative) -> Template:
 
 def texts(alternatives: Alternatives) -> Alternatives:
     """The alternatives of ``str(x)``."""
-    return frozenset(as_text(t) for t in alternatives)
+    return frozenset(template(as_text(t)) for t in alternatives)
 
 
 def piece(alternative: Alternative) -> Template:

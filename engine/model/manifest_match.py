@@ -149,7 +149,9 @@ class _Match:
             return True
         if not in_normal_form and self._spell is None:
             return False
-        return _path_spans([self._options(part) for part in with_paths(one)], found, self._spell or normal)
+        options = [self._options(part) for part in with_paths(one)]
+        # The normal form has no slash at its end.
+        return _path_spans(options, found, self._spell or normal) or (in_normal_form and _spans(options, f"{found}/"))
 
     def _hole(self, hole: Hole, found: Any) -> bool | None:
         """Whether a value fills a hole that is the whole template; None if it must be matched as a text."""

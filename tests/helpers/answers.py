@@ -104,7 +104,7 @@ def _text(choose: random.Random, arguments: dict[str, Any], fact: str) -> str:
     word, _, of = fact.partition(" ")
     match word:
         case "same":
-            return str(arguments[of.removeprefix("as ")])
+            return posixpath.normpath(str(arguments[of.removeprefix("as ")]) or ".")
         case "below":
             return _below(choose, str(arguments[of]))
         case "word":
