@@ -12,6 +12,7 @@ from albert_tools.engine.analysis.state import Analysis, Recorded, Substitution
 from albert_tools.engine.analysis.substitution import default_value, instantiate, origins_of
 from albert_tools.engine.analysis.values import NEVER, AbstractValue, Origins
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.manifest import Hole
 from albert_tools.grammar import tree
 
@@ -98,7 +99,9 @@ def _sizes(
         if words[:2] != ["at", "most"]:
             continue
         if words[2].isdecimal():
-            found[path] = ("number", int(words[2]))
+            # More calls than a run may make say less than "once for each entry".
+            if int(words[2]) < RunLimits().calls:
+                found[path] = ("number", int(words[2]))
         else:
             parameter = definition.parameter(words[2])
             default = default_value(

@@ -49,7 +49,7 @@ def t(folder: str) -> list[str]:
     """Read all."""
     return [tools.read_file(path=entry["path"]) for entry in tools.list_directory(path=folder)]
 # manifest: list_directory reads {folder}; at most once
-# manifest: read_file reads {folder}/**; up to 1,000 ×, the limit of a run
+# manifest: read_file reads {folder}/**; at most length of list_directory({folder})
 # manifest: result from list_directory({folder}), read_file({folder}/**)
 ---
 # a worklist over folders converges to one template
