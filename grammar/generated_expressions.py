@@ -186,7 +186,9 @@ _OPTIONS: dict[str, list[Make]] = {
         lambda w, s, e: f"({e('str')} in {e('str')})",
         lambda w, s, e: f"(not {e('bool')})",
         lambda w, s, e: f"({e('bool')} {w.pick(['and', 'or'])} {e('bool')})",
-        lambda w, s, e: f"isinstance({e(w.pick(['int', 'str', 'list']))}, {w.pick(['int', 'str', '(list, dict)'])})",
+        lambda w, s, e: (
+            f"isinstance([{e(w.pick(['int', 'str', 'list']))}][0], {w.pick(['int', 'str', '(list, dict)'])})"
+        ),
         lambda w, s, e: f"any(x > {e('int')} for x in {e('list')})",
         lambda w, s, e: f"(0 <= {e('int')} < {e('int')})",
         lambda w, s, e: f"({e('str')} == {e('str')})",

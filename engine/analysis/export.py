@@ -159,7 +159,9 @@ class _Export:
         if dicts:
             names = {k for c in dicts for k in c.fields if isinstance(k, str)}
             fields = {
-                name: self._inner(join(c.fields.get(name, NEVER) for c in dicts), above) for name in sorted(names)
+                # Among the other keys of one dictionary can be a known key of another.
+                name: self._inner(join(c.fields.get(name, NEVER) | c.fields.get(REST, NEVER) for c in dicts), above)
+                for name in sorted(names)
             }
             others = [k for c in dicts for k in c.fields if not isinstance(k, str) and k is not KEYS]
             if any(k is not REST or c.fields[k] != NEVER for c in dicts for k in others if k in c.fields):

@@ -150,8 +150,10 @@ class _Match:
         if not in_normal_form and self._spell is None:
             return False
         options = [self._options(part) for part in with_paths(one)]
-        # The normal form has no slash at its end.
-        return _path_spans(options, found, self._spell or normal) or (in_normal_form and _spans(options, f"{found}/"))
+        # The normal form has no slash at its end, and a point instead of nothing.
+        return _path_spans(options, found, self._spell or normal) or (
+            in_normal_form and any(_spans(options, text) for text in (f"{found}/", *([""] if found == "." else [])))
+        )
 
     def _hole(self, hole: Hole, found: Any) -> bool | None:
         """Whether a value fills a hole that is the whole template; None if it must be matched as a text."""
