@@ -107,10 +107,11 @@ def client(review: Review) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")
     assert program, "`python -m tests.helpers.system` installs chromium"
+    # While it runs, the thread has an event loop, and other modules' tests could start none.
     with sync_playwright() as playwright:
         # Chromium's own sandbox does not work for root. The pages under test are our own.
         browser = playwright.chromium.launch(
