@@ -45,7 +45,7 @@ def _hole(parameter: str, path: str) -> Hole:
 
 
 def _anything(checked: Checked) -> Manifest:
-    """The manifest of a program of which only the callees are known."""
+    """The manifest of a program whose callees alone are known."""
     found: dict[str, PlannedCall] = {}
     for _, name in checked.facts.tool_calls:
         definition = checked.facts.catalog.get(name)

@@ -7,10 +7,16 @@ from contextlib import suppress
 from typing import Any
 
 from albert_tools.engine.analysis import templates
-from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback, places_of
+from albert_tools.engine.analysis.calls import (
+    Invocation,
+    call_back,
+    keyword_callback,
+    places_of,
+    text_result,
+    truth_result,
+)
 from albert_tools.engine.analysis.containers import (
     anything,
-    booleans,
     list_like,
     merge,
     new_dict,
@@ -235,14 +241,6 @@ def _arithmetic(a: Analysis, call: Invocation) -> AbstractValue:
     return arithmetic(a, *call.all)
 
 
-def _truth(a: Analysis, call: Invocation) -> AbstractValue:
-    return booleans(a, *call.all)
-
-
-def _text(a: Analysis, call: Invocation) -> AbstractValue:
-    return text_of(a, *call.all)
-
-
 def _divmod(a: Analysis, call: Invocation) -> AbstractValue:
     number = arithmetic(a, *call.all)
     return new_tuple(a, call.node, [number, number])
@@ -276,6 +274,6 @@ _FUNCTIONS: dict[str, _Function] = {
     "divmod": _divmod,
     "ord": lambda a, call: numbers(a, *call.all),
     **dict.fromkeys(("pow", "round"), _arithmetic),
-    **dict.fromkeys(("all", "any", "bool", "isinstance"), _truth),
-    **dict.fromkeys(("ascii", "bin", "bytes", "chr", "format", "hex", "oct", "repr"), _text),
+    **dict.fromkeys(("all", "any", "bool", "isinstance"), truth_result),
+    **dict.fromkeys(("ascii", "bin", "bytes", "chr", "format", "hex", "oct", "repr"), text_result),
 }

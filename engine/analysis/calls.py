@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from albert_tools.engine.analysis.containers import anything, concern, put_all
+from albert_tools.engine.analysis.containers import anything, booleans, concern, put_all, text_of
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import NEVER, REST, AbstractValue, Origins, join
 from albert_tools.grammar import tree
@@ -141,3 +141,13 @@ def keyword_callback(call: Invocation, name: str) -> tree.Expr | None:
 
 def _is_none(node: tree.Expr) -> bool:
     return isinstance(node, tree.Constant) and node.value is None
+
+
+def text_result(a: Analysis, call: Invocation) -> AbstractValue:
+    """A text that is computed from the arguments."""
+    return text_of(a, *call.all)
+
+
+def truth_result(a: Analysis, call: Invocation) -> AbstractValue:
+    """A boolean that is computed from the arguments."""
+    return booleans(a, *call.all)

@@ -65,7 +65,7 @@ def list_like(a: Analysis, node: object, source: AbstractValue, item: AbstractVa
 
 
 def anything(a: Analysis, node: object, *values: AbstractValue, tag: str = "any") -> AbstractValue:
-    """A value of which only the origins are known. It may contain, or be, any of the containers in the given values."""
+    """A value whose origins alone are known. It may contain, or be, any of the containers in the given values."""
     site = a.site(node, tag)
     data, control = a.heap.deep(join(values))
     inner = frozenset(a.heap.reach(join(values)))

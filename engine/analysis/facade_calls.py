@@ -8,10 +8,16 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from albert_tools.engine.analysis import templates
-from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback, places_of
+from albert_tools.engine.analysis.calls import (
+    Invocation,
+    call_back,
+    keyword_callback,
+    places_of,
+    text_result,
+    truth_result,
+)
 from albert_tools.engine.analysis.containers import (
     anything,
-    booleans,
     concern,
     copy_of,
     list_like,
@@ -65,16 +71,8 @@ def _default(a: Analysis, call: Invocation) -> AbstractValue:
     return anything(a, call.node, *given)
 
 
-def _text(a: Analysis, call: Invocation) -> AbstractValue:
-    return text_of(a, *call.all)
-
-
 def _number(a: Analysis, call: Invocation) -> AbstractValue:
     return numbers(a, *call.all)
-
-
-def _truth(a: Analysis, call: Invocation) -> AbstractValue:
-    return booleans(a, *call.all)
 
 
 def _of_re(a: Analysis, name: str, call: Invocation) -> AbstractValue | None:
@@ -140,17 +138,22 @@ def _may_begin_with_slash(t: templates.Alternative) -> bool:
     return first not in (templates.NUMBER, templates.WORD)
 
 
+def _computed(function: Callable[[str], str], value: AbstractValue) -> AbstractValue | None:
+    """The result of a function for constant texts; None if they are not known."""
+    known = value.constants()
+    if not known or not all(isinstance(k, str) for k in known):
+        return None
+    found = join(constant(function(str(k))) for k in known)
+    return AbstractValue(found.alternatives, value.data, value.control)
+
+
 def _path_piece(a: Analysis, call: Invocation) -> AbstractValue:
     """`basename` and `dirname`"""
     value = join(call.all)
-    known = value.constants()
-    if known and all(isinstance(k, str) for k in known):
-        name = call.node.func.attr if isinstance(call.node.func, tree.Attribute) else ""
-        function = {"basename": posixpath.basename, "dirname": posixpath.dirname}.get(name)
-        if function is not None:
-            found = join(constant(function(str(k))) for k in known)
-            return AbstractValue(found.alternatives, value.data, value.control)
-    return AbstractValue(templates.pieces(value.alternatives), *a.heap.deep(value))
+    name = call.node.func.attr if isinstance(call.node.func, tree.Attribute) else ""
+    function = {"basename": posixpath.basename, "dirname": posixpath.dirname}.get(name)
+    computed = _computed(function, value) if function is not None else None
+    return computed or AbstractValue(templates.pieces(value.alternatives), *a.heap.deep(value))
 
 
 def _path_pieces(a: Analysis, call: Invocation) -> AbstractValue:
@@ -161,21 +164,15 @@ def _path_pieces(a: Analysis, call: Invocation) -> AbstractValue:
 
 
 def _normpath(a: Analysis, call: Invocation) -> AbstractValue:
-    value = join(call.all)
-    known = value.constants()
-    if known and all(isinstance(k, str) for k in known):
-        found = join(constant(posixpath.normpath(str(k))) for k in known)
-        return AbstractValue(found.alternatives, value.data, value.control)
-    return text_of(a, *call.all)
+    return _computed(posixpath.normpath, join(call.all)) or text_of(a, *call.all)
 
 
 def _quote(a: Analysis, call: Invocation) -> AbstractValue:
     """`shlex.quote`: one word for a shell, whatever the text is."""
     value = join(call.all)
-    known = value.constants()
-    if known and all(isinstance(k, str) for k in known):
-        found = join(constant(shlex.quote(str(k))) for k in known)
-        return AbstractValue(found.alternatives, value.data, value.control)
+    computed = _computed(shlex.quote, value)
+    if computed is not None:
+        return computed
     quoted = frozenset(
         (Hole("quoted", of=tuple(p for p in templates.as_text(t) if not isinstance(p, templates.Count))),)
         for t in value.alternatives
@@ -334,13 +331,13 @@ def _string_io(a: Analysis, call: Invocation) -> AbstractValue:
 
 _MODULES: dict[str, _Function] = {
     "math": _number,
-    "base64": _text,
-    "html": _text,
-    "textwrap": _text,
-    "unicodedata": _text,
+    "base64": text_result,
+    "html": text_result,
+    "textwrap": text_result,
+    "unicodedata": text_result,
 }
 _FUNCTIONS: dict[str, _Function] = {
-    "json.dumps": _text,
+    "json.dumps": text_result,
     "json.loads": _loads,
     "tomllib.loads": _loads,
     "ast.literal_eval": _loads,
@@ -350,21 +347,21 @@ _FUNCTIONS: dict[str, _Function] = {
     "posixpath.split": _path_pieces,
     "posixpath.splitext": _path_pieces,
     "posixpath.normpath": _normpath,
-    "posixpath.relpath": _text,
-    "posixpath.isabs": _truth,
+    "posixpath.relpath": text_result,
+    "posixpath.isabs": truth_result,
     "shlex.quote": _quote,
-    "shlex.join": _text,
-    "re.escape": _text,
-    "string.capwords": _text,
+    "shlex.join": text_result,
+    "re.escape": text_result,
+    "string.capwords": text_result,
     "textwrap.wrap": lambda a, call: anything(a, call.node, *call.all),
     **dict.fromkeys(
         [
             f"urllib.parse.{n}"
             for n in "quote quote_plus unquote unquote_plus urlencode urljoin urlunparse urlunsplit".split()
         ],
-        _text,
+        text_result,
     ),
-    **dict.fromkeys([f"math.{n}" for n in ("isclose", "isfinite", "isinf", "isnan")], _truth),
+    **dict.fromkeys([f"math.{n}" for n in ("isclose", "isfinite", "isinf", "isnan")], truth_result),
     **dict.fromkeys(
         [f"math.{n}" for n in ("frexp", "modf", "prod")], lambda a, call: anything(a, call.node, *call.all)
     ),

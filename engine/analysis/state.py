@@ -243,7 +243,7 @@ class Analysis:
             self.heap.changed = True
 
     def remember(self, node: object, value: AbstractValue, tag: str = "") -> Hashable:
-        """Keep a value of which a bound needs the length. Returns the key of the table `lengths`."""
+        """Keep a value whose length a bound needs. Returns the key of the table `lengths`."""
         key = (self.frame.instance, id(node), tag)
         self.grow(self.lengths, key, value)
         return key
