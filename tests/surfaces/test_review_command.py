@@ -102,7 +102,7 @@ def test_a_decision_against_a_version_has_a_reason(defined: Albert, option: str,
     assert f"review   draft: by {getpass.getuser()}, " in defined("show", "copy").out
     assert why in defined("show", "copy").out
     assert defined("review", "--json").document()["queue"] == []
-    # Whoever defines the same source again is told, too.
+    # The caller who defines the same source again gets the reason, too.
     again = defined("define", "copy.tool")
     assert again.out.startswith("unchanged copy(")
     assert again.err == f"  not approved by {getpass.getuser()}: {why}\n"

@@ -80,7 +80,7 @@ def t() -> None:
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
-# the size of a set tells which items are equal
+# the size of a set depends on which items are equal
 def t() -> None:
     """Send."""
     s = tools.read_file(path=".env")
