@@ -208,7 +208,32 @@ def in_normal_form(alternative: Alternative, *below: Part) -> Template:
     if parts and isinstance(parts[0], Hole) and parts[0].kind == "path":
         parts = (*parts[0].of, *parts[1:])
     whole = template([*parts, *below])
+    if _can_lead_up(whole):
+        return (ANY,)
     return (Hole("path", of=tuple(p for p in whole if not isinstance(p, Count))),)
+
+
+def _can_lead_up(path: Template) -> bool:
+    """Whether the names ``.`` and ``..`` can stand in or behind the first unknown part of a path: its normal form can be any then."""
+    first = next((i for i, p in enumerate(path) if not isinstance(p, str) and not _is_parameter(p)), len(path))
+    # The name that the first unknown part continues begins in the known text before it.
+    before = path[first - 1] if 0 < first < len(path) else ""
+    text = before.rpartition("/")[2] if isinstance(before, str) else ""
+    for part in path[first:]:
+        if isinstance(part, str):
+            text += part
+        elif isinstance(part, Hole) and part not in (WORD, NUMBER, BELOW) and not _is_plain_piece(part):
+            return True
+    return any(name in (".", "..") for name in text.split("/"))
+
+
+def _is_parameter(part: Part) -> bool:
+    return isinstance(part, Hole) and part.kind == "parameter"
+
+
+def _is_plain_piece(part: Hole) -> bool:
+    """Whether a hole is a piece of a known text without points and slashes."""
+    return part.kind == "part" and all(isinstance(p, str) and not {".", "/"} & set(p) for p in part.of)
 
 
 def pieces(alternatives: Alternatives) -> Alternatives:

@@ -152,7 +152,7 @@ class _Match:
         options = [self._options(part) for part in with_paths(one)]
         # The normal form has no slash at its end, and a point instead of nothing.
         return _path_spans(options, found, self._spell or normal) or (
-            in_normal_form and any(_spans(options, text) for text in (f"{found}/", *([""] if found == "." else [])))
+            in_normal_form and any(_spans(options, text, True) for text in (f"{found}/", *([""] if found == "." else [])))
         )
 
     def _hole(self, hole: Hole, found: Any) -> bool | None:
@@ -213,18 +213,18 @@ def _path_spans(options: list[tuple[str, ...] | Hole], path: str, spell: Spell) 
     if isinstance(rest[0], Hole) and rest[0].kind == "below":
         folders = {spell(text).rstrip("/") for text in start}
         # Below the present folder, the paths in normal form have no slash at their beginning.
-        at_top = "." in folders and not found.startswith("/") and _spans(rest, "" if found == "." else f"/{found}")
-        return at_top or _spans([tuple(folders), *rest], found)
+        at_top = "." in folders and not found.startswith("/") and _spans(rest, "" if found == "." else f"/{found}", True)
+        return at_top or _spans([tuple(folders), *rest], found, True)
     heads = []
     for text in start:
         folder, slash, name = text.rpartition("/")
         inside = spell(f"{folder}/") if slash else "."
         heads.append(name if inside == "." else f"{inside.rstrip('/')}/{name}")
-    return _spans([tuple(heads), *rest], found)
+    return _spans([tuple(heads), *rest], found, True)
 
 
-def _spans(options: Sequence[tuple[str, ...] | Hole], text: str) -> bool:
-    """Whether a text consists of these parts, one after the other."""
+def _spans(options: Sequence[tuple[str, ...] | Hole], text: str, path: bool = False) -> bool:
+    """Whether a text consists of these parts, one after the other. In a path, parts that meet at two slashes have only one."""
     if len(text) > MAX_TEXT and any(isinstance(option, Hole) for option in options):
         first, last = options[0], options[-1]
         return (isinstance(first, Hole) or text.startswith(first)) and (isinstance(last, Hole) or text.endswith(last))
@@ -233,7 +233,8 @@ def _spans(options: Sequence[tuple[str, ...] | Hole], text: str) -> bool:
         if isinstance(option, Hole):
             places = _after_hole(option, places, text)
         else:
-            places = {p + len(known) for known in option for p in places if text.startswith(known, p)}
+            starts = [*places, *(p - 1 for p in places if path and text[p - 1 : p] == "/")]
+            places = {p + len(known) for known in option for p in starts if text.startswith(known, p)}
         if not places:
             return False
     return len(text) in places
