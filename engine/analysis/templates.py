@@ -214,7 +214,7 @@ def in_normal_form(alternative: Alternative, *below: Part) -> Template:
 
 
 def _can_lead_up(path: Template) -> bool:
-    """Whether the names ``.`` and ``..`` can stand in or behind the first unknown part of a path: its normal form can be any then."""
+    """Whether ``.`` and ``..`` can stand in or behind the first unknown part of a path: then any path can be its normal form."""
     first = next((i for i, p in enumerate(path) if not isinstance(p, str) and not _is_parameter(p)), len(path))
     # The name that the first unknown part continues begins in the known text before it.
     before = path[first - 1] if 0 < first < len(path) else ""

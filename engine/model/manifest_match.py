@@ -149,11 +149,7 @@ class _Match:
             return True
         if not in_normal_form and self._spell is None:
             return False
-        options = [self._options(part) for part in with_paths(one)]
-        # The normal form has no slash at its end, and a point instead of nothing.
-        return _path_spans(options, found, self._spell or normal) or (
-            in_normal_form and any(_spans(options, text, True) for text in (f"{found}/", *([""] if found == "." else [])))
-        )
+        return _path_spans([self._options(part) for part in with_paths(one)], found, self._spell or normal)
 
     def _hole(self, hole: Hole, found: Any) -> bool | None:
         """Whether a value fills a hole that is the whole template; None if it must be matched as a text."""
@@ -210,17 +206,21 @@ def _path_spans(options: list[tuple[str, ...] | Hole], path: str, spell: Spell) 
     found = spell(path)
     if not rest:
         return found in map(spell, start)
+    # The normal form has no slash at its end, and a point instead of nothing.
+    texts = [found, f"{found}/", *([""] if found == "." else [])]
     if isinstance(rest[0], Hole) and rest[0].kind == "below":
         folders = {spell(text).rstrip("/") for text in start}
         # Below the present folder, the paths in normal form have no slash at their beginning.
-        at_top = "." in folders and not found.startswith("/") and _spans(rest, "" if found == "." else f"/{found}", True)
-        return at_top or _spans([tuple(folders), *rest], found, True)
-    heads = []
-    for text in start:
-        folder, slash, name = text.rpartition("/")
-        inside = spell(f"{folder}/") if slash else "."
-        heads.append(name if inside == "." else f"{inside.rstrip('/')}/{name}")
-    return _spans([tuple(heads), *rest], found, True)
+        if "." in folders and not found.startswith("/") and any(_spans(rest, f"/{text}", True) for text in texts):
+            return True
+        heads = list(folders)
+    else:
+        heads = []
+        for text in start:
+            folder, slash, name = text.rpartition("/")
+            inside = spell(f"{folder}/") if slash else "."
+            heads.append(name if inside == "." else f"{inside.rstrip('/')}/{name}")
+    return any(_spans([tuple(heads), *rest], text, True) for text in texts)
 
 
 def _spans(options: Sequence[tuple[str, ...] | Hole], text: str, path: bool = False) -> bool:

@@ -45,6 +45,9 @@ def template(*parts: Any) -> Value:
         (template(of("rows", "[*].id")), ["a", "b"], ["c", ["a"]]),
         (template(of("rows", "~")), ["a", {"id": "a"}], ["c"]),
         (template(of("missing")), [], ["", None]),
+        # Normal forms: a part that is empty, and slashes that meet.
+        (template(Hole("path", of=("b://", WORD, "/a"))), ["b:/a", "b:/x/a"], ["b:/xa", "a"]),
+        (template(Hole("path", of=("b/", of("p"), "/", WORD))), ["b/x y", "b/x y/c"], ["b/x", "b"]),
         (template(Hole("part", of=(of("p"),))), ["x", "x y", ""], ["z"]),
         (template(Hole("part", of=(Hole("output", call=0),))), ["anything"], []),
         (template(Hole("output", call=0, path=".a")), ["anything", 1, {"a": 1}], []),
