@@ -94,7 +94,7 @@ class NoJournal:
 
     id: str | None = None
 
-    def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
+    def find(self, step: str, tool: str, version: str, arguments: Json, *, any_version: bool = False) -> Step | None:
         """No step has been made before."""
         return None
 

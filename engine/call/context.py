@@ -161,7 +161,8 @@ class Resumed(Struct, frozen=True, eq=False):
     """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
     answers, and the dedupe key's id in the record.
 
-    In a replay, all results of calls are read from the journal. `unsaved` is the version that `run_source` ran.
+    In a replay, all results of calls are read from the journal. `unsaved` is the version that `run_source` ran. With `new_version`,
+    another version of the tool is replayed, which may call other versions of saved tools.
     """
 
     id: str
@@ -171,6 +172,7 @@ class Resumed(Struct, frozen=True, eq=False):
     repeat: str | None = None
     is_replay: bool = False
     unsaved: ToolVersion | None = None
+    new_version: bool = False
 
 
 #: For a run that begins with its request.

@@ -125,7 +125,7 @@ class RunJournal:
             else:
                 known.value = entry.get("value")
 
-    def find(self, step: str, tool: str, version: str, arguments: Json) -> Step | None:
+    def find(self, step: str, tool: str, version: str, arguments: Json, *, any_version: bool = False) -> Step | None:
         """The step in the journal, or None. Arguments of None match any arguments.
 
         Raises:
@@ -134,7 +134,7 @@ class RunJournal:
         known = self._known.get(step)
         if known is None:
             return None
-        if (known.tool, known.version) != (tool, version) or not _same(known.arguments, arguments):
+        if known.tool != tool or not (any_version or known.version == version) or not _same(known.arguments, arguments):
             raise Failure(
                 "diverged",
                 f"step {step} of the run was {_call(known.tool, known.arguments)}, and the program asks for "

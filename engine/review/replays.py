@@ -125,8 +125,6 @@ def _other_call(error: Failure) -> str:
         return visible(error.message)
     if not isinstance(journal, dict) or "tool" not in journal:
         return f"it makes a further call: {_call(program)}"
-    if _call(program) == _call(journal):
-        return f"it calls another version of {visible(str(program['tool']))}"
     return f"it calls {_call(program)}; before: {_call(journal)}"
 
 

@@ -25,7 +25,10 @@ async def from_journal(call: Call, run: Run, govern: Invoke) -> Any:
     # The arguments of the request itself come from the journal's header, so they can't differ.
     given = call.given if call.depth else None
     definition = call.target.definition
-    step = run.journal.find(call.place, definition.name, definition.version, given)
+    step = run.journal.find(call.place, definition.name, definition.version, given, any_version=run.resumed.new_version)
+    if step is not None and step.version != definition.version and call.target.version is not None:
+        # The journal has the calls of another program. This one runs, too, and its calls are looked up.
+        return await govern(call, run)
     if step is not None and step.ended:
         return _replayed(step, call, run)
     if run.resumed.is_replay:

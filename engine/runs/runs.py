@@ -228,7 +228,9 @@ class RunManager:
             invocation, unsaved = replace(invocation, version=version), None
         run_journal = RunJournal(_ReadOnlyJournal(found), whole.contents)
         return await self._pipeline.replay(
-            invocation, bare, Resumed(found.id, run_journal, is_replay=True, unsaved=unsaved)
+            invocation,
+            bare,
+            Resumed(found.id, run_journal, is_replay=True, unsaved=unsaved, new_version=version is not None),
         )
 
     def _recorded(self, found: LoadedRun, context: ServiceContext) -> ToolResult:

@@ -102,6 +102,21 @@ def test_recorded_runs_are_repeated_with_the_new_version(governed: Governed) -> 
     ]
 
 
+def test_a_replay_runs_the_new_versions_of_saved_tools_too(governed: Governed) -> None:
+    approve(governed, LINES)
+    total = governed.service.define(TOTAL).version
+    governed.service.approve("total", "Ada", total)
+    (governed.work / "a.txt").write_text("1\n2")
+    (governed.work / "b.txt").write_text("1\n2\n")
+    for names in (["a.txt"], ["a.txt", "b.txt"]):
+        assert governed.service.invoke("total", {"paths": names}).ok
+    governed.service.define(STRICT)
+    governed.service.define(TOTAL)
+    found = review(governed, "total").replays
+    assert found is not None
+    assert [r.difference for r in found.runs] == ["the result is 5; before: 4", ""]
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
