@@ -1202,6 +1202,33 @@ class ToolService:
 
         return await asyncio.to_thread(approved)
 
+    async def decide(
+        self, name: str, decision: str, by: str, version: str, why: str = "", manifest: str | None = None
+    ) -> VersionState:
+        """Make a reviewer's decision about a version of a saved tool.
+
+        Args:
+            name: The tool.
+            decision: One of `engine.authority.reviews.DECISIONS`.
+            by: Who decides, for the record.
+            version: The version, or the beginning of its hash.
+            why: The reason. To reject, send back or revoke, it must be given.
+            manifest: For an approval, the digest of the manifest that the reviewer has read.
+
+        Raises:
+            Failure: `invalid_arguments` if there is no such decision, if the state of the version does not allow it, or if the
+                reason is missing; those of `approve`.
+        """
+        from albert_tools.engine.authority.reviews import DECISIONS, REASONED
+
+        if decision not in DECISIONS:
+            raise Failure("invalid_arguments", f"{decision!r} is not a decision", hint=f"one of {', '.join(DECISIONS)}")
+        if decision in REASONED and not why.strip():
+            raise Failure("invalid_arguments", "a reason is missing", hint="write one: the author reads it")
+        if decision == "approve":
+            return await self.approve(name, by, version, why, manifest)
+        return await asyncio.to_thread(getattr(self.reviews, decision), name, version, by, why)
+
     async def deprecate(self, name: str, by: str, why: str = "") -> VersionState:
         """End the approval of the active version of a saved tool. Agents are no longer offered it. It can still be found and run.
 

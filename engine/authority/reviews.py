@@ -5,7 +5,7 @@ hand. An *active* version was approved: agents are offered it by its name, its c
 manifest nobody is asked. An approval is for one version, whose hash covers its source, its schemas and its pins, and for one
 manifest. If the stored manifest differs, the version is pending again. Any change is a new version. The version that was approved
 before stays active until the new one is approved, and is then *deprecated*. A *draft* was sent back with a reason. A *revoked*
-version can't run.
+version can't run; a pending one that is rejected is revoked.
 
 No session decides: each method is for the owner.
 """
@@ -26,6 +26,10 @@ State = Literal["draft", "checked", "pending", "active", "deprecated", "revoked"
 STATES: tuple[State, ...] = get_args(State)
 #: Who has decided, if the owner's rules activate a version. Nobody has read its manifest, so its calls still ask.
 BY_RULES = "the rules"
+#: The decisions about a version, by the names of the methods, and those that need a reason.
+DECISIONS = ("approve", "reject", "send_back", "deprecate", "revoke")
+REASONED = ("reject", "send_back", "revoke")
+_REFUSED = ("rejected", "sent back")
 #: The most versions of a tool that `all` returns.
 MAX_VERSIONS = 100
 
@@ -52,6 +56,18 @@ class VersionState(Struct, frozen=True):
     def approved(self) -> bool:
         """Whether a person has approved this version and its manifest."""
         return self.state == "active" and self.by != BY_RULES
+
+    @property
+    def decided(self) -> str:
+        """What the person did: ``approved``, ``rejected``, ``sent back``; empty if nobody has decided."""
+        refused = next((words for words in _REFUSED if self.why.startswith(f"{words}: ")), "")
+        return refused or {"active": "approved", "revoked": "revoked", "deprecated": "ended"}.get(self.state, "")
+
+    @property
+    def reason(self) -> str:
+        """The reason that the person gave, as a clause to append: ``: it reads too much``; empty if there is none."""
+        why = self.why.removeprefix(f"{self.decided}: ")
+        return f": {why}" if why else ""
 
 
 class Reviews:
@@ -132,8 +148,8 @@ class Reviews:
         return self._decide(found, "active", by, why)
 
     def reject(self, tool: str, version: str, by: str, why: str) -> VersionState:
-        """Refuse a pending version. Its author reads the reason. Raises Failure `invalid_arguments` if it is not pending."""
-        return self._decide(self._store.load(tool, version), "draft", by, f"rejected: {why}", ("pending", "draft"))
+        """Forbid a pending version. Its author reads the reason. Raises Failure `invalid_arguments` if it is not pending."""
+        return self._decide(self._store.load(tool, version), "revoked", by, f"rejected: {why}", ("pending", "draft"))
 
     def send_back(self, tool: str, version: str, by: str, why: str) -> VersionState:
         """Ask the author of a pending version for changes. Raises Failure `invalid_arguments` if it is not pending."""

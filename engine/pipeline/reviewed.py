@@ -61,8 +61,8 @@ async def reviewed(call: Call, run: Run) -> Call:
     if found.state == "revoked":
         raise Failure(
             "permission_denied",
-            f"{version.name} was revoked by {found.by}{f': {found.why}' if found.why else ''}",
-            hint="call another version or another tool",
+            f"version {version.version[:12]} of {version.name} was {found.decided} by {found.by}{found.reason}",
+            hint="call another version or another tool, or define one that the owner can approve",
             rule="revoked",
             tool=version.name,
             details={"rationale_code": "revoked"},

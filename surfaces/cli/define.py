@@ -124,10 +124,7 @@ async def _define(
             )
             state = service.reviews.of(defined.version)
             if state.state in ("draft", "revoked") and not console.json:
-                why = f": {visible(state.why)}" if state.why else ""
-                console.note(
-                    f"  {'revoked' if state.state == 'revoked' else 'not approved'} by {visible(state.by)}{why}"
-                )
+                console.note(f"  {state.decided} by {visible(state.by + state.reason)}")
     _warn_callers(saved, documents, console)
     _finish(console, documents, len(options.files))
     return DONE if not exits else exits.pop() if len(exits) == 1 else FAILED

@@ -13,6 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from albert_tools.engine.authority.reviews import DECISIONS, REASONED
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_graph import rows
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
     from albert_tools.engine.review.version_review import VersionReview
     from albert_tools.service import ToolService
 
-#: The options that decide about a version.
-DECISIONS = ("approve", "reject", "send_back", "deprecate", "revoke")
-#: Those that need a reason.
-REASONED = ("reject", "send_back", "revoke")
 #: The most versions of the queue, and the most replayed runs, that are printed.
 MAX_LISTED, MAX_REPLAYS = 50, 10
 #: The most lines of the call graph that are printed.
@@ -70,7 +67,7 @@ async def _review(options: argparse.Namespace, console: Console) -> int:
         # The examples and the recorded runs are for a reader.
         found = await service.review(name, version or None, rerun=decision is None)
         if decision is not None:
-            state = await decide(service, found, *decision)
+            state = await _decide(service, found, *decision)
             _decided(found, state, console)
             return 0
         if console.json:
@@ -111,13 +108,10 @@ def _decision(options: argparse.Namespace) -> tuple[str, str] | None:
     return name, "" if why is True else why
 
 
-async def decide(service: ToolService, found: VersionReview, decision: str, why: str) -> VersionState:
-    """Make one of `DECISIONS` about the version that was shown. Raises the failures of `Reviews`."""
+async def _decide(service: ToolService, found: VersionReview, decision: str, why: str) -> VersionState:
+    """Make a decision about the version that was shown."""
     d = found.version.definition
-    if decision == "approve":
-        return await service.approve(d.name, person(), d.version, why, d.manifest_digest)
-    method = getattr(service.reviews, decision)
-    return await asyncio.to_thread(method, d.name, d.version, person(), why)
+    return await service.decide(d.name, decision, person(), d.version, why, d.manifest_digest)
 
 
 def _decided(found: VersionReview, state: VersionState, console: Console) -> None:
@@ -316,7 +310,7 @@ async def _ask(service: ToolService, found: VersionReview, options: argparse.Nam
             if decision != "approve" and not why:
                 console.note("nothing was decided: a reason is needed")
                 continue
-            _decided(found, await decide(service, found, decision, why), console)
+            _decided(found, await _decide(service, found, decision, why), console)
         elif choice not in ("n", "next"):
             return 0
         waiting = [s for s in service.reviews.queue() if (s.tool, s.version) not in seen]

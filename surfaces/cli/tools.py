@@ -306,9 +306,7 @@ def _reviewed(state: VersionState) -> str:
     """The state of a version, and who decided it: ``active: approved by ada, 2026-01-31 12:00:00 UTC``."""
     if state.state == "pending":
         return f"pending: {visible(state.why) or 'nobody has approved this version'}"
-    verb = {"active": "approved", "revoked": "revoked", "deprecated": "ended"}.get(state.state, "")
-    why = f": {visible(state.why)}" if state.why else ""
-    return f"{state.state}: {verb} by {visible(state.by)}, {_when(state.time)}{why}".replace(":  by", ": by")
+    return f"{state.state}: {state.decided} by {visible(state.by)}, {_when(state.time)}{visible(state.reason)}"
 
 
 def _rate(definition: ToolDefinition, windows: Mapping[str, int]) -> str:

@@ -23,7 +23,7 @@ from albert_tools.service import ToolService
 from albert_tools.surfaces.web.access import Access, Guard
 from albert_tools.surfaces.web.questions import question_page, questions
 from albert_tools.surfaces.web.run_rows import run_page
-from albert_tools.surfaces.web.tool_pages import decide, next_waiting, pending, tool_page, tools_page
+from albert_tools.surfaces.web.tool_pages import next_waiting, pending, tool_page, tools_page
 from albert_tools.surfaces.web.visible import marked, plain
 
 _HERE = Path(__file__).parent
@@ -163,8 +163,9 @@ class Pages:
 
     async def _decide(self, request: Request) -> Response:
         name, fields = request.path_params["name"], await self.access.form(request)
-        version = await decide(self.service, name, fields, self.person)
-        return RedirectResponse(f"{self.access.folder}/tools/{name}?version={version}", 303)
+        decision, version, why, manifest = (fields.get(f, "") for f in ("verdict", "version", "why", "manifest"))
+        state = await self.service.decide(name, decision, self.person, version, why.strip(), manifest)
+        return RedirectResponse(f"{self.access.folder}/tools/{name}?version={state.version}", 303)
 
     async def _question(self, request: Request) -> Response:
         return await self._rendered("question.html", question_page, request.path_params["approval"])

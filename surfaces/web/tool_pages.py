@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.authority.reviews import VersionState
@@ -27,7 +26,6 @@ VERDICTS = {
     "deprecated": ["approve", "revoke"],
     "revoked": ["approve"],
 }
-NEED_A_REASON = ("send_back", "reject")
 
 
 def pending(service: ToolService, after: str) -> dict[str, Any]:
@@ -120,32 +118,6 @@ def _diff_line(line: str) -> tuple[str, str, str]:
         line[:1] if line[:1] in ("+", "-") else " ",
         line if line[:1] == "@" else line[1:],
     )
-
-
-async def decide(service: ToolService, name: str, fields: Mapping[str, str], person: str) -> str:
-    """Hand a decision to the service. Returns the version.
-
-    Raises:
-        Failure: `invalid_arguments` for another verdict, or for one that the state of the version does not allow; `outdated` if
-            its manifest is not the one of the form; `unknown_tool`.
-    """
-    verdict, version, why = fields.get("verdict", ""), fields.get("version", ""), fields.get("why", "").strip()
-    reviews = service.reviews
-    others = {
-        "send_back": reviews.send_back,
-        "reject": reviews.reject,
-        "deprecate": reviews.deprecate,
-        "revoke": reviews.revoke,
-    }
-    if verdict == "approve":
-        state = await service.approve(name, person, version, why, fields.get("manifest", ""))
-    elif verdict not in others:
-        raise Failure("invalid_arguments", f"{verdict!r} is not a decision")
-    elif verdict in NEED_A_REASON and not why:
-        raise Failure("invalid_arguments", "write a reason: the author reads it", hint="go back to the version")
-    else:
-        state = await asyncio.to_thread(others[verdict], name, version, person, why)
-    return state.version
 
 
 def when(time: str) -> str:

@@ -94,18 +94,33 @@ def test_a_new_version_shows_what_is_new_and_the_replay(defined: Albert) -> None
 
 
 @pytest.mark.parametrize(
-    ("option", "why"), [("--reject", "rejected: too broad"), ("--send-back", "sent back: too broad")]
+    ("option", "state", "words"), [("--reject", "revoked", "rejected"), ("--send-back", "draft", "sent back")]
 )
-def test_a_decision_against_a_version_has_a_reason(defined: Albert, option: str, why: str) -> None:
+def test_a_decision_against_a_version_has_a_reason(defined: Albert, option: str, state: str, words: str) -> None:
     version = define(defined, COPY)
-    assert defined("review", "copy", option, "too broad").out == f"draft copy  {version[:12]}: {why}\n"
-    assert f"review   draft: by {getpass.getuser()}, " in defined("show", "copy").out
-    assert why in defined("show", "copy").out
+    said = f"{words}: too broad"
+    assert defined("review", "copy", option, "too broad").out == f"{state} copy  {version[:12]}: {said}\n"
+    assert re.search(f"review   {state}: {words} by {getpass.getuser()}, .+: too broad\n", defined("show", "copy").out)
     assert defined("review", "--json").document()["queue"] == []
     # The caller who defines the same source again gets the reason, too.
     again = defined("define", "copy.tool")
     assert again.out.startswith("unchanged copy(")
-    assert again.err == f"  not approved by {getpass.getuser()}: {why}\n"
+    assert again.err == f"  {words} by {getpass.getuser()}: too broad\n"
+
+
+def test_a_rejected_version_does_not_run(defined: Albert) -> None:
+    first = define(defined, COPY)
+    defined.write("notes.txt", "hello")
+    assert defined("review", f"copy@{first[:8]}", "--approve").code == 0
+    second = define(defined, LOUD)
+    assert defined("review", f"copy@{second[:8]}", "--reject", "too loud").code == 0
+    # By its name, the tool is what the person has approved.
+    assert defined("run", "copy", "source=notes.txt").code == 0
+    assert defined("runs", "--json").document()["runs"][0]["version"] == first
+    refused = defined("run", "copy", "--version", second[:12], "source=notes.txt")
+    assert f"version {second[:12]} of copy was rejected by {getpass.getuser()}: too loud" in refused.err
+    assert defined("review", f"copy@{first[:8]}", "--revoke", "no longer needed").code == 0
+    assert "was rejected by" in defined("run", "copy", "source=notes.txt").err
 
 
 def test_show_and_tools_say_what_a_tool_can_do_and_who_approved_it(defined: Albert) -> None:

@@ -60,10 +60,12 @@ def test_the_approved_version_stays_active_until_the_next_one_is_approved(
     assert (first.by, first.why) == ("bob", f"replaced by {SECOND.version}")
 
 
-@pytest.mark.parametrize(("decide", "words"), [("reject", "rejected: too loud"), ("send_back", "sent back: too loud")])
-def test_a_refused_version_is_a_draft_with_the_reason(reviews: Reviews, decide: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("decide", "state", "words"), [("reject", "revoked", "rejected"), ("send_back", "draft", "sent back")]
+)
+def test_a_refused_version_has_the_reason(reviews: Reviews, decide: str, state: str, words: str) -> None:
     done = getattr(reviews, decide)("shout", FIRST.version, "ann", "too loud")
-    assert (done.state, done.by, done.why) == ("draft", "ann", words)
+    assert (done.state, done.by, done.decided, done.reason) == (state, "ann", words, ": too loud")
     assert reviews.queue() == []
     assert reviews.approve("shout", FIRST.version, "ann").state == "active"
 

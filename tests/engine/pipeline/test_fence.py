@@ -178,7 +178,7 @@ def test_a_revoked_version_does_not_run_inside_of_others_either(bench: Bench) ->
     for name in ("inner", "outer"):
         error = bench.error(name, a="x")
         assert (error.code, error.rule, error.message) == (
-            "permission_denied", "revoked", "inner was revoked by ann: it peeks",
+            "permission_denied", "revoked", f"version {version[:12]} of inner was revoked by ann: it peeks",
         )  # fmt: skip
     assert DONE == []
 

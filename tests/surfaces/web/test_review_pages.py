@@ -155,8 +155,8 @@ def test_without_scripts_everything_works(review: Review, open_page: Open) -> No
     expect(page.locator("textarea:focus:invalid")).to_be_visible()
     page.get_by_label("Reason").fill("no")
     page.get_by_role("button", name="Reject").click()
-    expect(page.locator(".state").first).to_have_text("draft")
-    assert review.state("plain_page", version) == "draft"
+    expect(page.locator(".state").first).to_have_text("revoked")
+    assert review.state("plain_page", version) == "revoked"
 
 
 def test_the_keyboard_is_enough(review: Review, open_page: Open) -> None:
