@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 
 from albert_tools.grammar.parse import parse
+from albert_tools.grammar.recursion import with_room
 from albert_tools.grammar.unparse import unparse
 
 
@@ -15,7 +16,8 @@ def assert_formats(source: str) -> None:
     assert parsed.module is not None, parsed.diagnostics
     text = unparse(parsed.module)
     again = parse(text).module
-    assert again == parsed.module, text
+    assert again is not None, text
+    assert with_room(again.__eq__)(parsed.module), text
     assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
     assert Counter(c.text for c in again.comments) == Counter(c.text for c in parsed.module.comments)
     assert unparse(again) == text, text
