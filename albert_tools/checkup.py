@@ -187,8 +187,11 @@ async def _saved(service: ToolService, homes: Homes) -> list[Finding]:
         listed = [t for t in await service.list() if t.kind == "composite"]
         outdated = [t.name for t in listed if t.outdated]
         found.append(Finding("saved", f"{len(listed):,} tool{'' if len(listed) == 1 else 's'}"))
+        waiting = len(await asyncio.to_thread(service.reviews.queue))
+        offered = "; until you approve them, agents are not offered them by their names"
+        found.append(Finding("reviews", f"{waiting:,} wait: `albert review`{offered}" if waiting else "none wait"))
         if outdated:
-            again = f"{', '.join(outdated)}: define {'it' if len(outdated) == 1 else 'them'} again"
+            again = f"{', '.join(outdated)}: `albert upgrade` checks {'it' if len(outdated) == 1 else 'them'} again"
             found.append(Finding("outdated", again, note=True))
         hidden = [f"{t.name}: {t.problem}" for t in listed if t.problem and t.version]
         damaged = await asyncio.to_thread(TinyToolStore(homes.tools).verify)

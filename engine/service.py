@@ -239,6 +239,11 @@ class ToolService:
         #: Runs the agent's own tools, see `engine.agent`.
         self.agent_tools: AgentTools | None = None
         self._watching: asyncio.Task[None] | None = None
+        registry.load = self._by_name
+
+    def _by_name(self, name: str) -> ToolVersion:
+        reviews = self.context.reviews
+        return self.store.load(name) if reviews is None else reviews.by_name(name)
 
     async def __aenter__(self) -> ToolService:
         self._entered = True

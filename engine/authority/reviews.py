@@ -85,6 +85,18 @@ class Reviews:
         """The state of a version that was loaded."""
         return _state(version, self._ledger.reviews.get(version.name, version.version))
 
+    def by_name(self, tool: str) -> ToolVersion:
+        """The version that the name of a tool means: the newest one; if that one is revoked, the active one, if there is one.
+
+        Raises:
+            Failure: `unknown_tool`, too.
+        """
+        newest = self._store.load(tool)
+        if self.of(newest).state != "revoked":
+            return newest
+        active = self.active().get(tool)
+        return self._store.load(tool, active) if active is not None else newest
+
     def all(self, tool: str) -> list[VersionState]:
         """The states of the newest versions of a tool, the newest first. Damaged versions are left out."""
         found = []

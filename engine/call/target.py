@@ -63,7 +63,8 @@ class Lookup:
         if primitive is not None and version in (None, primitive.definition.version):
             return target_of(primitive)
         try:
-            found = self._store.load(name, version)
+            by_name = self._registry.load if version is None else None
+            found = by_name(name) if by_name is not None else self._store.load(name, version)
         except Failure as failure:
             if failure.code != "unknown_tool":
                 raise

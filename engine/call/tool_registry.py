@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import look_alike
 from albert_tools.engine.model.primitive import Primitive
@@ -32,6 +32,8 @@ class ToolRegistry:
     ) -> None:
         self._primitives: dict[str, Primitive | Callable[[], Primitive]] = dict(loaders or {})
         self._store = store
+        #: Loads the version of a saved tool that its name means, see `Reviews.by_name`. Without reviews it is the newest one.
+        self.load: Callable[[str], ToolVersion] | None = store.load if store is not None else None
         #: Names of the primitives that the rules list and that were imported.
         self.imported: tuple[str, ...] = ()
         #: Names of the primitives that are tools of mounted servers. Their descriptions are words of those servers.
@@ -88,10 +90,10 @@ class ToolRegistry:
         primitive = self.primitive(name)
         if primitive is not None:
             return primitive.definition
-        if self._store is None:
+        if self.load is None:
             return None
         try:
-            return self._store.load(name).definition
+            return self.load(name).definition
         except Failure:
             return None
 

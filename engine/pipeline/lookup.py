@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.errors import shown
-from albert_tools.engine.call.target import Target, target_of
+from albert_tools.engine.call.target import target_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 
@@ -29,18 +29,7 @@ async def lookup(call: Call, run: Run) -> Call:
         run.target = target_of(run.action)
     else:
         run.target = run.lookup.look_up(call.tool, call.version, run.unsaved)
-        if call.version is None and run.unsaved is None:
-            run.target = _permitted(run.target, run)
     return replace(call, target=run.target)
-
-
-def _permitted(newest: Target, run: Run) -> Target:
-    """The approved version of a tool, if its newest version is revoked or rejected; else the newest one."""
-    version, reviews = newest.version, run.service.reviews
-    if version is None or reviews is None or reviews.of(version).state != "revoked":
-        return newest
-    approved = reviews.active().get(version.name)
-    return run.lookup.look_up(version.name, approved) if approved is not None else newest
 
 
 def demand_limits(call: Call, run: Run) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.analysis.analyse import analyse
@@ -22,13 +22,6 @@ CATALOG = generated_tools(0)
 @examples(25)
 @given(st.data(), st.integers(0, 7))
 def test_a_run_lies_inside_its_manifest(data: st.DataObject, seed: int) -> None:
-    try_program(Drawn(data.draw), CATALOG, seed, None)
-
-
-@pytest.mark.slow
-@settings(max_examples=4000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data(), st.integers(0, 50))
-def test_many_runs_lie_inside_their_manifests(data: st.DataObject, seed: int) -> None:
     try_program(Drawn(data.draw), CATALOG, seed, None)
 
 
