@@ -18,6 +18,8 @@ MAX_ALTERNATIVES, MAX_CONSTANTS, MAX_PARTS, MAX_CHARACTERS = 8, 64, 10, 1000
 _KEPT_CHARACTERS = 200
 
 ANY, NUMBER, WORD, BELOW = Hole("any"), Hole("number"), Hole("word"), Hole("below")
+#: How often a path in normal form, to which something was added, can get its normal form again.
+_MAX_NESTED = 2
 
 
 class Constant(NamedTuple):
@@ -47,7 +49,10 @@ NONE: Alternatives = frozenset({Constant("NoneType", None)})
 
 
 def template(parts: Iterable[Part]) -> Template:
-    """The normal form: adjacent constants are one, and what is too long ends in an unknown text."""
+    """The normal form of a text: adjacent constants are one, and what is too long ends in an unknown text.
+
+    The text of a parameter begins with an empty part. Without it, the template is the parameter, which may be a number.
+    """
     found: list[Part] = []
     for part in parts:
         if isinstance(part, Count):
@@ -64,6 +69,8 @@ def template(parts: Iterable[Part]) -> Template:
     for i, part in enumerate(found):
         if isinstance(part, str) and len(part) > MAX_CHARACTERS:
             return (*found[:i], part[:_KEPT_CHARACTERS], ANY)
+    if len(found) == 1 and _is_parameter(found[0]):
+        return ("", *found)
     return tuple(found) if len(found) <= MAX_PARTS else template([*found[:3], ANY])
 
 
@@ -189,6 +196,7 @@ def piece(alternative: Alternative) -> Template:
     """The template of a piece of a text: a line, a slice, a group of a match."""
     if isinstance(alternative, Constant):
         return (ANY,)
+    alternative = tuple(p for p in alternative if p != "")
     if not alternative or alternative in ((ANY,), (NUMBER,), (WORD,)):
         return alternative
     if len(alternative) == 1:
@@ -205,16 +213,18 @@ def piece(alternative: Alternative) -> Template:
 def in_normal_form(alternative: Alternative, *below: Part) -> Template:
     """The template of a path that a tool has put into normal form, or of any path below it."""
     parts = as_text(alternative)
-    if parts and isinstance(parts[0], Hole) and parts[0].kind == "path":
-        parts = (*parts[0].of, *parts[1:])
+    if len(parts) == 1 and isinstance(parts[0], Hole) and parts[0].kind == "path":
+        parts = parts[0].of
     whole = template([*parts, *below])
-    if _can_lead_up(whole):
+    if _can_lead_up(whole) or _nested(whole) > _MAX_NESTED:
         return (ANY,)
-    return (Hole("path", of=tuple(p for p in whole if not isinstance(p, Count))),)
+    return (Hole("path", of=tuple(p for p in whole if not isinstance(p, Count) and p != "")),)
 
 
 def _can_lead_up(path: Template) -> bool:
     """Whether ``.`` and ``..`` can stand in or behind the first unknown part of a path: then any path can be its normal form."""
+    if path and _is_path(path[0]):
+        path = ("x", *path[1:])
     first = next((i for i, p in enumerate(path) if not isinstance(p, str) and not _is_parameter(p)), len(path))
     # The name that the first unknown part continues begins in the known text before it.
     before = path[first - 1] if 0 < first < len(path) else ""
@@ -225,6 +235,16 @@ def _can_lead_up(path: Template) -> bool:
         elif isinstance(part, Hole) and part not in (WORD, NUMBER, BELOW) and not _is_plain_piece(part):
             return True
     return any(name in (".", "..") for name in text.split("/"))
+
+
+def _nested(path: Template) -> int:
+    """The number of paths in normal form at the beginning of a path, each inside of the next one."""
+    first = path[0] if path else ""
+    return 1 + _nested(first.of) if isinstance(first, Hole) and first.kind == "path" else 0
+
+
+def _is_path(part: Part) -> bool:
+    return isinstance(part, Hole) and part.kind == "path"
 
 
 def _is_parameter(part: Part) -> bool:

@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from albert_tools.engine.model.manifest import ANY_NAME, Alternative, Hole, Part, PlannedCall, Value, with_paths
+from albert_tools.engine.model.manifest import ANY_NAME, Alternative, Hole, Part, PlannedCall, Value
 
 #: The uses of arguments that are paths.
 PATH_USES = frozenset({"read", "write", "delete"})
 #: Characters of the longest text that is matched part by part. Of a longer one, only the constants at both ends are compared.
 MAX_TEXT = 20_000
+#: The longest text that is compared as a path to which something was added.
+MAX_PATH = 1_000
 #: The most texts with which a template can begin, if they must be compared as paths.
 MAX_STARTS = 10_000
 
@@ -144,12 +146,28 @@ class _Match:
         if not isinstance(found, str):
             return False
         first = one[0] if one else ""
-        in_normal_form = isinstance(first, Hole) and first.kind == "path" and (len(one) == 1 or self._spell is not None)
-        if not in_normal_form and _spans([self._options(part) for part in one], found):
-            return True
-        if not in_normal_form and self._spell is None:
-            return False
-        return _path_spans([self._options(part) for part in with_paths(one)], found, self._spell or normal)
+        if isinstance(first, Hole) and first.kind == "path":
+            return self._path_and_more(first, one[1:], found)
+        options = [self._options(part) for part in one]
+        return _spans(options, found) or (self._spell is not None and _path_spans(options, found, self._spell))
+
+    def _path_and_more(self, path: Hole, more: Sequence[Part], text: str) -> bool:
+        """Whether a text is a path in normal form, and what was added to it."""
+        if not more:
+            return self._path(path, text)
+        options = [self._options(part) for part in more]
+        if len(text) > MAX_PATH:
+            return _spans([Hole("any"), *options], text)
+        ends = (i for i in range(1, len(text) + 1) if _spans(options, text[i:]))
+        return any(normal(text[:i]) == text[:i] and self._path(path, text[:i]) for i in ends)
+
+    def _path(self, hole: Hole, path: str) -> bool:
+        """Whether a path is one of a hole of this kind."""
+        first = hole.of[0] if hole.of else ""
+        if isinstance(first, Hole) and first.kind == "path":
+            spellings = (path, f"{path}/", f"./{path}", f"./{path}/")
+            return any(self._path_and_more(first, hole.of[1:], text) for text in spellings)
+        return _path_spans([self._options(part) for part in hole.of], path, self._spell or normal)
 
     def _hole(self, hole: Hole, found: Any) -> bool | None:
         """Whether a value fills a hole that is the whole template; None if it must be matched as a text."""
