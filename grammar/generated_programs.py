@@ -63,6 +63,8 @@ BASE = "docs"
 """
 
 _RESULTS = ["Any", "str", "list", "dict"]
+#: The widest indentation at which a call still gets a `try` of its own: the checker refuses blocks that are nested too deep.
+_DEEPEST = 20
 _TEXTS = ["a", "", "docs/a.txt", "Hello, World", "3", "äöü", "a b c", "../x", "/etc/passwd", "a\nb"]
 
 
@@ -223,7 +225,7 @@ class _ProgramWriter(ExpressionWriter):
         tool, call = self.tool_call(scope)
         schema = self.catalog.get(tool).result
         name, step = scope.fresh("any"), indent + "    "
-        if self.chance(3):
+        if self.chance(3) and len(indent) <= _DEEPEST:
             inner = scope.inner()
             inner.add_places(name, schema)
             return [
