@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
 from albert_tools.engine.pipeline import reviewed
-from tests.helpers import effort  # noqa: F401 (registers the profile before the option is read)
+from tests.helpers import (
+    effort,  # noqa: F401 (registers the profile before the option is read)
+    forked_zygotes,
+)
 
 # Every call that a composite makes in these tests lies inside its manifest, approved or not.
 reviewed.HELD = frozenset({"active", "pending", "deprecated"})
+
+#: The folders of tests that are about the start of zygotes.
+_OWN_ZYGOTES = {"sandbox", "judging"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # A shell starts background jobs with interrupts ignored. Every process that a test starts would inherit this setting.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    forked_zygotes.use(forked_zygotes.start())
     if config.getoption("--golden-update") and os.environ.get("CI"):
         raise pytest.UsageError("--golden-update rewrites what the tests expect; it is not for CI")
 
@@ -29,3 +38,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def golden_update(request: pytest.FixtureRequest) -> bool:
     """Whether to rewrite the expected texts."""
     return bool(request.config.getoption("--golden-update"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _zygotes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The tests of the sandbox and of the judging processes start zygotes as users do."""
+    with forked_zygotes.not_used() if _OWN_ZYGOTES & {*request.path.parts} else nullcontext():
+        yield

@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 import pytest
 
 from albert_tools.surfaces.cli.main import main
+from tests.helpers import forked_zygotes
 from tests.helpers.children import Child, Report
 
 ROOT = Path(__file__).parent.parent.parent
@@ -38,6 +39,7 @@ PATIENCE = 60.0
 
 def run_albert(_: Report, words: list[str], cwd: Path, environ: dict[str, str], streams: list[Path]) -> None:
     """Do the same as `python -m albert_tools.surfaces.cli`, with everything imported."""
+    forked_zygotes.use(environ.pop(forked_zygotes.VARIABLE, ""))
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(cwd)
@@ -116,6 +118,7 @@ class Albert:
         with tempfile.TemporaryDirectory() as folder:
             streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
             streams[0].write_bytes(stdin)
+            environ = {**environ, forked_zygotes.VARIABLE: forked_zygotes.start()}
             code = Child(type(self).entry, words, cwd, environ, streams).wait()
             return Done(code, streams[1].read_text("utf-8"), streams[2].read_text("utf-8"))
 
