@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from albert_tools.engine.judging.judging_limits import JUDGING
-from albert_tools.engine.judging.source_judge import ALL_TASKS
+from albert_tools.engine.judging.judging_limits import ALL_TASKS, JUDGING
 from albert_tools.engine.sandbox.worker import spawn, worker_pool
 from albert_tools.engine.sandbox.worker.spawn import PROGRAMS, Spawned, Work
 
