@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from albert_tools.engine.authority.reviews import VersionState
+from albert_tools.engine.authority.reviews import REASONED, VersionState
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.engine.review.value_words import LEGEND
@@ -21,7 +21,7 @@ PAGE, MAX_RUNS, SEARCHED = 50, 10, 50
 #: The decisions that are possible in each state.
 VERDICTS = {
     "pending": ["approve", "send_back", "reject"],
-    "draft": ["approve"],
+    "draft": ["approve", "reject"],
     "active": ["deprecate", "revoke"],
     "deprecated": ["approve", "revoke"],
     "revoked": ["approve"],
@@ -105,6 +105,7 @@ def _version_values(service: ToolService, review: VersionReview) -> dict[str, An
         "graph": graph_svg(review.graph) if len(review.graph) > 1 else None,
         "undrawn": max(0, len(review.graph) - MAX_BOXES),
         "verdicts": VERDICTS.get(service.reviews.of(found).state, []),
+        "reasoned": REASONED,
         "versions": [(state, when(state.time)) for state in service.reviews.all(name)],
         "runs": [(run, when(run.created)) for run in service.runs.list(SEARCHED) if run.tool == name][:MAX_RUNS],
         "searched": SEARCHED,
