@@ -304,7 +304,7 @@ class ToolService:
         modules: set[str] = set()
         try:
             self._must_be_open()
-            pending = [self.store.load(name, version)]
+            pending = [self.store.load(name, version) if version is not None else self._by_name(name)]
             while pending:
                 current = pending.pop()
                 modules.update(current.program.imports)
@@ -608,7 +608,7 @@ class ToolService:
         if self.registry.primitive(name) is not None:
             return None
         try:
-            return self._pipeline.lookup.outdated(self.store.load(name))
+            return self._pipeline.lookup.outdated(self._by_name(name))
         except Failure as failure:
             return failure.message
 
@@ -1104,13 +1104,15 @@ class ToolService:
             hidden = f"a primitive of this application has the name {summary.name}, so calls reach that"
             return replace(listed, problem=hidden)
         try:
-            version = self.store.load(summary.name)
+            version = self._by_name(summary.name)
         except Failure as failure:
             return replace(listed, problem=failure.message)
         newest = self._newest(version.calls)
         review = self.context.reviews.of(version) if self.context.reviews is not None else None
         return replace(
             listed,
+            description=first_line(version.definition.description),
+            version=version.version,
             signature=version.definition.signature(),
             category=version.definition.category,
             outdated=self._pipeline.lookup.outdated(version),
@@ -1128,7 +1130,7 @@ class ToolService:
         for callee in calls:
             if callee.kind == "composite":
                 try:
-                    found[callee.name] = self.store.load(callee.name).version
+                    found[callee.name] = self._by_name(callee.name).version
                 except Failure as failure:
                     # `outdated` reports a callee that can't be read.
                     found[callee.name] = None if failure.code == "unknown_tool" else callee.version
@@ -1299,7 +1301,11 @@ class ToolService:
         def save(version: ToolVersion, over: str) -> None:
             self._saved(version, (), over)
 
-        return await Upgrader(self.registry, self.store, recheck, save).upgrade(name, dry_run)
+        def revoked(version: ToolVersion) -> bool:
+            reviews = self.context.reviews
+            return reviews is not None and reviews.of(version).state == "revoked"
+
+        return await Upgrader(self.registry, self.store, recheck, save, revoked).upgrade(name, dry_run)
 
     @property
     def reviews(self) -> Reviews:

@@ -46,15 +46,29 @@ class Upgrade(Struct, frozen=True):
 
 
 class Upgrader:
-    """Upgrades saved tools. `save` stores a version, unless the newest one is no longer the second argument."""
+    """Upgrades saved tools.
+
+    Args:
+        registry: Says which version the name of a tool means.
+        store: The saved tools.
+        recheck: Checks the source of a version again.
+        save: Stores a version, unless the newest one is no longer the second argument.
+        revoked: Says whether a version is revoked or was rejected. Its source is not proposed again.
+    """
 
     def __init__(
-        self, registry: ToolRegistry, store: ToolStore, recheck: Recheck, save: Callable[[ToolVersion, str], object]
+        self,
+        registry: ToolRegistry,
+        store: ToolStore,
+        recheck: Recheck,
+        save: Callable[[ToolVersion, str], object],
+        revoked: Callable[[ToolVersion], bool],
     ) -> None:
         self._registry = registry
         self._store = store
         self._recheck = recheck
         self._save = save
+        self._revoked = revoked
 
     async def upgrade(self, name: str | None, dry_run: bool) -> list[Upgrade]:
         """Upgrade one tool, or all that need it. Tools that are up to date are left out.
@@ -64,18 +78,23 @@ class Upgrader:
         """
         proposed: dict[str, ToolDefinition] = {}
         found = []
-        for version in await asyncio.to_thread(self._versions, name):
+        for version, newest in await asyncio.to_thread(self._versions, name):
             if version.definition.manifest is not None and not self._changed(version, proposed):
                 continue
-            upgrade = await self._upgraded(version, proposed, dry_run)
+            upgrade = await self._upgraded(version, newest, proposed, dry_run)
             found += [upgrade] if upgrade is not None else []
         return found
 
-    def _versions(self, name: str | None) -> list[ToolVersion]:
-        if name is not None:
-            return [self._store.load(name)]
-        sound = [s.name for s in self._store.list() if s.problem is None and self._registry.primitive(s.name) is None]
-        return sorted(map(self._store.load, sound), key=lambda v: (v.definition.depth, v.name))
+    def _versions(self, name: str | None) -> list[tuple[ToolVersion, str]]:
+        """The version that each name means, and the newest one."""
+        names = [name] if name is not None else self._sound()
+        load = self._registry.load or self._store.load
+        found = [(version, self._store.load(version.name).version) for version in map(load, names)]
+        found = [each for each in found if not self._revoked(each[0])]
+        return sorted(found, key=lambda each: (each[0].definition.depth, each[0].name))
+
+    def _sound(self) -> list[str]:
+        return [s.name for s in self._store.list() if s.problem is None and self._registry.primitive(s.name) is None]
 
     def _changed(self, version: ToolVersion, proposed: Mapping[str, ToolDefinition]) -> bool:
         """Whether a callee has another version now, or none."""
@@ -83,13 +102,13 @@ class Upgrader:
         return any(found is None or found.version != c.version for c in version.calls for found in [now[c.name]])
 
     async def _upgraded(
-        self, version: ToolVersion, proposed: dict[str, ToolDefinition], dry_run: bool
+        self, version: ToolVersion, newest: str, proposed: dict[str, ToolDefinition], dry_run: bool
     ) -> Upgrade | None:
         name = version.name
         try:
             new = await self._recheck(version, proposed)
             if not dry_run:
-                await asyncio.to_thread(self._save, new, version.version)
+                await asyncio.to_thread(self._save, new, newest)
         except SourceError as error:
             return Upgrade(name, version.version, problem=error.render())
         except Failure as failure:

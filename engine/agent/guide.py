@@ -190,7 +190,7 @@ def guide(
         if name in RESERVED or service.registry.primitive(name) is not None:
             continue
         try:
-            definition = service.store.load(name).definition
+            definition = service.registry.get(name) or service.store.load(name).definition
         except Failure:
             # The lease may list a tool that does not exist.
             if name in tools:

@@ -50,6 +50,18 @@ def test_the_tools_that_call_an_older_version_get_new_versions(changed: Albert) 
     assert "all saved tools call the newest versions" in changed("upgrade").err
 
 
+def test_a_rejected_version_is_not_proposed_again(changed: Albert) -> None:
+    changed.write("e.tool", TOP.format(name="top", callee="base"))
+    assert changed("define", "e.tool").code == 0
+    assert changed("review", "top", "--reject", "it skips the middle").code == 0
+    upgraded = {u["name"]: u for u in changed("upgrade", "--json").document()["upgrades"]}
+    # The approved version is upgraded instead.
+    assert [pin["name"] for pin in upgraded["top"]["pins"]] == ["middle"]
+    assert changed("review", "top", "--reject", "not this one either").code == 0
+    assert changed("review", "middle", "--reject", "nor this").code == 0
+    assert changed("upgrade", "middle", "--json").document()["upgrades"] == []
+
+
 def test_a_dry_run_shows_the_same_and_saves_nothing(changed: Albert) -> None:
     before = changed("list", "--json").out
     dry = changed("upgrade", "--dry-run")
