@@ -78,7 +78,7 @@ class Bounds:
     def _of_text(self, t: Alternative) -> Polynomial:
         scalar = scalar_of(t)
         if scalar is not None:
-            return number(len(scalar[0])) if isinstance(scalar[0], str) else ZERO
+            return number(len(str(scalar[0])))
         assert not isinstance(t, Constant)
         found = ZERO
         for part in t:

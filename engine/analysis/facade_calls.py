@@ -130,9 +130,9 @@ def _may_end_with_slash(t: templates.Alternative) -> bool:
 
 
 def _may_begin_with_slash(t: templates.Alternative) -> bool:
-    if not t or isinstance(t, templates.Constant):
+    if isinstance(t, templates.Constant):
         return False
-    first = t[0]
+    first = next((part for part in t if part != ""), "")
     if isinstance(first, str):
         return first.startswith("/")
     return first not in (templates.NUMBER, templates.WORD)

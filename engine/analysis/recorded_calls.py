@@ -14,6 +14,7 @@ from albert_tools.engine.analysis.values import NEVER, AbstractValue, Origins
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.manifest import Hole
+from albert_tools.engine.model.manifest_match import PATH_USES
 from albert_tools.grammar import tree
 
 
@@ -83,7 +84,9 @@ def _facts(
                 value = default_value(a, (definition.name, name), parameter.default if parameter is not None else None)
             ends = [templates.BELOW] if kind == "below" else []
             texts = [t for t in value.alternatives if not isinstance(t, templates.Constant)]
-            known = frozenset(templates.in_normal_form(t, *ends) for t in texts)
+            if definition.declared.uses.get(name) in PATH_USES:
+                texts = [templates.in_normal_form(t, *ends) for t in texts]
+            known = frozenset(texts)
             if known and not value.sites:
                 found[path] = templates.union(known)
     return found

@@ -19,7 +19,7 @@ _KEPT_CHARACTERS = 200
 
 ANY, NUMBER, WORD, BELOW = Hole("any"), Hole("number"), Hole("word"), Hole("below")
 #: How often a path in normal form, to which something was added, can get its normal form again.
-_MAX_NESTED = 2
+_MAX_NESTED = 1
 
 
 class Constant(NamedTuple):
@@ -197,7 +197,7 @@ def piece(alternative: Alternative) -> Template:
     if isinstance(alternative, Constant):
         return (ANY,)
     alternative = tuple(p for p in alternative if p != "")
-    if not alternative or alternative in ((ANY,), (NUMBER,), (WORD,)):
+    if not alternative or alternative in ((ANY,), (WORD,)):
         return alternative
     if len(alternative) == 1:
         only = alternative[0]
@@ -205,7 +205,7 @@ def piece(alternative: Alternative) -> Template:
             return (NUMBER,)
         if isinstance(only, Hole) and only.kind == "part":
             return alternative
-    if any(isinstance(p, Hole) and p.kind in ("any", "part") for p in alternative):
+    if any(isinstance(p, Hole) and p.kind in ("any", "part", "number") for p in alternative):
         return (ANY,)
     return (Hole("part", of=tuple(p for p in alternative if not isinstance(p, Count))),)
 
@@ -223,8 +223,8 @@ def in_normal_form(alternative: Alternative, *below: Part) -> Template:
 
 def _can_lead_up(path: Template) -> bool:
     """Whether ``.`` and ``..`` can stand in or behind the first unknown part of a path: then any path can be its normal form."""
-    if path and _is_path(path[0]):
-        path = ("x", *path[1:])
+    if path and isinstance(path[0], Hole) and path[0].kind == "path":
+        path = ("x" if _is_known(path[0]) else WORD, *path[1:])
     first = next((i for i, p in enumerate(path) if not isinstance(p, str) and not _is_parameter(p)), len(path))
     # The name that the first unknown part continues begins in the known text before it.
     before = path[first - 1] if 0 < first < len(path) else ""
@@ -243,8 +243,9 @@ def _nested(path: Template) -> int:
     return 1 + _nested(first.of) if isinstance(first, Hole) and first.kind == "path" else 0
 
 
-def _is_path(part: Part) -> bool:
-    return isinstance(part, Hole) and part.kind == "path"
+def _is_known(path: Hole) -> bool:
+    """Whether a path in normal form consists of constant texts and parameters."""
+    return all(isinstance(p, str) or p.kind == "parameter" or (p.kind == "path" and _is_known(p)) for p in path.of)
 
 
 def _is_parameter(part: Part) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.manifest import Bound, Symbol
-from albert_tools.engine.model.manifest_match import Spell, inside, normal, outside, values_at
+from albert_tools.engine.model.manifest_match import Spell, inside, length, normal, outside, values_at
 
 
 class Fence:
@@ -101,5 +101,5 @@ def _number(symbol: Symbol, arguments: Mapping[str, Any]) -> int | None:
         return None
     values = values_at(arguments, name, symbol.path)
     if symbol.kind == "length":
-        return max((len(v) for v in values if isinstance(v, str | list | dict)), default=0)
+        return max(map(length, values), default=0)
     return max((int(v) for v in values if isinstance(v, int | float)), default=0)

@@ -22,6 +22,8 @@ from albert_tools.engine.model.manifest import ANY_NAME, Alternative, Hole, Part
 PATH_USES = frozenset({"read", "write", "delete"})
 #: Characters of the longest text that is matched part by part. Of a longer one, only the constants at both ends are compared.
 MAX_TEXT = 20_000
+#: The most places of a text that are compared with texts.
+MAX_COMPARED = 1_000_000
 #: The longest text that is compared as a path to which something was added.
 MAX_PATH = 1_000
 #: The most texts with which a template can begin, if they must be compared as paths.
@@ -33,7 +35,7 @@ _STEP = re.compile(r"\.([^.\[\]~*]+)|\[(\d+)\]|\[\*\]|\.\*|~\Z")
 #: A name in a path that leads up.
 _UP = re.compile(r"/\.\.(?=/|\Z)")
 #: Numbers include ``1e-05``, ``inf``, ``nan`` and ``(1+2j)``.
-_RUNS = {"number": re.compile(r"[-+.0-9einfaj()]*"), "word": re.compile(r"[-_A-Za-z0-9]*")}
+_RUNS = {"number": re.compile(r"(?:[-+0-9einfajEINFAJ()]|\.(?=[0-9]))*"), "word": re.compile(r"[-_A-Za-z0-9]*")}
 
 
 def normal(path: str) -> str:
@@ -90,6 +92,11 @@ def values_at(given: Mapping[str, Any], name: str, path: str = "") -> list[Any]:
     return found
 
 
+def length(value: Any) -> int:
+    """The number of items or characters of a value; of a number, those of its text."""
+    return len(value) if isinstance(value, list | dict) else len(str(value))
+
+
 def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
 
@@ -110,18 +117,20 @@ def _wrong_argument(
     if not arguments.keys() <= one.arguments.keys() and ANY_NAME not in one.arguments:
         return ""
     for name, found in arguments.items():
-        match = _Match(given, spell if one.uses.get(name) in PATH_USES else None)
+        match = _Match(given, spell, one.uses.get(name) in PATH_USES)
         if not match.value(one.arguments.get(name) or one.arguments[ANY_NAME], found):
             return name
     return None
 
 
 class _Match:
-    """Compares values with what is known about them. `spell` is given for paths."""
+    """Compares values with what is known about them. Paths are compared in their normal forms."""
 
-    def __init__(self, given: Mapping[str, Any], spell: Spell | None) -> None:
+    def __init__(self, given: Mapping[str, Any], spell: Spell, is_path: bool) -> None:
         self._given = given
         self._spell = spell
+        self._is_path = is_path
+        self._paths: dict[tuple[Hole, str], bool] = {}
 
     def value(self, known: Value, found: Any) -> bool:
         """Whether a JSON value is one that `known` describes."""
@@ -145,29 +154,33 @@ class _Match:
             return whole
         if not isinstance(found, str):
             return False
-        first = one[0] if one else ""
-        if isinstance(first, Hole) and first.kind == "path":
-            return self._path_and_more(first, one[1:], found)
         options = [self._options(part) for part in one]
-        return _spans(options, found) or (self._spell is not None and _path_spans(options, found, self._spell))
+        first = one[0] if one else ""
+        if isinstance(first, Hole) and first.kind == "path" and (len(one) == 1 or isinstance(options[0], Hole)):
+            return self._path_and_more(first, options[1:], found)
+        return _spans(options, found) or (self._is_path and _path_spans(options, found, self._spell))
 
-    def _path_and_more(self, path: Hole, more: Sequence[Part], text: str) -> bool:
+    def _path_and_more(self, path: Hole, more: list[tuple[str, ...] | Hole], text: str) -> bool:
         """Whether a text is a path in normal form, and what was added to it."""
         if not more:
             return self._path(path, text)
-        options = [self._options(part) for part in more]
         if len(text) > MAX_PATH:
-            return _spans([Hole("any"), *options], text)
-        ends = (i for i in range(1, len(text) + 1) if _spans(options, text[i:]))
+            return not self._is_path and _spans([Hole("any"), *more], text)
+        ends = (i for i in range(1, len(text) + 1) if _spans(more, text[i:]))
         return any(normal(text[:i]) == text[:i] and self._path(path, text[:i]) for i in ends)
 
     def _path(self, hole: Hole, path: str) -> bool:
         """Whether a path is one of a hole of this kind."""
-        first = hole.of[0] if hole.of else ""
-        if isinstance(first, Hole) and first.kind == "path":
-            spellings = (path, f"{path}/", f"./{path}", f"./{path}/")
-            return any(self._path_and_more(first, hole.of[1:], text) for text in spellings)
-        return _path_spans([self._options(part) for part in hole.of], path, self._spell or normal)
+        key = (hole, path)
+        if key not in self._paths:
+            options = [self._options(part) for part in hole.of]
+            first = hole.of[0] if hole.of else ""
+            if isinstance(first, Hole) and first.kind == "path" and isinstance(options[0], Hole):
+                spellings = (path, f"{path}/", f"./{path}", f"./{path}/")
+                self._paths[key] = any(self._path_and_more(first, options[1:], text) for text in spellings)
+            else:
+                self._paths[key] = _path_spans(options, path, self._spell)
+        return self._paths[key]
 
     def _hole(self, hole: Hole, found: Any) -> bool | None:
         """Whether a value fills a hole that is the whole template; None if it must be matched as a text."""
@@ -192,7 +205,8 @@ class _Match:
             return tuple(str(value) for value in values_at(self._given, part.name, part.path))
         kind: str = part.kind
         if kind == "path":
-            return Hole("any")  # a normal form inside of another text
+            known = _product([self._options(p) for p in part.of])
+            return tuple(map(self._spell, known)) if known is not None else Hole("any")
         if kind in ("quoted", "part"):
             inner = [self._options(p) for p in part.of]
             texts = _product(inner)
@@ -226,6 +240,9 @@ def _path_spans(options: list[tuple[str, ...] | Hole], path: str, spell: Spell) 
         return found in map(spell, start)
     # The normal form has no slash at its end, and a point instead of nothing.
     texts = [found, f"{found}/", *([""] if found == "." else [])]
+    if "" in start and Hole("below") in rest and not found.startswith("/"):
+        # The path of the folder may be empty. Then the paths in it have no slash at their beginning.
+        texts += [f"/{found}"]
     if isinstance(rest[0], Hole) and rest[0].kind == "below":
         folders = {spell(text).rstrip("/") for text in start}
         # Below the present folder, the paths in normal form have no slash at their beginning.
@@ -252,6 +269,10 @@ def _spans(options: Sequence[tuple[str, ...] | Hole], text: str, path: bool = Fa
             places = _after_hole(option, places, text)
         else:
             starts = [*places, *(p - 1 for p in places if path and text[p - 1 : p] == "/")]
+            if len(starts) * len(option) > MAX_COMPARED:
+                # Comparing them all would take seconds.
+                places = set(range(min(starts), len(text) + 1))
+                continue
             places = {p + len(known) for known in option for p in starts if text.startswith(known, p)}
         if not places:
             return False
@@ -295,6 +316,11 @@ def _end_of_path(text: str, start: int) -> int:
 
 def _end_of_piece(text: str, whole: Any, start: int, end: int) -> int:
     """The end of the longest piece of `whole` that begins at `start`. The piece up to `end` is one."""
-    while end < len(text) and text[start : end + 1] in whole:
-        end += 1
+    last = min(len(text), start + len(whole))
+    if text[start:last] in whole:
+        return last
+    # A piece of a piece is a piece.
+    while last - end > 1:
+        middle = (end + last) // 2
+        end, last = (middle, last) if text[start:middle] in whole else (end, middle)
     return end

@@ -31,7 +31,7 @@ DATA_USES = ("destination", "payload")
 
 LITTLE = "little"
 WORD = re.compile(r"[A-Za-z0-9_-]*\Z")
-NUMBER = re.compile(r"[0-9.+-]*\Z")
+NUMBER = re.compile(r"(?:[0-9+-]|\.(?=[0-9]))*\Z")
 
 _PLACE = re.compile(r"(?:\.[A-Za-z_][A-Za-z0-9_]*|\[\*\])*\Z")
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[\*\]")

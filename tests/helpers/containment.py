@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from albert_tools.engine.model.manifest import Bound, Manifest, Origin, PlannedCall, Symbol, Value, values_in
-from albert_tools.engine.model.manifest_match import inside, values_at
+from albert_tools.engine.model.manifest_match import inside, length, values_at
 from tests.helpers.recorded_run import Made, Place, Recorded
 
 
@@ -85,7 +85,7 @@ def _number(symbol: Symbol, given: Mapping[str, Any], answers: Mapping[int, list
         found += values_at({"": value}, "", symbol.path)
     if symbol.kind == "value":
         return max([0, *(v for v in found if isinstance(v, int))])
-    return max([0, *(len(v) for v in found if isinstance(v, str | list | dict))])
+    return max([0, *map(length, found)])
 
 
 # Flows

@@ -14,9 +14,14 @@ from tests.helpers.generated_tools import generated_tools
 from tests.helpers.recorded_run import recorded
 
 CATALOG = generated_tools(0)
-TEXTS = ["k", "a", "b k=v", "", "kk\nb\n", "[1]"]
+TEXTS = ["k", "a", "b k=v", "", "kk\nb\n", "[1]", "/k//../b/"]
 #: `SEND` is one call. `x` is the body of the last one.
 CALL = 'tools.http_request(method="POST", url="https://a.example", body={})'
+#: A path in normal form, to which something is added, again in normal form.
+EDIT = """
+p = tools.edit_file(path={}, old_text='a', new_text='b')['path']
+x = tools.edit_file(path=p + {}, old_text='a', new_text='b')['path']
+"""
 PROGRAMS = {
     "the distance of two numbers": "for i in range(abs(len(s) - 100)):\n    SEND",
     "a list that is repeated in place": "xs = ['a', 'b']\nxs *= 3\nfor i in xs:\n    SEND",
@@ -58,6 +63,14 @@ except ValueError:
     "an item that is not there": "xs = [s]\ntry:\n    xs.remove('k')\n    x = 'b'\nexcept ValueError:\n    x = 'c'",
     "a key that is not there": "d = {}\nd[s] = 1\ntry:\n    del d['k']\n    x = 'b'\nexcept KeyError:\n    x = 'c'",
     "too few parts": "xs = [s]\ntry:\n    for p, q in xs:\n        pass\n    x = 'b'\nexcept ValueError:\n    x = 'c'",
+    "an absolute path in a join": "x = posixpath.join('out', f'{s}')",
+    "the digits of a number": "for c in str(len(s) + 1000):\n    SEND",
+    "a number in capitals": "x = str(1e-05 if s else 0.1).upper()",
+    "a point of a number": "p = str(1.5)[1:2]\nx = tools.edit_file(path=p + p + s, old_text='a', new_text='b')['path']",
+    "a path that may be empty": EDIT.format("posixpath.dirname('docs')", "'.txt'"),
+    "a path with an end that may be empty": EDIT.format("'https://' + s + '/' + 'a'.partition('b')[2]", "''"),
+    "a path that leads up behind an unknown part": EDIT.format("'docs/' + s.partition('b')[2] + '/../x'", "s"),
+    "a path below a path": EDIT.format("s", "'/' + s"),
     "pairs that are none": "xs = [s]\ntry:\n    dict(xs)\n    x = 'b'\nexcept ValueError:\n    x = 'c'",
 }
 
@@ -65,7 +78,7 @@ except ValueError:
 @pytest.mark.parametrize("body", PROGRAMS.values(), ids=PROGRAMS)
 def test_a_difficult_program_lies_inside_its_manifest(body: str) -> None:
     lines = ["x = ''", *body.replace("SEND", CALL.format("'y'")).split("\n"), CALL.format("x")]
-    names = sorted(set(re.findall(r"\b(collections|datetime|decimal|fractions|heapq|json|math|re)\.", body)))
+    names = sorted(set(re.findall(r"\b(collections|datetime|decimal|fractions|heapq|json|math|posixpath|re)\.", body)))
     head = "".join(f"import {name}\n" for name in names)
     source = f'{head}def t(s: str) -> None:\n    """Send."""\n' + "".join(f"    {line}\n" for line in lines)
     manifest = analyse(check_or_raise(source, CATALOG))

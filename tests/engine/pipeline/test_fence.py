@@ -170,6 +170,15 @@ def test_a_callee_without_a_manifest_does_what_its_effects_allow_and_asks(bench:
     assert bench.error("outer", a="x").rule == "manifest"
 
 
+def test_the_text_of_a_number_that_a_caller_gives(bench: Bench) -> None:
+    bench.define("return [tools.look(at=c) for c in str(n)]", "inner", "n: int")
+    bench.define("return tools.inner(n=-12)", "outer")
+    for name in ("inner", "outer"):
+        bench.service.approve(name, "ann")
+    assert bench.value("outer") == ["-", "1", "2"]
+    assert bench.value("inner", n=305) == ["3", "0", "5"]
+
+
 def test_a_revoked_version_does_not_run_inside_of_others_either(bench: Bench) -> None:
     bench.define("return tools.look(at=a)", "inner", "a: str")
     bench.define("return tools.inner(a=a)", "outer", "a: str")
