@@ -63,7 +63,8 @@ class Check(TypedDict):
 class Defined(TypedDict):
     """A saved tool. `outcome` is saved, unchanged or replaced; `similar` names other saved tools that do nearly the same.
 
-    `review` is what the owner has decided about this version: pending, active, or draft with the reason why it was sent back.
+    `review` is what the owner has decided about this version: pending, active; draft (sent back) or revoked (rejected), with
+    the reason.
     """
 
     name: str
