@@ -206,7 +206,7 @@ def test_a_caller_of_a_missing_primitive_says_why_it_is_outdated(shop: Shop) -> 
     shop.rules()
     done = shop("doctor", "--quick")
     # An outdated tool is not a problem of safety.
-    assert "! outdated       total: define it again\n" in done.out
+    assert "! outdated       total: `albert upgrade` checks it again\n" in done.out
     assert (done.code, done.out.splitlines()[-1]) == (0, "all is well")
 
 
