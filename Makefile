@@ -37,8 +37,11 @@ demo: $(STAMP)
 system: $(STAMP)
 	@$(BIN)/python -m tests.helpers.system
 
+# One more than there are cores: many tests wait for other processes.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 test: system
-	$(BIN)/python -m pytest -m "not slow and not surfaces" -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "not slow and not surfaces" -q -n $(WORKERS) --dist worksteal
 
 coverage: system
 	$(BIN)/python -m pytest -m "not slow and not surfaces" -q -n auto --dist worksteal --cov --cov-report=term:skip-covered
