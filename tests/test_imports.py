@@ -6,6 +6,7 @@ Imports inside functions and under `TYPE_CHECKING` count too. Python never runs 
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -119,3 +120,12 @@ def test_no_file_name_occurs_twice_in_the_tests() -> None:
     assert [
         name for name, count in names.items() if count > 1 and name not in ("__init__.py", "__main__.py", "conftest.py")
     ] == []
+
+
+def test_every_folder_with_modules_is_installed() -> None:
+    """The wheel has the packages that `pyproject.toml` lists. The clone runs without the list."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"]
+    folders = {path.parent.relative_to(ROOT).parts for path in modules().values()}
+    assert sorted(listed) == sorted(
+        ".".join(["albert_tools", *(p for p in parts if p != "albert_tools")]) for parts in folders
+    )
