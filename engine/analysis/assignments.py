@@ -31,7 +31,7 @@ def assign(a: Analysis, target: tree.Expr, value: AbstractValue, control: Origin
                 decided = frozenset[str]().union(
                     *(a.heap.condition(a.evaluate(b, control)) for b in bounds if b is not None)
                 )
-                inner = value.under(control | decided | a.heap.shape(value))
+                inner = value.under(control | decided | a.heap.shape(value) | box.origins)
                 for site in box.sites:
                     extend(a, site, inner, a.remember(target, value))
                 concern(a, box, control | decided)

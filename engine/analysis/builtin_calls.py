@@ -137,7 +137,8 @@ def _map(a: Analysis, call: Invocation) -> AbstractValue:
     if call.arguments.more is not NEVER:
         sources = sources + [call.arguments.more] * (places_of(a, function) or 1)
     items = [a.heap.items(s) for s in sources]
-    result = call_back(a, call.node, function, items, call.control, sources[0])
+    control = call.control.union(*(a.heap.shape(s) for s in sources))
+    result = call_back(a, call.node, function, items, control, sources[0])
     made = list_like(a, call.node, sources[0], result)
     return made.under(frozenset[str]().union(*(a.heap.shape(s) for s in sources)))
 
@@ -188,7 +189,11 @@ def _extreme(a: Analysis, call: Invocation) -> AbstractValue:
     key = keyword_callback(call, "key")
     control = frozenset[str]().union(*(a.heap.condition(v) for v in call.all))
     if key is not None:
-        over = given[0] if len(given) == 1 else NEVER
+        over = given[0]
+        if len(given) > 1 or call.arguments.more is not NEVER:
+            over = new_tuple(a, call.node, given, "compared")
+        if call.arguments.more is not NEVER:
+            a.sized(only_site(over), "unknown")
         control |= a.heap.condition(call_back(a, call.node, key, [found], call.control, over))
     return (found | call.arguments.named.get("default", NEVER)).under(control)
 
@@ -225,8 +230,7 @@ def _number(function: Callable[..., Any]) -> _Function:
         found = NEVER
         for x in known[0]:
             with suppress(Exception):
-                if len(str(x)) < 20:
-                    found = found | constant(function(x))
+                found = found | (constant(function(x)) if len(str(x)) < 20 else A_NUMBER)
         value = call.arguments.positional[0]
         return AbstractValue(found.alternatives, value.data, value.control)
 

@@ -68,7 +68,7 @@ class Bounds:
 
         def total() -> Polynomial:
             found = ZERO
-            for caller, loops in self._a.callers[instance]:
+            for caller, loops, _ in self._a.callers[instance]:
                 if caller in self._a.live or not caller[0]:
                     found = plus(found, self._runs(caller, loops))
             return found

@@ -77,7 +77,7 @@ def call_helper(a: Analysis, node: tree.Node, name: str, given: Arguments, contr
         if given.more is not NEVER:
             a.grow(a.parameters, (instance, p.name), given.more)
     a.add(a.controls, instance, control)
-    a.called(instance)
+    a.called(instance, node)
     for seen in a.frame.watching:
         seen.origins |= a.evaluated[instance]
     return a.results[instance]
@@ -92,6 +92,7 @@ def call_back(
     over: AbstractValue,
 ) -> AbstractValue:
     """The result of a callback, which a function of the language calls at most once for each item of `over`."""
+    control = control | a.heap.shape(over)
     outer = a.frame.loops
     if over.sites or over.alternatives:
         loop = (a.frame.instance, id(function))

@@ -85,6 +85,7 @@ def text_of(
 
 def put_all(a: Analysis, box: AbstractValue, key: object, value: AbstractValue, amount: Hashable = None) -> None:
     """Add a value to each container that `box` can be. Each grows by one item, or by the length of `amount`."""
+    value = value.under(box.origins)
     for site in box.sites:
         a.heap.put(site, key, value)
         a.changed_by(site, amount)
@@ -92,6 +93,7 @@ def put_all(a: Analysis, box: AbstractValue, key: object, value: AbstractValue, 
 
 def store(a: Analysis, box: AbstractValue, key: AbstractValue, value: AbstractValue) -> None:
     """``box[key] = value``"""
+    value = value.under(box.origins)
     constants = key.constants()
     if constants is not None and all(isinstance(k, str | int | float | None) for k in constants):
         # Which of several keys it is depends on the origins of the key.
@@ -146,6 +148,7 @@ def merge(a: Analysis, site: Hashable, value: AbstractValue) -> None:
 
 def concern(a: Analysis, box: AbstractValue, origins: Origins) -> None:
     """Note that these origins decide about the items of a container: a removal, or a new order."""
+    origins = origins | box.origins
     for site in box.sites:
         a.heap.reorder(site)
         a.heap.put(site, REST, AbstractValue(control=origins))

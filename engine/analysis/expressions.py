@@ -27,6 +27,7 @@ from albert_tools.engine.analysis.operators import binary, formatted_text, unary
 from albert_tools.engine.analysis.recorded_calls import call_tool
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import (
+    KEYS,
     NEVER,
     NO_ORIGINS,
     NONE,
@@ -211,7 +212,7 @@ def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractV
     for site in value.sites:
         default = a.heap.at[site].default
         if default is not None:
-            store(a, AbstractValue(sites=frozenset({site})), key, default.under(control))
+            store(a, AbstractValue(sites=frozenset({site})), key, default.under(control | value.origins))
     return a.heap.item(value, key)
 
 
@@ -246,16 +247,31 @@ def _plain_call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue
         return call_helper(a, node, node.func.id, arguments, control)
     call = Invocation(node, arguments, control)
     named = a.facts.facade(node.func)
+    box = NEVER
     if named is not None:
-        return call_facade(a, *named, call)
-    if isinstance(node.func, tree.Name):
-        return _call_name(a, node.func.id, call)
-    if not isinstance(node.func, tree.Attribute):
-        return anything(a, node, a.evaluate(node.func, control), *arguments.all)
-    owner = node.func.value
-    if isinstance(owner, tree.Name) and owner.id in vocabulary.PLAIN_TYPES:
-        return _call_of_type(a, owner.id, node.func.attr, call)
-    return call_method(a, node.func.attr, a.evaluate(owner, control), call)
+        result = call_facade(a, *named, call)
+    elif isinstance(node.func, tree.Name):
+        result = _call_name(a, node.func.id, call)
+    elif not isinstance(node.func, tree.Attribute):
+        result = anything(a, node, a.evaluate(node.func, control), *arguments.all)
+    elif isinstance(node.func.value, tree.Name) and node.func.value.id in vocabulary.PLAIN_TYPES:
+        result = _call_of_type(a, node.func.value.id, node.func.attr, call)
+    else:
+        box = a.evaluate(node.func.value, control)
+        result = call_method(a, node.func.attr, box, call)
+    return result if arguments.more is NEVER else _unpacked(a, call, box, result)
+
+
+def _unpacked(a: Analysis, call: Invocation, box: AbstractValue, result: AbstractValue) -> AbstractValue:
+    """The result of a call in which arguments are unpacked. Their places are not known, so anything can be returned or put into
+    the object whose method it is."""
+    whole = anything(a, call.node, box, *call.all, tag="unpacked").under(call.control)
+    for site in box.sites:
+        a.heap.put(site, REST, whole)
+        if a.heap.at[site].kind == "dict":
+            a.heap.put(site, KEYS, whole)
+        a.sized(site, "unknown")
+    return result | whole
 
 
 def _call_name(a: Analysis, name: str, call: Invocation) -> AbstractValue:

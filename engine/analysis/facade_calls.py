@@ -41,6 +41,7 @@ from albert_tools.engine.analysis.values import (
     NONE,
     REST,
     AbstractValue,
+    Origins,
     constant,
     join,
 )
@@ -72,7 +73,18 @@ def _default(a: Analysis, call: Invocation) -> AbstractValue:
 
 
 def _number(a: Analysis, call: Invocation) -> AbstractValue:
-    return numbers(a, *call.all)
+    return numbers(a, *call.all).under(_compared(a, call))
+
+
+def _compared(a: Analysis, call: Invocation) -> Origins:
+    """What the key function of `bisect` and `insort` decides. It is called for some items and for the value."""
+    key = keyword_callback(call, "key")
+    if key is None:
+        return frozenset()
+    item = a.heap.items(call.arguments.get(0) or NEVER) | (call.arguments.get(1) or NEVER)
+    over = new_list(a, call.node, "compared", item)
+    a.sized(only_site(over), "unknown")
+    return a.heap.condition(call_back(a, call.node, key, [item], call.control, over))
 
 
 def _of_re(a: Analysis, name: str, call: Invocation) -> AbstractValue | None:
@@ -191,7 +203,7 @@ def _counter(a: Analysis, call: Invocation) -> AbstractValue:
     merge(a, only_site(made), source._replace(sites=frozenset(s for s in source.sites if a.heap.at[s].kind != "list")))
     for name, value in call.arguments.named.items():
         a.heap.put(only_site(made), name, value)
-        a.changed_by(only_site(made), a.remember(call.node, constant("x"), "named"))
+        a.changed_by(only_site(made), a.remember(call.node, constant("x"), f"named {name}"))
     a.sized(only_site(made), "length", a.remember(call.node, source))
     return made.under(decided)
 
@@ -247,7 +259,8 @@ def _push(a: Analysis, call: Invocation) -> AbstractValue:
     """`heappush`, `heapreplace`, `heappushpop`, and `insort` of a sorted list."""
     box = call.arguments.get(0) or NEVER
     put_all(a, box, REST, (call.arguments.get(1) or NEVER).under(call.control))
-    concern(a, box, call.control.union(a.heap.condition(box), *(a.heap.condition(v) for v in call.all[2:])))
+    decided = call.control.union(_compared(a, call), *(a.heap.condition(v) for v in (box, *call.all[2:])))
+    concern(a, box, decided)
     return a.heap.items(box) | NONE
 
 

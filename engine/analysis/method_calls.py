@@ -108,6 +108,11 @@ def _move(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     return numbers(a, *call.all)
 
 
+def _read(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
+    return text_of(a, box, *call.all)
+
+
 def _truth(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     return booleans(a, box, *call.all)
 
@@ -208,7 +213,7 @@ def _groupdict(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractVal
 
 def _write(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     """What is written to a text buffer can be read from it, in other pieces."""
-    written = text_of(a, *call.all).under(call.control)
+    written = text_of(a, *call.all).under(call.control | box.origins)
     for site in a.heap.reach(box):
         a.heap.put(site, REST, written)
         a.changed_by(site, a.remember(call.node, written))
@@ -249,7 +254,7 @@ def _extend(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     ):
         amount = a.remember(call.node, value, f"extend {i}")
         for site in box.sites:
-            inner = value.under(call.control)
+            inner = value.under(call.control | box.origins)
             extend(a, site, inner._replace(control=inner.control | a.heap.shape(value)), amount)
             if a.heap.at[site].kind == "dict":
                 # `Counter.update` counts characters and items.
@@ -258,12 +263,12 @@ def _extend(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
                 a.heap.put(site, KEYS, keys)
                 if value.alternatives:
                     a.heap.put(site, REST, A_NUMBER.under(a.heap.condition(value)))
-        if call.control or value.origins:
+        if call.control or value.origins or box.origins:
             concern(a, box, call.control | a.heap.shape(value))
     for name, value in call.arguments.named.items():
         for site in box.sites:
             a.heap.put(site, name, value.under(call.control))
-            a.changed_by(site)
+            a.changed_by(site, a.remember(call.node, constant("x"), f"named {name}"))
     return NONE
 
 
@@ -357,10 +362,11 @@ _METHODS: dict[str, _Method] = {
     **dict.fromkeys(("lower", "upper", "casefold"), _same_case),
     **dict.fromkeys(("split", "rsplit", "splitlines"), _split),
     **dict.fromkeys(("partition", "rpartition"), _partition),
+    **dict.fromkeys(("read", "readline"), _read),
     "join": _join,
     **dict.fromkeys(
         """capitalize center encode decode expandtabs expand hex ljust replace rjust swapcase title translate zfill
-        getvalue read readline isoformat strftime ctime hexdigest digest geturl safe_substitute substitute""".split(),
+        getvalue isoformat strftime ctime hexdigest digest geturl safe_substitute substitute""".split(),
         _text,
     ),
     "hexdigest": lambda a, box, call: text_of(a, box, *call.all, alternatives=frozenset({(templates.WORD,)})),

@@ -6,7 +6,7 @@ from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.calls import Invocation, call_back
 from albert_tools.engine.analysis.containers import new_list, new_tuple, numbers, only_site, text_of
 from albert_tools.engine.analysis.state import Analysis
-from albert_tools.engine.analysis.values import NONE, REST, AbstractValue, join
+from albert_tools.engine.analysis.values import NONE, REST, AbstractValue, constant, join
 from albert_tools.grammar import tree
 
 #: The functions and methods that search a text.
@@ -33,6 +33,9 @@ def match_objects(
     patterns = every[0].constants() or ["("]
     if name == "split" and any("(" in str(p) for p in patterns):
         a.sized(only_site(made), "unknown")  # the groups are items, too
+    elif name == "split":
+        # An empty pattern separates all characters, and has two more empty pieces.
+        a.sized(only_site(made), "sum", a.remember(node, constant("xx"), "more"), a.remember(node, subject, "subject"))
     else:
         a.sized(only_site(made), "pieces", a.remember(node, subject, "subject"))
     return AbstractValue(data=data, control=data | control, sites=made.sites)
@@ -55,6 +58,7 @@ def replaced(
             isinstance(function, tree.Name) and function.id in a.facts.functions
         )
         if is_called:
-            every = [*every, call_back(a, call.node, function, [match], call.control, pieces)]
+            decided = call.control | a.heap.condition(join(every))
+            every = [*every, call_back(a, call.node, function, [match], decided, pieces)]
     text = text_of(a, *every)
     return text if name == "sub" else new_tuple(a, call.node, [text, numbers(a, *every)])

@@ -120,8 +120,8 @@ class Analysis:
         #: What decides whether a function is called, and all that it evaluates.
         self.controls: dict[Instance, Origins] = defaultdict(lambda: NO_ORIGINS)
         self.evaluated: dict[Instance, Origins] = defaultdict(lambda: NO_ORIGINS)
-        #: The places that call a function: the caller and the loops around the call.
-        self.callers: dict[Instance, set[tuple[Instance, tuple[Loop, ...]]]] = defaultdict(set)
+        #: The places that call a function: the caller, the loops around the call, and the node of the call.
+        self.callers: dict[Instance, set[tuple[Instance, tuple[Loop, ...], int]]] = defaultdict(set)
         #: By loop: the locals at its head, what it runs over, and what decides whether it ends early.
         self.heads: dict[Loop, Environment] = {}
         self.iterated: dict[Loop, AbstractValue] = defaultdict(lambda: NEVER)
@@ -308,7 +308,7 @@ class Analysis:
 
     def assign_walrus(self, name: str, value: AbstractValue) -> None:
         """Bind a name in this scope and in those around it."""
-        self.assign(name, value)
+        self.assign(name, value | self.frame.locals.get(name, NEVER))
         for scope in self.frame.outer:
             scope[name] = scope.get(name, NEVER) | value
 
@@ -326,10 +326,10 @@ class Analysis:
         known.add(context)
         return (name, context)
 
-    def called(self, instance: Instance) -> None:
+    def called(self, instance: Instance, node: object = None) -> None:
         """Note that the running function calls an instance here."""
         self._found[instance] = None
-        place = (self.frame.instance, self.frame.loops)
+        place = (self.frame.instance, self.frame.loops, id(node))
         if place not in self.callers[instance]:
             self.callers[instance].add(place)
             self.heap.changed = True

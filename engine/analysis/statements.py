@@ -110,7 +110,7 @@ def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
     old = a.evaluate(stmt.target, control)
     value = a.evaluate(stmt.value, control)
     # A list, a set or a dictionary changes in place. A text or a number becomes a new value.
-    inner = value.under(control | a.heap.shape(value))
+    inner = value.under(control | a.heap.shape(value) | old.origins)
     # How often a list is repeated is not followed.
     amount = a.remember(stmt, AbstractValue(ANYTHING) if stmt.op == "*" else value)
     for site in old.sites:
@@ -192,6 +192,23 @@ def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
 
 
 def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
+    """`finally` runs after any part of the body, of a handler or of `else`."""
+    if not stmt.finalbody:
+        return _except(a, stmt, control)
+    frame, names = a.frame, a.bound_in(stmt)
+    place, seen, at_any_time = (frame.instance, id(stmt), "finally"), Seen(), dict(frame.locals)
+    frame.watching.append(seen)
+    frame.assigned.append(at_any_time)
+    jumps = _except(a, stmt, control | a.exits[place])
+    frame.watching.pop()
+    frame.assigned.pop()
+    a.add(a.exits, place, seen.all(a.heap))
+    _join_into(frame.locals, at_any_time, names)
+    jumps |= run(a, stmt.finalbody, control)
+    return jumps
+
+
+def _except(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
     frame, names = a.frame, a.bound_in(stmt)
     place = (frame.instance, id(stmt), "try")
     seen = Seen()
@@ -220,9 +237,6 @@ def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
         if not _leaves(handler.body):
             _join_into(after, frame.locals, names)
     frame.locals = {**at_any_time, **after}
-    if stmt.finalbody:
-        _join_into(frame.locals, at_any_time, names)
-        jumps |= run(a, stmt.finalbody, control)
     return jumps
 
 

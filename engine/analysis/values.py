@@ -151,6 +151,10 @@ class Heap:
                 self.put(site, KEYS, constant(key))
             key = REST
         old = fields.get(key)
+        if old is not None and isinstance(key, int | float) and container.kind != "list":
+            # The first of 1, 1.0 and True stays the key.
+            if not any(k == key and type(k) is type(key) for k in fields):
+                self.put(site, KEYS, constant(key))
         new = value if old is None else old | value
         if old is None or new != old:
             fields[key] = new.widened() if self.is_late else new
@@ -233,7 +237,7 @@ class Heap:
                 elif container.kind == "open" or key is KEYS:
                     found = found | inner
                 elif not isinstance(key, Key):
-                    found = found | constant(key)
+                    found = found | constant(key).under(inner.control)
         if value.alternatives:
             found = found | AbstractValue(templates.pieces(_texts_only(value.alternatives)))
         return AbstractValue(found.alternatives, found.data | value.data, found.control | value.control, found.sites)

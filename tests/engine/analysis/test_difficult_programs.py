@@ -71,6 +71,33 @@ except ValueError:
     "a path with an end that may be empty": EDIT.format("'https://' + s + '/' + 'a'.partition('b')[2]", "''"),
     "a path that leads up behind an unknown part": EDIT.format("'docs/' + s.partition('b')[2] + '/../x'", "s"),
     "a path below a path": EDIT.format("s", "'/' + s"),
+    "a conditional walrus": "x = s\nif len(x) > 9000 and (x := 'b'):\n    pass",
+    "an assignment before a handler returns": f"""
+try:
+    if 'k' in s:
+        raise ValueError('q')
+except ValueError:
+    x = s
+    return
+finally:
+    {CALL.format("x")}
+""",
+    "a list that is chosen": "a = []\nb = []\nc = a if 'k' in s else b\nc.append('q')\nx = ''.join(a)",
+    "a callback for each character": "y = list(map(lambda q: SEND, s))",
+    "a callback of a substitution": "y = re.sub('k', lambda m: str(SEND), s)",
+    "a key that may be there": "d = {}\nif 'k' in s:\n    d['a'] = 1\nd['b'] = 1\nx, *q = d",
+    "a place in a buffer": "y = io.StringIO('a\\nb\\nc')\nfor q in s:\n    y.readline()\nx = y.read()",
+    "a key function of bisect": "y = bisect.bisect_left(['a', 'b'], s, key=lambda q: str(SEND))",
+    "an integer with many digits": "for i in range(int('00000000000000000000000000007')):\n    SEND",
+    "the largest of several": "y = max(len(s), 3, 2, key=lambda q: [SEND, q][1])",
+    "the largest of unpacked numbers": "y = max(*[3, 4], key=lambda q: [SEND, q][1])\nx = str(y)",
+    "unpacked lists side by side": "y = [['a', s], ['b', 'c']]\nfor p in zip(*y):\n    for q in p:\n        SEND",
+    "an unpacked dictionary": "y = dict(**{'a': s, 'b': '2'})\nfor q in y:\n    SEND\nx = ','.join(y)",
+    "names that are added": "y = {}\ny.update(a=1, b=2, c=3)\nfor q in y:\n    SEND",
+    "a union of unpacked lists": "for q in set().union(*[['a', s], ['b', 'c']]):\n    SEND",
+    "an unpacked default": "d = {'k': 'a'}\nx = d.pop(*['zz', s])",
+    "an empty separator": "for q in re.split('', s):\n    SEND",
+    "keys that are equal": "y = {1.0: 'a'}\nif 'k' in s:\n    y = {}\ny[1] = 'a'\nx = ','.join([str(q) for q in y])",
     "pairs that are none": "xs = [s]\ntry:\n    dict(xs)\n    x = 'b'\nexcept ValueError:\n    x = 'c'",
 }
 
@@ -78,7 +105,9 @@ except ValueError:
 @pytest.mark.parametrize("body", PROGRAMS.values(), ids=PROGRAMS)
 def test_a_difficult_program_lies_inside_its_manifest(body: str) -> None:
     lines = ["x = ''", *body.replace("SEND", CALL.format("'y'")).split("\n"), CALL.format("x")]
-    names = sorted(set(re.findall(r"\b(collections|datetime|decimal|fractions|heapq|json|math|posixpath|re)\.", body)))
+    names = sorted(
+        set(re.findall(r"\b(bisect|collections|datetime|decimal|fractions|heapq|io|json|math|posixpath|re)\.", body))
+    )
     head = "".join(f"import {name}\n" for name in names)
     source = f'{head}def t(s: str) -> None:\n    """Send."""\n' + "".join(f"    {line}\n" for line in lines)
     manifest = analyse(check_or_raise(source, CATALOG))
@@ -86,3 +115,13 @@ def test_a_difficult_program_lies_inside_its_manifest(body: str) -> None:
     for text, run in runs:
         assert containment.outside(manifest, run, {"s": text}) is None
         assert containment.unexplained(manifest, "parameter:s", runs[0][1], run) is None
+
+
+def test_each_call_of_a_helper_counts() -> None:
+    calls = "    _send()\n" * 30
+    source = f'def _send() -> None:\n    {CALL.format("")}\ndef t(s: str) -> None:\n    """Send."""\n{calls}'.replace(
+        "body=", "body=''"
+    )
+    run = recorded(source, "t", {"s": ""}, CATALOG, {}, Answers(0))
+    assert len(run.calls) == 30
+    assert containment.outside(analyse(check_or_raise(source, CATALOG)), run, {"s": ""}) is None
