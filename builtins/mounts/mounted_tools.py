@@ -21,6 +21,7 @@ from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import EFFECTS, Effect
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import install_command
 from albert_tools.engine.model.primitive import DataUse, Primitive, primitive_from_schema
 from albert_tools.engine.model.protocols import CallContext
 
@@ -167,5 +168,5 @@ async def _connections(context: CallContext) -> Any:
         if (missing.name or "").startswith("albert_tools"):
             raise
         why = "the tools of mounted servers need the package `mcp`"
-        raise Failure("service_error", why, hint='pip install "albert-tools[mcp]"') from None
+        raise Failure("service_error", why, hint=install_command("mcp")) from None
     return context.keep(module.Connections)

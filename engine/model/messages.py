@@ -16,5 +16,5 @@ def listed(items: Sequence[str], most: int) -> str:
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra of `pyproject.toml`. Albert Tools is installed from a Git clone."""
-    return f"pip install '.[{extra}]' in the clone of Albert Tools"
+    """The command that installs an extra of `pyproject.toml`."""
+    return f'pip install "albert-tools[{extra}]"; in a clone: pip install ".[{extra}]"'

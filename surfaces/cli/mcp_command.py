@@ -14,6 +14,7 @@ import sys
 from importlib.util import find_spec
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import install_command
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.person import demand_person
 from albert_tools.surfaces.cli.service_options import open_service
@@ -31,7 +32,7 @@ MAX_PORT = 65535
 def mcp(options: argparse.Namespace, console: Console) -> int:
     """Serve until the client leaves, or the process is asked to stop."""
     if find_spec("mcp") is None:
-        raise Usage("`albert mcp` needs the package mcp", 'pip install "albert-tools[mcp]"')
+        raise Usage("`albert mcp` needs the package mcp", install_command("mcp"))
     if options.elicit:
         demand_person("the client's user is allowed to answer questions")
     check_session_options(options)

@@ -7,6 +7,7 @@ import asyncio
 import signal
 from pathlib import Path
 
+from albert_tools.engine.model.messages import install_command
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.person import demand_person
 from albert_tools.surfaces.cli.service_options import open_service
@@ -28,7 +29,7 @@ async def _serve(options: argparse.Namespace, console: Console) -> int:
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in _EXTRA:
             raise
-        raise Usage("`albert serve` needs further packages", 'pip install "albert-tools[wire]"') from missing
+        raise Usage("`albert serve` needs further packages", install_command("wire")) from missing
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

@@ -114,5 +114,5 @@ async def test_without_the_library_the_hint_says_what_to_install(client: Client,
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "trafilatura" else found(name))
     got, context = await read(client, page(ARTICLE))
-    assert (got.code, "pip install '.[pages]'" in got.hint) == ("not_found", True)
+    assert (got.code, 'pip install "albert-tools[pages]"' in got.hint) == ("not_found", True)
     assert context.effects == []

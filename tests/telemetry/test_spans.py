@@ -231,7 +231,10 @@ for make in (OpenTelemetryObserver, SharedIds, current_trace):
     except ImportError as error:
         print(error)
 """
-    assert printed(code) == "spans need OpenTelemetry: pip install '.[otel]' in the clone of Albert Tools\n" * 3
+    assert (
+        printed(code)
+        == 'spans need OpenTelemetry: pip install "albert-tools[otel]"; in a clone: pip install ".[otel]"\n' * 3
+    )
 
 
 def test_the_observer_does_not_change_the_current_span(exported: Exported) -> None:
