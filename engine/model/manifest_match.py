@@ -246,7 +246,7 @@ def _path_spans(options: list[tuple[str, ...] | Hole], path: str, spell: Spell) 
     if isinstance(rest[0], Hole) and rest[0].kind == "below":
         folders = {spell(text).rstrip("/") for text in start}
         # Below the present folder, the paths in normal form have no slash at their beginning.
-        if "." in folders and not found.startswith("/") and any(_spans(rest, f"/{text}", True) for text in texts):
+        if "." in folders and not found.startswith("/") and any(_spans(rest, f"/{text}", path=True) for text in texts):
             return True
         heads = list(folders)
     else:
@@ -255,10 +255,10 @@ def _path_spans(options: list[tuple[str, ...] | Hole], path: str, spell: Spell) 
             folder, slash, name = text.rpartition("/")
             inside = spell(f"{folder}/") if slash else "."
             heads.append(name if inside == "." else f"{inside.rstrip('/')}/{name}")
-    return any(_spans([tuple(heads), *rest], text, True) for text in texts)
+    return any(_spans([tuple(heads), *rest], text, path=True) for text in texts)
 
 
-def _spans(options: Sequence[tuple[str, ...] | Hole], text: str, path: bool = False) -> bool:
+def _spans(options: Sequence[tuple[str, ...] | Hole], text: str, *, path: bool = False) -> bool:
     """Whether a text consists of these parts, one after the other. In a path, parts that meet at two slashes have only one."""
     if len(text) > MAX_TEXT and any(isinstance(option, Hole) for option in options):
         first, last = options[0], options[-1]
@@ -319,7 +319,7 @@ def _end_of_piece(text: str, whole: Any, start: int, end: int) -> int:
     last = min(len(text), start + len(whole))
     if text[start:last] in whole:
         return last
-    # A piece of a piece is a piece.
+    # Each beginning of a piece is a piece, too, so the end is found by halves.
     while last - end > 1:
         middle = (end + last) // 2
         end, last = (middle, last) if text[start:middle] in whole else (end, middle)
