@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from albert_tools.engine.analysis.containers import anything, booleans, concern, put_all, text_of
 from albert_tools.engine.analysis.state import Analysis
-from albert_tools.engine.analysis.values import NEVER, REST, AbstractValue, Origins, join
+from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, REST, AbstractValue, Origins, join
 from albert_tools.grammar import tree
 
 
@@ -119,13 +119,21 @@ def call_back(
 
 
 def is_lazy(a: Analysis, node: tree.Expr) -> bool:
-    """Whether an expression makes items one by one, so that what consumes them decides how many are made."""
-    if not isinstance(node, tree.Call):
-        return isinstance(node, tree.GeneratorExp)
-    if isinstance(node.func, tree.Name) and node.func.id in ("map", "filter"):
-        return True
-    is_known = a.facts.facade(node.func) is not None or isinstance(node.func, tree.Name)
-    return is_known and any(is_lazy(a, x) or isinstance(x, tree.Lambda) for x in node.args)
+    """Whether an expression makes items one by one, so that what consumes them decides how many are made. So does a text buffer."""
+    match node:
+        case tree.GeneratorExp():
+            return True
+        case tree.Name() if (a.frame.instance, node.id) in a.held:
+            return True
+        case tree.Name() | tree.Subscript():
+            return bool(a.buffers) and not a.buffers.isdisjoint(a.evaluate(node, NO_ORIGINS).sites)
+        case tree.Call(func=tree.Name(id="map" | "filter")):
+            return True
+        case tree.Call() if isinstance(node.func, tree.Name) or a.facts.facade(node.func) is not None:
+            return any(is_lazy(a, x) or isinstance(x, tree.Lambda) for x in node.args)
+        case tree.Call():
+            return bool(a.buffers)  # a method can return one
+    return False
 
 
 def places_of(a: Analysis, function: tree.Expr) -> int:

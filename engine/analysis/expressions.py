@@ -13,6 +13,7 @@ from albert_tools.engine.analysis.calls import Arguments, Invocation, arguments_
 from albert_tools.engine.analysis.containers import (
     anything,
     booleans,
+    concern,
     merge,
     new_dict,
     new_list,
@@ -51,7 +52,11 @@ _READS_ALL = frozenset(
 
 def evaluate(a: Analysis, node: tree.Expr, control: Origins) -> AbstractValue:
     """The value of an expression that is evaluated if `control` lets it."""
-    return _EVALUATE[type(node)](a, node, control)
+    value = _EVALUATE[type(node)](a, node, control)
+    if a.buffers and value.sites and not a.buffers.isdisjoint(value.sites):
+        # Whatever reads a buffer decides where the next reader starts.
+        concern(a, value, control)
+    return value
 
 
 def _constant(a: Analysis, node: tree.Constant, control: Origins) -> AbstractValue:
@@ -63,6 +68,9 @@ def _strings(a: Analysis, node: tree.Strings, control: Origins) -> AbstractValue
 
 
 def _name(a: Analysis, node: tree.Name, control: Origins) -> AbstractValue:
+    held = (a.frame.instance, node.id)
+    if held in a.held:
+        a.add(a.exits, held, control)
     return a.lookup(node.id)
 
 

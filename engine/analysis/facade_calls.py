@@ -339,6 +339,7 @@ def _csv_dicts(a: Analysis, call: Invocation) -> AbstractValue:
 def _string_io(a: Analysis, call: Invocation) -> AbstractValue:
     made = new_list(a, call.node, "buffer", text_of(a, *call.all))
     a.sized(only_site(made), "length", a.remember(call.node, join(call.all)))
+    a.buffers |= made.sites
     return AbstractValue(data=made.data.union(*(v.data for v in call.all)), sites=made.sites)
 
 

@@ -126,6 +126,10 @@ class Analysis:
         self.heads: dict[Loop, Environment] = {}
         self.iterated: dict[Loop, AbstractValue] = defaultdict(lambda: NEVER)
         self.exits: dict[Hashable, Origins] = defaultdict(lambda: NO_ORIGINS)
+        #: The names that hold lazy values, by function.
+        self.held: set[tuple[Instance, str]] = set()
+        #: The text buffers.
+        self.buffers: set[Site] = set()
         #: Values whose length a bound needs.
         self.lengths: dict[Hashable, AbstractValue] = defaultdict(lambda: NEVER)
         self.calls: dict[Hashable, Recorded] = {}

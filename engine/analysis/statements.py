@@ -63,6 +63,13 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
     match stmt:
         case tree.ExprStmt():
             a.evaluate(stmt.value, control)
+        case tree.Assign(targets=[tree.Name(id=name)], value=tree.Call() | tree.GeneratorExp()) if is_lazy(
+            a, stmt.value
+        ):
+            # Its items are made where the name is used.
+            held = (a.frame.instance, name)
+            a.held.add(held)
+            a.assign(name, a.evaluate(stmt.value, control | a.exits[held]))
         case tree.Assign():
             value = a.evaluate(stmt.value, control)
             for target in stmt.targets:
