@@ -65,6 +65,10 @@ class Scope:
         self.count += 1
         return f"{kind[0] if kind != 'texts' else 'ts'}{self.count}"
 
+    def keep_texts(self) -> None:
+        """Change no list of texts here, so that a loop over one ends. Lists of integers only grow up to a size."""
+        self.places["texts"] = [*self.places.get("texts", ()), *self.variables.pop("texts", ())]
+
     def readable(self, kind: str) -> list[str]:
         """The variables and places of a kind."""
         return [*self.variables.get(kind, ()), *self.places.get(kind, ())]

@@ -1,20 +1,22 @@
 """Generates whole tools with arguments. The checker accepts them, they terminate, and they call tools of a catalogue.
 
 The tools contain arithmetic that may fail, text, containers and their aliases, finite loops, lists that grow, names that may have
-no value, lazy values, handlers, exceptions that are raised later, helpers, `match`, f-strings, `parallel`, and tool calls with and
-without a handler. What a tool returns is used by its schema.
+no value, lazy values, handlers, exceptions that are raised later, helpers, `match`, f-strings, `parallel`, the statements of
+`generated_idioms`, and tool calls with and without a handler. What a tool returns is used by its schema.
 """
 
 from __future__ import annotations
 
 import ast
 import keyword
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from albert_tools.grammar.choices import Choices
 from albert_tools.grammar.generated_expressions import KINDS, ExpressionWriter, Scope
+from albert_tools.grammar.generated_idioms import CHANGING, READING
 
 
 class ToolNames(Protocol):
@@ -55,12 +57,7 @@ def _is_name(word: str) -> bool:
     return word.isidentifier() and word.isascii() and not keyword.iskeyword(word) and not word.startswith("_")
 
 
-_HEAD = """import json
-import posixpath
-import re
-
-BASE = "docs"
-"""
+_MODULES = ["bisect", "collections", "copy", "csv", "functools", "heapq", "io", "itertools", "json", "posixpath", "re"]
 
 _RESULTS = ["Any", "str", "list", "dict"]
 #: The widest indentation at which a call still gets a `try` of its own: the checker refuses blocks that are nested too deep.
@@ -88,7 +85,7 @@ class _ProgramWriter(ExpressionWriter):
 
     def program(self, name: str) -> Program:
         helper = Scope({"int": ["n"], "str": ["s", "BASE"]})
-        lines = [*_HEAD.split("\n"), "", "def _help(n: int, s: str) -> str:", '    """Help."""']
+        lines = ['BASE = "docs"', "", "", "def _help(n: int, s: str) -> str:", '    """Help."""']
         self.may_change = False
         lines += self.block(helper, "    ", 1)
         lines += [f"    return {self.expr(helper, 'str', 2)}", "", ""]
@@ -103,7 +100,9 @@ class _ProgramWriter(ExpressionWriter):
         lines += [f"def {name}(n: int, s: str, xs: list[int], d: dict[str, int]) -> {self.returns}:"]
         lines += ['    """Do something."""', "    out = []", *self.block(scope, "    ", 2, top=True)]
         lines.append(f"    {self.result(scope, 2)}")
-        return Program("\n".join(lines) + "\n", self.arguments())
+        text = "\n".join(lines) + "\n"
+        imports = [f"import {module}\n" for module in _MODULES if f"{module}." in text]
+        return Program("".join([*imports, "\n", text]), self.arguments())
 
     def result(self, scope: Scope, depth: int) -> str:
         match self.returns:
@@ -144,7 +143,20 @@ class _ProgramWriter(ExpressionWriter):
         return f"({text})[:99]" if self.loops else text
 
     def statement(self, scope: Scope, indent: str, depth: int) -> list[str]:
-        kinds = ["assign", "print", "assign", "assign", "assign", "lazy", "record", "record", "alias"]
+        kinds = [
+            "assign",
+            "print",
+            "assign",
+            "assign",
+            "assign",
+            "lazy",
+            "record",
+            "record",
+            "alias",
+            "idiom",
+            "idiom",
+            "idiom",
+        ]
         if self.tools:
             kinds += ["call"] * 8
         if self.may_change:
@@ -266,8 +278,7 @@ class _ProgramWriter(ExpressionWriter):
             head = f"for {inner.new('str')}, {inner.new('int')} in {value}.items():"
         else:
             value = self.expr(scope, "texts", 1)
-            # No list of texts is changed in the loop, so it ends. Lists of integers only grow up to a size.
-            inner.places["texts"] = [*inner.places.get("texts", ()), *inner.variables.pop("texts", ())]
+            inner.keep_texts()
             if self.chance(3):
                 head = f"for {inner.new('int')}, {inner.new('str')} in enumerate({value}):"
             else:
@@ -354,6 +365,43 @@ class _ProgramWriter(ExpressionWriter):
         kind, of = self.pick([("list", "int"), ("texts", "str")])
         value = f"({self.expr(scope, kind, 1)} or [{self.expr(scope, of, 0)}])"
         return [f"{indent}{scope.new(of)}, *{scope.new(kind)} = {value}"]
+
+    def _idiom(self, scope: Scope, indent: str, depth: int) -> list[str]:
+        template = self.pick([*READING, *(CHANGING if self.is_tool else ())])
+        owned = [kind for kind in ("texts", "dict") if f"<own {kind}>" in template]
+        if not all(scope.variables.get(kind) for kind in owned) or ("<call>" in template and not self.tools):
+            return self._assign(scope, indent, depth)
+        names = {mark: self.once() for mark in ("<x>", "<y>", "<z>") if mark in template}
+        made: list[tuple[str, str]] = []
+
+        def part(found: re.Match[str]) -> str:
+            match found[1].split():
+                case ["own", kind]:
+                    return str(self.pick(scope.variables[kind]))
+                case ["new", kind]:
+                    made.append((kind, scope.fresh(kind)))
+                    return made[-1][1]
+                case ["text"]:
+                    return self.text(scope, 1)
+                case ["call"]:
+                    return self.tool_call(scope)[1]
+                case [kind]:
+                    return names.get(found[0]) or self.expr(scope, kind, 1)
+            raise AssertionError(template)
+
+        lines: list[str] = []
+        self.loops += 1
+        for line in template.split("\n"):
+            if line.endswith("<block>"):
+                inner = scope.inner()
+                inner.keep_texts()
+                lines += self.block(inner, indent + line.removesuffix("<block>"), max(0, depth - 1))
+            else:
+                lines.append(indent + re.sub("<([a-z ]+)>", part, line))
+        self.loops -= 1
+        for kind, name in made:
+            scope.variables.setdefault(kind, []).append(name)
+        return lines
 
     # Calls.
 

@@ -9,6 +9,11 @@ from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, REST, AbstractValue, Origins, join
 from albert_tools.grammar import tree
 
+#: The functions that take all items of an iterator, whatever they are.
+_READS_ALL = frozenset(
+    "parallel list tuple set frozenset dict sorted sum min max join Counter deque extend update".split()
+)
+
 
 class Arguments(NamedTuple):
     """The arguments of a call. `more` describes all items that ``*xs`` and ``**options`` can add."""
@@ -118,6 +123,11 @@ def call_back(
         a.frame.loops = outer
 
 
+def reads_all(node: tree.Call) -> bool:
+    """Whether a call takes all items of its arguments, whatever they are."""
+    return (node.func.id if isinstance(node.func, tree.Name) else getattr(node.func, "attr", "")) in _READS_ALL
+
+
 def is_lazy(a: Analysis, node: tree.Expr) -> bool:
     """Whether an expression makes items one by one, so that what consumes them decides how many are made. So does a text buffer."""
     match node:
@@ -127,6 +137,8 @@ def is_lazy(a: Analysis, node: tree.Expr) -> bool:
             return True
         case tree.Name() | tree.Subscript():
             return bool(a.buffers) and not a.buffers.isdisjoint(a.evaluate(node, NO_ORIGINS).sites)
+        case tree.Call() if reads_all(node):
+            return False
         case tree.Call(func=tree.Name(id="map" | "filter")):
             return True
         case tree.Call() if isinstance(node.func, tree.Name) or a.facts.facade(node.func) is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.assignments import assign
 from albert_tools.engine.analysis.builtin_calls import call_builtin
-from albert_tools.engine.analysis.calls import Arguments, Invocation, arguments_of, call_helper, is_lazy
+from albert_tools.engine.analysis.calls import Arguments, Invocation, arguments_of, call_helper, is_lazy, reads_all
 from albert_tools.engine.analysis.containers import (
     anything,
     booleans,
@@ -44,10 +44,6 @@ from albert_tools.grammar import tree
 
 #: The most items of a literal whose places are told apart.
 _MAX_PLACES = 24
-#: The functions that take all items of an iterator, whatever they are.
-_READS_ALL = frozenset(
-    "parallel list tuple set frozenset dict sorted sum min max join Counter deque extend update".split()
-)
 
 
 def evaluate(a: Analysis, node: tree.Expr, control: Origins) -> AbstractValue:
@@ -239,8 +235,7 @@ def _lambda(a: Analysis, node: tree.Lambda, control: Origins) -> AbstractValue:
 
 
 def _call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
-    name = node.func.id if isinstance(node.func, tree.Name) else getattr(node.func, "attr", "")
-    if name in _READS_ALL or not any(is_lazy(a, x) for x in node.args):
+    if reads_all(node) or not any(is_lazy(a, x) for x in node.args):
         return _plain_call(a, node, control)
     with a.stopping(node, control) as decided:
         return _plain_call(a, node, decided)

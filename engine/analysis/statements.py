@@ -63,15 +63,8 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
     match stmt:
         case tree.ExprStmt():
             a.evaluate(stmt.value, control)
-        case tree.Assign(targets=[tree.Name(id=name)], value=tree.Call() | tree.GeneratorExp()) if is_lazy(
-            a, stmt.value
-        ):
-            # Its items are made where the name is used.
-            held = (a.frame.instance, name)
-            a.held.add(held)
-            a.assign(name, a.evaluate(stmt.value, control | a.exits[held]))
         case tree.Assign():
-            value = a.evaluate(stmt.value, control)
+            value = a.evaluate(stmt.value, control | _later(a, stmt))
             for target in stmt.targets:
                 assign(a, target, value, control)
         case tree.AnnAssign():
@@ -111,6 +104,18 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
         case tree.Match():
             return _match(a, stmt, control)
     return _NO_JUMPS
+
+
+def _later(a: Analysis, stmt: tree.Assign) -> Origins:
+    """What decides how many items a lazy value makes that gets a name: whatever consumes it by that name."""
+    match stmt:
+        case tree.Assign(targets=[tree.Name(id=name)], value=tree.Call() | tree.GeneratorExp()) if is_lazy(
+            a, stmt.value
+        ):
+            held = (a.frame.instance, name)
+            a.held.add(held)
+            return a.exits[held]
+    return NO_ORIGINS
 
 
 def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
