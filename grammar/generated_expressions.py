@@ -130,6 +130,12 @@ class ExpressionWriter:
 
         return str(self.pick(_TEXTS)(self, scope, e))
 
+    def test(self, scope: Scope) -> str:
+        """A question about a parameter of the function, so that other arguments often have another answer."""
+        names = {"n": "n > 2", "s": 's > "b"', "xs": "len(xs) > 1", "d": "len(d) > 1"}
+        known = {name for kind in ("int", "str", "list", "dict") for name in scope.readable(kind)}
+        return str(self.pick([text for name, text in names.items() if name in known] or ["True"]))
+
 
 Make = Callable[[ExpressionWriter, Scope, Callable[[str], str]], str]
 
@@ -186,6 +192,7 @@ _OPTIONS: dict[str, list[Make]] = {
         lambda w, s, e: f"dict(zip({e('str')}, {e('list')}))",
     ],
     "bool": [
+        lambda w, s, e: w.test(s),
         lambda w, s, e: f"({e('int')} {w.pick(['<', '==', '>=', '!='])} {e('int')})",
         lambda w, s, e: f"({e('str')} in {e('str')})",
         lambda w, s, e: f"(not {e('bool')})",

@@ -1,8 +1,8 @@
 """Statements that are easily misjudged: templates for the generator of programs.
 
 A part in angle brackets stands for something else: ``<int>``, ``<texts>`` and so on for an expression of the kind, ``<text>`` for a
-text as programs make paths, ``<call>`` for a call of a tool, ``<own texts>`` for a variable of the kind, ``<new texts>`` for a new
-one, ``<block>`` for statements, ``<x>``, ``<y>``, ``<z>`` for names that nothing else uses.
+text as programs make paths, ``<test>`` for a question about a parameter, ``<call>`` for a call of a tool, ``<own texts>`` for a
+variable of the kind, ``<new texts>`` for a new one, ``<block>`` for statements, ``<x>``, ``<y>`` for names that nothing else uses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ READING = [
     "<new texts> = list(map(lambda p, q: p + q, *[<texts>, <texts>]))",
     # Functions as arguments.
     "<new texts> = sorted(<texts>, key=len)",
-    "<new texts> = sorted(<texts>, key=lambda y: (len(y), y), reverse=<bool>)",
+    "<new texts> = sorted(<texts>, key=lambda y: (len(y), y), reverse=<test>)",
     "<new str> = min(<texts>, key=lambda y: y[::-1], default=<text>)",
     "<new str> = max(<text>, <text>, key=lambda y: y.count(<str>))",
     "<new int> = bisect.bisect_left([1, 3, 5], <int>, key=lambda y: y + <int>)",
@@ -37,26 +37,26 @@ READING = [
     '<new texts> = [m.group(1) for m in re.finditer("(.)[.,/]", <text>)]',
     '<x> = re.match("([a-z]*)/(.*)", <text>)\n<new str> = <x>.group(2) if <x> else <str>',
     # Assignments in expressions.
-    "if (<x> := <text>) and <bool>:\n    <block>\nprint(<x>)",
-    "if <bool> and (<x> := <text>) == <str>:\n    print(<x>)",
+    "if (<x> := <text>) and <test>:\n    <block>\nprint(<x>)",
+    "if <test> and (<x> := <text>) == <str>:\n    print(<x>)",
     "<new texts> = [<x> for y in <texts> if (<x> := y.strip()) != <str>]",
     # Calls whose number is decided by a consumer.
-    "print(any([<call>, y in <str>][1] for y in <texts>))",
-    "print(all(<bool> for y in <list> if [<call>]))",
-    "print(next((y for y in <texts> if [<call>, y > <str>][1]), <str>))",
-    "<x> = map(lambda y: [<call>, y][1], <texts>)\nif any(<x>):\n    print(1)",
-    "<x> = ([<call>, y][1] for y in <texts>)\nfor y in <x>:\n    if y == <str>:\n        break",
+    "print(any([<call>, <test>][1] for y in <texts>))",
+    "print(all([<call>, <test>][1] for y in <list>))",
+    "print(next((y for y in <texts> if [<call>, <test>][1]), <str>))",
+    "<x> = map(lambda y: [<call>, <test>][1], <texts>)\nif any(<x>):\n    print(1)",
+    "<x> = ([<call>, y][1] for y in <texts>)\nfor y in <x>:\n    if <test>:\n        break",
     "for y, z in zip(<texts>, map(lambda q: [<call>, q][1], <texts>)):\n    print(y, z)",
-    "print(<str> < str(<call>) < <str>)",
-    "print(<bool> and <call>)",
-    "print(<call> if <bool> else <int>)",
+    "print(<str> < <str> < str(<call>))",
+    "print(<test> and <call>)",
+    "print(<call> if <test> else <int>)",
     # Handlers that leave, and what runs then.
     "for y in <texts>:\n    try:\n        <block>\n    except ToolError:\n        continue\n    finally:\n        print(<str>)",
     "<x> = <text>\ntry:\n    <x> = str(<call>)\n    print(int(<str>))\nexcept Exception:\n    <x> = <text>\nprint(<x>)",
     "try:\n    raise ValueError(<text>, <int>)\nexcept ValueError as error:\n    <x> = str(error.args[0])\n    print(<x>)",
-    "for y in <list>:\n    if y > <int>:\n        break\nelse:\n    <block>",
+    "for y in <list>:\n    if <test>:\n        break\nelse:\n    <block>",
     # Buffers and tables.
-    "<x> = io.StringIO(<text>)\nfor y in <x>:\n    if y > <str>:\n        break\n<new str> = <x>.read()",
+    "<x> = io.StringIO(<text>)\nfor y in <x>:\n    if <test>:\n        break\n<new str> = <x>.read()",
     "<x> = io.StringIO()\n<x>.write(<text>)\n<x>.seek(<int> % 3)\n<new str> = <x>.readline()",
     "for y in csv.reader(<text>.splitlines()):\n    print(y, <call>)",
     "<new texts> = [y[0] for y in csv.reader(<texts>) if y]",
@@ -99,9 +99,9 @@ CHANGING = [
     "del <own texts>[<int> % 3:]",
     "<own texts>.insert(<int>, <text>[:99])",
     "<own texts>.extend(y[:99] for y in <texts>[:3])",
-    "<own texts>.sort(key=lambda y: y[::-1], reverse=<bool>)",
+    "<own texts>.sort(key=lambda y: y[::-1], reverse=<test>)",
     "if <own texts>:\n    print(<own texts>.pop())",
-    "<x> = <own texts> if <bool> else []\n<x>.append(<text>[:99])",
+    "<x> = <own texts> if <test> else []\n<x>.append(<text>[:99])",
     "(<own texts> or [<str>]).append(<text>[:99])",
     "[<own texts>, <own texts>][<int> % 2].append(<text>[:99])",
     '<x> = {"k": <own texts>}\n<x>["k"].append(<text>[:99])',

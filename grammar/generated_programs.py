@@ -371,7 +371,7 @@ class _ProgramWriter(ExpressionWriter):
         owned = [kind for kind in ("texts", "dict") if f"<own {kind}>" in template]
         if not all(scope.variables.get(kind) for kind in owned) or ("<call>" in template and not self.tools):
             return self._assign(scope, indent, depth)
-        names = {mark: self.once() for mark in ("<x>", "<y>", "<z>") if mark in template}
+        names = {mark: self.once() for mark in ("<x>", "<y>") if mark in template}
         made: list[tuple[str, str]] = []
 
         def part(found: re.Match[str]) -> str:
@@ -383,6 +383,8 @@ class _ProgramWriter(ExpressionWriter):
                     return made[-1][1]
                 case ["text"]:
                     return self.text(scope, 1)
+                case ["test"]:
+                    return self.test(scope)
                 case ["call"]:
                     return self.tool_call(scope)[1]
                 case [kind]:

@@ -22,7 +22,12 @@ from tests.helpers.recorded_run import Recorded, recorded
 from tests.helpers.sandbox_run import SandboxRuns, difference
 
 #: Other values of the parameters of generated programs.
-_OTHER: dict[str, Any] = {"n": 5, "s": "zz/y", "xs": [4, -2, 9], "d": {"q": 3, "a": 7}}
+_OTHER: dict[str, list[Any]] = {
+    "n": [5, 0],
+    "s": ["zz/y", "", "a,b c.d"],
+    "xs": [[4, -2, 9], []],
+    "d": [{"q": 3, "a": 7}, {}],
+}
 
 
 class Found(Exception):
@@ -91,7 +96,7 @@ def manifest_problems(
 
 def _changes(manifest: Manifest, program: Program, seed: int, run: Recorded) -> Iterator[tuple[str, Program, Answers]]:
     """Runs that differ in one source: the source, the program with its arguments, the answers."""
-    for name, value in _OTHER.items():
+    for name, value in [(name, value) for name, values in _OTHER.items() for value in values]:
         yield (
             f"parameter:{name}",
             Program(program.source, {**program.arguments, name: value}),
