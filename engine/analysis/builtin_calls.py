@@ -26,7 +26,7 @@ from albert_tools.engine.analysis.containers import (
     only_site,
     text_of,
 )
-from albert_tools.engine.analysis.operators import arithmetic
+from albert_tools.engine.analysis.operators import are_numbers, arithmetic
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.templates import Count
 from albert_tools.engine.analysis.values import (
@@ -207,7 +207,7 @@ def _sum(a: Analysis, call: Invocation) -> AbstractValue:
     item = a.heap.items(join(call.all[:1])) | join(call.all[1:])
     if item.sites:
         return anything(a, call.node, *call.all)
-    return numbers(a, *call.all)
+    return numbers(a, *call.all) if are_numbers(a, item) else text_of(a, *call.all)
 
 
 def _str(a: Analysis, call: Invocation) -> AbstractValue:

@@ -7,6 +7,7 @@ runs once for each run of its function and of each loop around it. A recursion h
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -149,7 +150,9 @@ class Bounds:
     def _constant_range(self, known: list[list[object] | None]) -> Polynomial:
         if all(k is not None and len(k) == 1 and type(k[0]) is int for k in known):
             arguments: list[Any] = [k[0] for k in known if k]
-            return number(len(range(*arguments)))
+            # A step of 0 fails, and a longer range than a machine can count has no bound that says anything.
+            with suppress(ValueError, OverflowError):
+                return number(len(range(*arguments)))
         return None
 
     def _of_number(self, value: AbstractValue) -> Polynomial:

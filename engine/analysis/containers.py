@@ -169,6 +169,8 @@ def copy_of(a: Analysis, node: object, value: AbstractValue, tag: str = "copy") 
         if original.default is not None:
             a.heap.set_default(site, original.default)
         a.sized(site, "length", a.remember(node, value, tag))
+        if len(value.sites) > 1:
+            a.heap.reorder(site)  # one list may be longer than another, so no place is certain
     return made
 
 

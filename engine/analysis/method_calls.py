@@ -29,7 +29,7 @@ from albert_tools.engine.analysis.containers import (
     store,
     text_of,
 )
-from albert_tools.engine.analysis.operators import concatenated
+from albert_tools.engine.analysis.operators import are_numbers, concatenated
 from albert_tools.engine.analysis.regular_expressions import MATCHING, match_objects, replaced
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import (
@@ -213,7 +213,9 @@ def _groupdict(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractVal
 
 def _write(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     """What is written to a text buffer can be read from it, in other pieces."""
-    written = text_of(a, *call.all).under(call.control | box.origins)
+    written = text_of(a, *call.all)
+    # The text decides how many lines there are.
+    written = written.under(call.control | box.origins | written.data)
     for site in a.heap.reach(box):
         a.heap.put(site, REST, written)
         a.changed_by(site, a.remember(call.node, written))
@@ -357,6 +359,10 @@ def _elements(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValu
     return made.under(a.heap.condition(box))
 
 
+def _total(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    return numbers(a, box) if are_numbers(a, a.heap.values(box)) else text_of(a, box)
+
+
 _METHODS: dict[str, _Method] = {
     **dict.fromkeys(("strip", "lstrip", "rstrip", "removeprefix", "removesuffix"), _piece),
     **dict.fromkeys(("lower", "upper", "casefold"), _same_case),
@@ -376,7 +382,7 @@ _METHODS: dict[str, _Method] = {
         _truth,
     ),
     **dict.fromkeys(
-        """bit_count bit_length count find index rfind rindex toordinal timestamp total total_seconds weekday isoweekday start end
+        """bit_count bit_length count find index rfind rindex toordinal timestamp total_seconds weekday isoweekday start end
         ratio quick_ratio tell""".split(),
         _number,
     ),
@@ -406,4 +412,5 @@ _METHODS: dict[str, _Method] = {
     "copy": _copy,
     **dict.fromkeys(("union", "intersection", "difference", "symmetric_difference"), _set_operation),
     "elements": _elements,
+    "total": _total,
 }

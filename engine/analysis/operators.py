@@ -48,7 +48,7 @@ def binary(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: Ab
     plain_left, plain_right = left._replace(sites=frozenset()), right._replace(sites=frozenset())
     if op != "+":
         if op in ("&", "|", "^"):
-            return found | numbers(a, plain_left, plain_right) | booleans(a, plain_left, plain_right)
+            return found | arithmetic(a, plain_left, plain_right) | booleans(a, plain_left, plain_right)
         counted = _count(plain_left, op, plain_right)
         if counted is not None:
             return found | counted
@@ -57,7 +57,7 @@ def binary(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: Ab
     if counted is not None:
         return found | counted
     if _is_number(left) or _is_number(right):
-        return found | numbers(a, plain_left, plain_right)
+        return found | arithmetic(a, plain_left, plain_right)
     if _may_be_number(a, left) and _may_be_number(a, right):
         found = found | numbers(a, plain_left, plain_right)
     return found | concatenated(a, plain_left, plain_right)
@@ -84,12 +84,16 @@ def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue
 
 def arithmetic(a: Analysis, *values: AbstractValue) -> AbstractValue:
     """What is computed from values: a number if all of them are numbers, and not for example fractions or spans of time."""
-    are_numbers = all(
+    return numbers(a, *values) if are_numbers(a, *values) else text_of(a, *values)
+
+
+def are_numbers(a: Analysis, *values: AbstractValue) -> bool:
+    """Whether values are certainly numbers, booleans or None."""
+    return not any(v.sites for v in values) and all(
         isinstance(t, Constant) or t == (templates.NUMBER,) or _has_number_type(a, t)
         for v in values
         for t in v.alternatives
     )
-    return numbers(a, *values) if are_numbers and not any(v.sites for v in values) else text_of(a, *values)
 
 
 def _is_number(value: AbstractValue) -> bool:
@@ -160,9 +164,14 @@ def _of_containers(a: Analysis, node: tree.Node, left: AbstractValue, op: str, r
         found = found | a.heap.make(site, original.kind)
         for key, item in [*original.fields.items()]:
             a.heap.put(site, REST if original.kind == "list" else key, item.under(control))
+        if original.kind == "list" and op in ("|", "&", "-", "^"):
+            # One side can be a text, if the other one is the keys of a dictionary.
+            for side in (left, right):
+                a.heap.put(site, REST, a.heap.items(side._replace(sites=frozenset())).under(control))
         if original.default is not None:
             a.heap.set_default(site, original.default)
-        if op in ("+", "|", "^"):
+        # A counter that is subtracted adds what it has less than nothing of.
+        if op in ("+", "|", "^") or (op == "-" and original.kind == "dict"):
             a.sized(site, "sum", a.remember(node, left, "left"), a.remember(node, right, "right"))
         elif op in ("-", "&"):
             a.sized(site, "length", a.remember(node, left, "left"))
@@ -210,8 +219,8 @@ def _field(a: Analysis, field: tree.Field, control: Origins) -> AbstractValue:
             with suppress(Exception):
                 found = found | constant(format(x, spec))
         return value._replace(alternatives=found.alternatives)
-    # These formats fail for texts.
-    if re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]", spec):
+    # Dates take any format.
+    if are_numbers(a, value) and re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]", spec):
         return value._replace(alternatives=templates.SOME_NUMBER)
     return text_of(a, value)
 

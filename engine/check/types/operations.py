@@ -39,8 +39,8 @@ SAMPLES: dict[str, Callable[[], tuple[Any, ...]]] = {
     "lazy": lambda: (iter(()), map(str, (1,)), enumerate("a"), zip("a")),
     "view": lambda: ({}.keys(), {"a": 1}.values(), {"a": 1}.items()),
     "slice": lambda: (slice(None), slice(0, 1)),
-    "re.Match": lambda: (re.match("a", "a"),),
-    "re.Pattern": lambda: (re.compile("a"),),
+    "re.Match": lambda: (re.match("a", "a"), re.match(b"a", b"a")),
+    "re.Pattern": lambda: (re.compile("a"), re.compile(b"a")),
 }
 
 #: Methods that can load a module, which the judging process can't do.

@@ -179,7 +179,10 @@ class Calls(Expressions):
             self.sites.escape(*types)
         self.sites.escape(*keywords)
         if simple:
-            return self._made(node, name, types, items)
+            made = self._made(node, name, types, items)
+            if made is None:
+                self.sites.escape(*types)  # it may contain what it was made of
+            return made
         self.sites.escape(*types)
         return signatures.of_builtin(name)
 
@@ -212,9 +215,11 @@ class Calls(Expressions):
         callback = any(
             isinstance(a, tree.Lambda) or (isinstance(a, tree.Name) and a.id in self.facts.functions) for a in given
         )
-        if module not in _FRESH or callback or not _is_plain(node, keywords=True):
+        made = signatures.of_facade(spelled, types[0] if types else None)
+        # A value of an unknown type may contain what it was made of.
+        if made is None or module not in _FRESH or callback or not _is_plain(node, keywords=True):
             self.sites.escape(*types)
-        return signatures.of_facade(spelled, types[0] if types else None)
+        return made
 
     # Methods
 

@@ -103,6 +103,18 @@ finally:
     "an unpacked default": "d = {'k': 'a'}\nx = d.pop(*['zz', s])",
     "an empty separator": "for q in re.split('', s):\n    SEND",
     "keys that are equal": "y = {1.0: 'a'}\nif 'k' in s:\n    y = {}\ny[1] = 'a'\nx = ','.join([str(q) for q in y])",
+    "a range that is too long to be counted": f"for i in range(-1, {10**30}):\n    SEND\n    break",
+    "a range with a step of 0": "try:\n    for i in range(0, 5, 0):\n        SEND\nexcept ValueError:\n    x = 'b'",
+    "a copy of one of two lists": "y = ['a', 'b'] if 'k' in s else ['a', 'b', 'c']\nx = ''.join(y.copy())",
+    "a format of a date": "x = f'{datetime.date.max:d}'",
+    "a fraction and a number": "x = str(1 + abs(fractions.Fraction(1, 3)))",
+    "a sum of fractions": "x = str(sum([abs(fractions.Fraction(1, 3))]))",
+    "a total of fractions": "x = str(collections.Counter({'a': fractions.Fraction(1, 3)}).total())",
+    "flags of an expression": "x = str(re.I | re.M)",
+    "a difference of counters": "y = collections.Counter() - collections.Counter({'a': -1, 'b': -1})\nfor q in y:\n    SEND",
+    "keys and a text": "x = ''.join(sorted({'z': 1}.keys() | 'bc'))",
+    "a text and keys": "x = ''.join(sorted('abc' - {'a': 1}.keys()))",
+    "lines that were written": "y = io.StringIO()\ny.write(s)\ny.seek(0)\nfor q in y:\n    SEND",
     "pairs that are none": "xs = [s]\ntry:\n    dict(xs)\n    x = 'b'\nexcept ValueError:\n    x = 'c'",
 }
 
