@@ -36,7 +36,19 @@ def assign(a: Analysis, target: tree.Expr, value: AbstractValue, control: Origin
                     extend(a, site, inner, a.remember(target, value))
                 concern(a, box, control | decided)
             else:
-                store(a, box, a.evaluate(target.slice, control), value.under(control))
+                key = a.evaluate(target.slice, control)
+                store(a, box, key, value.under(control))
+                if key.sites:  # an object can be a slice
+                    decided = control | a.heap.condition(key)
+                    for site in box.sites:
+                        if a.heap.at[site].kind == "list":
+                            extend(
+                                a,
+                                site,
+                                value.under(decided | a.heap.shape(value) | box.origins),
+                                a.remember(target, value),
+                            )
+                            concern(a, box, decided)
 
 
 def delete(a: Analysis, target: tree.Expr, control: Origins) -> None:

@@ -10,6 +10,7 @@ from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.calls import (
     Invocation,
     call_back,
+    error_of,
     keyword_callback,
     places_of,
     text_result,
@@ -52,8 +53,7 @@ def call_builtin(a: Analysis, name: str, call: Invocation) -> AbstractValue:
     if function is not None:
         return function(a, call)
     if name in vocabulary.EXCEPTIONS or name == "ToolError":
-        a.throw(AbstractValue(sites=join(call.all).sites))
-        return text_of(a, *call.all)
+        return error_of(a, call)
     return anything(a, call.node, *call.all)
 
 

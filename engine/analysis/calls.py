@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from albert_tools.engine.analysis.containers import anything, booleans, concern, put_all, text_of
+from albert_tools.engine.analysis.containers import anything, booleans, concern, put_all, read_keys, text_of
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, REST, AbstractValue, Origins, join
 from albert_tools.grammar import tree
@@ -13,6 +13,8 @@ from albert_tools.grammar import tree
 _READS_ALL = frozenset(
     "parallel list tuple set frozenset dict sorted sum min max join Counter deque extend update".split()
 )
+#: Others that call a function once for each item.
+_CALLS_FOR_ALL = frozenset("map filter sort reduce sub subn".split())
 
 
 class Arguments(NamedTuple):
@@ -98,6 +100,15 @@ def call_back(
 ) -> AbstractValue:
     """The result of a callback, which a function of the language calls at most once for each item of `over`."""
     control = control | a.heap.shape(over)
+    if a.may_stop:
+        with a.stopping(function, control) as decided:
+            return _call_back(a, function, arguments, decided, over).under(decided)
+    return _call_back(a, function, arguments, control, over)
+
+
+def _call_back(
+    a: Analysis, function: tree.Expr, arguments: list[AbstractValue], control: Origins, over: AbstractValue
+) -> AbstractValue:
     outer = a.frame.loops
     if over.sites or over.alternatives:
         loop = (a.frame.instance, id(function))
@@ -118,14 +129,23 @@ def call_back(
             for box in arguments:
                 put_all(a, box, REST, join(arguments).under(control))
                 concern(a, box, control.union(*(a.heap.condition(v) for v in arguments)))
-        return anything(a, function, a.evaluate(function, control), *arguments, tag="callback")
+        made = a.evaluate(function, control)
+        read_keys(a, control, made, *arguments)
+        return anything(a, function, made, *arguments, tag="callback")
     finally:
         a.frame.loops = outer
 
 
-def reads_all(node: tree.Call) -> bool:
-    """Whether a call takes all items of its arguments, whatever they are."""
-    return (node.func.id if isinstance(node.func, tree.Name) else getattr(node.func, "attr", "")) in _READS_ALL
+def ends_early(a: Analysis, node: tree.Call) -> bool:
+    """Whether a call can end before it has taken all items of an argument, or called a function for all of them."""
+    name = _name_of(node)
+    if name in _READS_ALL:
+        return False
+    return any(is_lazy(a, x) for x in node.args) or (name not in _CALLS_FOR_ALL and has_callback(a, node))
+
+
+def _name_of(node: tree.Call) -> str:
+    return node.func.id if isinstance(node.func, tree.Name) else getattr(node.func, "attr", "")
 
 
 def is_lazy(a: Analysis, node: tree.Expr) -> bool:
@@ -137,15 +157,25 @@ def is_lazy(a: Analysis, node: tree.Expr) -> bool:
             return True
         case tree.Name() | tree.Subscript():
             return bool(a.buffers) and not a.buffers.isdisjoint(a.evaluate(node, NO_ORIGINS).sites)
-        case tree.Call() if reads_all(node):
+        case tree.IfExp():
+            return is_lazy(a, node.body) or is_lazy(a, node.orelse)
+        case tree.Call() if _name_of(node) in _READS_ALL:
             return False
         case tree.Call(func=tree.Name(id="map" | "filter")):
             return True
         case tree.Call() if isinstance(node.func, tree.Name) or a.facts.facade(node.func) is not None:
-            return any(is_lazy(a, x) or isinstance(x, tree.Lambda) for x in node.args)
+            return has_callback(a, node) or any(is_lazy(a, x) for x in node.args)
         case tree.Call():
             return bool(a.buffers)  # a method can return one
     return False
+
+
+def has_callback(a: Analysis, node: tree.Call) -> bool:
+    """Whether a function that is written in the source is among the arguments of a call."""
+    return any(
+        isinstance(x, tree.Lambda) or (isinstance(x, tree.Name) and x.id in a.facts.functions)
+        for x in (*node.args, *(k.value for k in node.keywords))
+    )
 
 
 def places_of(a: Analysis, function: tree.Expr) -> int:
@@ -162,6 +192,13 @@ def keyword_callback(call: Invocation, name: str) -> tree.Expr | None:
 
 def _is_none(node: tree.Expr) -> bool:
     return isinstance(node, tree.Constant) and node.value is None
+
+
+def error_of(a: Analysis, call: Invocation) -> AbstractValue:
+    """A new exception. A handler can read and change the containers that it carries."""
+    sites = join(call.all).sites
+    a.throw(AbstractValue(sites=sites))
+    return anything(a, call.node, *call.all) if sites else text_of(a, *call.all)
 
 
 def text_result(a: Analysis, call: Invocation) -> AbstractValue:

@@ -133,8 +133,10 @@ def merge(a: Analysis, site: Hashable, value: AbstractValue) -> None:
         if container.kind == "list":
             pair = a.heap.items(AbstractValue(sites=frozenset({source})))
             both = pair.under(value.origins)
-            a.heap.put(site, KEYS, a.heap.item(both, constant(0)))
-            a.heap.put(site, REST, a.heap.item(both, constant(1)))
+            named = a.heap.item(both, constant(0))
+            decided = a.heap.condition(named)
+            a.heap.put(site, KEYS, named.under(decided))
+            a.heap.put(site, REST, a.heap.item(both, constant(1)).under(decided))
             continue
         for key, item in [*container.fields.items()]:
             a.heap.put(
@@ -210,3 +212,14 @@ def numbers(a: Analysis, *values: AbstractValue) -> AbstractValue:
 def booleans(a: Analysis, *values: AbstractValue) -> AbstractValue:
     """A boolean that is computed from values."""
     return text_of(a, *values, alternatives=templates.TRUE_OR_FALSE)
+
+
+def read_keys(a: Analysis, control: Origins, *values: AbstractValue) -> None:
+    """Note that keys of all dictionaries in some values are read. A `defaultdict` adds those that are missing."""
+    sites = a.heap.reach(join(values))
+    for site in sites:
+        default = a.heap.at[site].default
+        if default is not None:
+            data, decided = a.heap.deep(join(values))
+            key = AbstractValue(templates.ANYTHING, data, decided)
+            store(a, AbstractValue(control=control, sites=frozenset({site})), key, default)

@@ -9,7 +9,7 @@ from typing import Any
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.assignments import assign
 from albert_tools.engine.analysis.builtin_calls import call_builtin
-from albert_tools.engine.analysis.calls import Arguments, Invocation, arguments_of, call_helper, is_lazy, reads_all
+from albert_tools.engine.analysis.calls import Arguments, Invocation, arguments_of, call_helper, ends_early, is_lazy
 from albert_tools.engine.analysis.containers import (
     anything,
     booleans,
@@ -19,6 +19,7 @@ from albert_tools.engine.analysis.containers import (
     new_list,
     new_tuple,
     only_site,
+    read_keys,
     store,
     text_of,
 )
@@ -80,7 +81,7 @@ def _sequence(a: Analysis, node: tree.List | tree.Tuple | tree.Set, control: Ori
     for x in node.elts:
         if isinstance(x, tree.Starred):
             value = a.evaluate(x.value, control)
-            shape |= a.heap.shape(value)
+            shape |= a.heap.condition(value) if isinstance(node, tree.Set) else a.heap.shape(value)
             a.heap.put(site, REST, a.heap.items(value).under(a.heap.shape(value)))
             a.changed_by(site, a.remember(x, value))
         else:
@@ -175,7 +176,10 @@ def _unary(a: Analysis, node: tree.UnaryOp, control: Origins) -> AbstractValue:
 
 
 def _binary(a: Analysis, node: tree.BinOp, control: Origins) -> AbstractValue:
-    return binary(a, node, a.evaluate(node.left, control), node.op, a.evaluate(node.right, control))
+    left, right = a.evaluate(node.left, control), a.evaluate(node.right, control)
+    if node.op == "%":
+        read_keys(a, control, left, right)
+    return binary(a, node, left, node.op, right)
 
 
 def _attribute(a: Analysis, node: tree.Attribute, control: Origins) -> AbstractValue:
@@ -183,7 +187,7 @@ def _attribute(a: Analysis, node: tree.Attribute, control: Origins) -> AbstractV
     if named is not None:
         return _facade_constant(*named)
     value = a.evaluate(node.value, control)
-    if value is NEVER or not value.sites:
+    if (value is NEVER or not value.sites) and node.attr != "args":
         return text_of(a, value)
     return anything(a, node, value)
 
@@ -217,7 +221,9 @@ def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractV
         default = a.heap.at[site].default
         if default is not None:
             store(a, AbstractValue(sites=frozenset({site})), key, default.under(control | value.origins))
-    return a.heap.item(value, key)
+    found = a.heap.item(value, key)
+    # An object can be a slice.
+    return found | anything(a, node, value, key) if key.sites and value is not NEVER else found
 
 
 def _walrus(a: Analysis, node: tree.NamedExpr, control: Origins) -> AbstractValue:
@@ -235,7 +241,7 @@ def _lambda(a: Analysis, node: tree.Lambda, control: Origins) -> AbstractValue:
 
 
 def _call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
-    if reads_all(node) or not any(is_lazy(a, x) for x in node.args):
+    if not ends_early(a, node):
         return _plain_call(a, node, control)
     with a.stopping(node, control) as decided:
         return _plain_call(a, node, decided)

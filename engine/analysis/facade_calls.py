@@ -11,6 +11,7 @@ from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.calls import (
     Invocation,
     call_back,
+    error_of,
     keyword_callback,
     places_of,
     text_result,
@@ -28,6 +29,7 @@ from albert_tools.engine.analysis.containers import (
     numbers,
     only_site,
     put_all,
+    read_keys,
     text_of,
 )
 from albert_tools.engine.analysis.operators import concatenated
@@ -46,6 +48,7 @@ from albert_tools.engine.analysis.values import (
     join,
 )
 from albert_tools.engine.model.manifest import Hole
+from albert_tools.engine.model.vocabulary import facades
 from albert_tools.grammar import tree
 
 _Function = Callable[[Analysis, Invocation], AbstractValue]
@@ -55,6 +58,10 @@ _MAX_COMBINATIONS = 16
 def call_facade(a: Analysis, module: str, name: str, call: Invocation) -> AbstractValue:
     """The result of a function of a façade."""
     function = _FUNCTIONS.get(f"{module}.{name}") or _MODULES.get(module)
+    if module == "operator":
+        read_keys(a, call.control, *call.all)
+    if name in facades()[module] and facades()[module][name].kind == "exception":
+        return error_of(a, call)
     if module == "re":
         found = _of_re(a, name, call)
         if found is not None:
@@ -66,9 +73,16 @@ def _default(a: Analysis, call: Invocation) -> AbstractValue:
     """Anything. Callbacks among the arguments are called."""
     given = [*call.all]
     for argument in [*call.node.args, *(k.value for k in call.node.keywords)]:
-        if isinstance(argument, tree.Lambda) or (isinstance(argument, tree.Name) and argument.id in a.facts.functions):
+        is_function = (a.facts.facade(argument) or ("", ""))[0] in ("heapq", "bisect", "operator")
+        if (
+            is_function
+            or isinstance(argument, tree.Lambda)
+            or (isinstance(argument, tree.Name) and argument.id in a.facts.functions)
+        ):
             inner = anything(a, argument, *[v | a.heap.items(v) for v in given], tag="given")
-            given.append(call_back(a, call.node, argument, [inner] * places_of(a, argument), call.control, inner))
+            given.append(
+                call_back(a, call.node, argument, [inner] * (places_of(a, argument) or 1), call.control, inner)
+            )
     return anything(a, call.node, *given)
 
 
@@ -330,7 +344,7 @@ def _csv_dicts(a: Analysis, call: Invocation) -> AbstractValue:
     extra = new_list(a, call.node, "extra", cell)
     a.sized(only_site(extra), "unknown")
     row = a.heap.make(a.site(call.node, "row"), "dict", outside=True)
-    a.heap.put(only_site(row), REST, cell | NONE | extra)
+    a.heap.put(only_site(row), REST, cell | NONE | extra | join(call.all[1:]))
     a.heap.put(only_site(row), KEYS, cell | NONE)
     a.sized(only_site(row), "unknown")
     return list_like(a, call.node, source, row.under(cell.origins)).under(cell.origins)

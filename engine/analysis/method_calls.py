@@ -26,6 +26,7 @@ from albert_tools.engine.analysis.containers import (
     numbers,
     only_site,
     put_all,
+    read_keys,
     store,
     text_of,
 )
@@ -43,6 +44,7 @@ from albert_tools.engine.analysis.values import (
     constant,
     join,
 )
+from albert_tools.grammar import tree
 
 _Method = Callable[[Analysis, AbstractValue, Invocation], AbstractValue]
 
@@ -99,6 +101,7 @@ def _combinations(choices: list[list[object]]) -> int:
 
 
 def _text(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    read_keys(a, call.control, box, *call.all)
     return text_of(a, box, *call.all)
 
 
@@ -111,6 +114,11 @@ def _move(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
 def _read(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
     return text_of(a, box, *call.all)
+
+
+def _read_lines(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
+    return anything(a, call.node, box, *call.all)
 
 
 def _truth(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
@@ -219,7 +227,7 @@ def _write(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     for site in a.heap.reach(box):
         a.heap.put(site, REST, written)
         a.changed_by(site, a.remember(call.node, written))
-    return numbers(a, *call.all)
+    return numbers(a, *call.all) | NONE
 
 
 # Containers
@@ -251,13 +259,16 @@ def _append_left(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractV
 
 
 def _extend(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    # Which items of a set are equal decides how many there are.
+    is_update = isinstance(call.node.func, tree.Attribute) and call.node.func.attr == "update"
     for i, value in enumerate(
         [*call.arguments.positional, *([call.arguments.more] if call.arguments.more is not NEVER else [])]
     ):
+        decided = a.heap.condition(value) if is_update else a.heap.shape(value)
         amount = a.remember(call.node, value, f"extend {i}")
         for site in box.sites:
             inner = value.under(call.control | box.origins)
-            extend(a, site, inner._replace(control=inner.control | a.heap.shape(value)), amount)
+            extend(a, site, inner.under(decided if a.heap.at[site].kind == "list" else a.heap.shape(value)), amount)
             if a.heap.at[site].kind == "dict":
                 # `Counter.update` counts characters and items.
                 counted = frozenset(s for s in value.sites if a.heap.at[s].kind != "dict")
@@ -269,7 +280,7 @@ def _extend(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
             concern(a, box, call.control | a.heap.shape(value))
     for name, value in call.arguments.named.items():
         for site in box.sites:
-            a.heap.put(site, name, value.under(call.control))
+            a.heap.put(site, name, value.under(call.control | box.origins))
             a.changed_by(site, a.remember(call.node, constant("x"), f"named {name}"))
     return NONE
 
@@ -328,7 +339,10 @@ def _get(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
 
 
 def _items(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    pair = new_tuple(a, call.node, [a.heap.items(box), a.heap.values(box)])
+    # The numbers decide about the order.
+    is_sorted = isinstance(call.node.func, tree.Attribute) and call.node.func.attr == "most_common"
+    decided = a.heap.condition(box) if is_sorted else frozenset()
+    pair = new_tuple(a, call.node, [a.heap.items(box).under(decided), a.heap.values(box).under(decided)])
     return list_like(a, call.node, box, pair).under(frozenset[str]().union(*(a.heap.condition(v) for v in call.all)))
 
 
@@ -369,6 +383,7 @@ _METHODS: dict[str, _Method] = {
     **dict.fromkeys(("split", "rsplit", "splitlines"), _split),
     **dict.fromkeys(("partition", "rpartition"), _partition),
     **dict.fromkeys(("read", "readline"), _read),
+    "readlines": _read_lines,
     "join": _join,
     **dict.fromkeys(
         """capitalize center encode decode expandtabs expand hex ljust replace rjust swapcase title translate zfill

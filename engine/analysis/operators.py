@@ -155,7 +155,8 @@ def _of_containers(a: Analysis, node: tree.Node, left: AbstractValue, op: str, r
     if any(a.heap.at[s].kind == "open" for s in sites):
         return anything(a, node, left, right)
     control = a.heap.shape(left) | a.heap.shape(right)
-    if op != "+":
+    if op != "+" or any(a.heap.at[s].kind == "dict" for s in sites):
+        # What is equal decides about sets. Counters keep what is positive.
         control |= a.heap.condition(right) | (a.heap.condition(left) if op != "*" else frozenset())
     found = AbstractValue(data=left.data | right.data, control=control)
     for source in sites:

@@ -22,7 +22,7 @@ def match_objects(
     piece = AbstractValue(known, data, control)
     site = a.site(node, "match")
     found = a.heap.make(site, "open", outside=True)
-    a.heap.put(site, REST, piece)
+    a.heap.put(site, REST, piece | NONE)  # a group that has not matched
     match = AbstractValue(data=data, control=control, sites=found.sites)
     if name in ("match", "search", "fullmatch"):
         return match | NONE

@@ -139,6 +139,21 @@ class Analysis:
         #: The containers that exceptions carry. A handler can read and change them.
         self.thrown = NEVER
         self.constants: Environment = {}
+        #: All values that a walrus gives a name. Laziness, comprehensions and the order of evaluation don't matter then.
+        self.walrus: dict[tuple[Instance, str], AbstractValue] = defaultdict(lambda: NEVER)
+        #: All values of the names that lambdas and generators read.
+        self.ever: dict[tuple[Instance, str], AbstractValue] = defaultdict(lambda: NEVER)
+        self._captured = {
+            n.id
+            for f in self.facts.every(tree.Lambda, tree.GeneratorExp)
+            for n in tree.walk(f)
+            if isinstance(n, tree.Name)
+        }
+        #: Whether a callback can end the iteration that calls it.
+        self.may_stop = any(n.id == "StopIteration" for n in self.facts.every(tree.Name)) or any(
+            isinstance(c.func, tree.Name) and c.func.id == "next" and len(c.args) < 2
+            for c in self.facts.every(tree.Call)
+        )
         self.frame = Frame(MODULE)
         #: The expression or statement that is being run.
         self.current: tree.Node = self.facts.module
@@ -291,13 +306,26 @@ class Analysis:
     def lookup(self, name: str) -> AbstractValue:
         """The value of a name."""
         local = self.frame.locals.get(name)
-        return local if local is not None else self.constants.get(name, NEVER)
+        if local is None:
+            local = self.constants.get(name, NEVER)
+        at_any_time = self.walrus.get((self.frame.instance, name))
+        return local if at_any_time is None else local | at_any_time
 
     def assign(self, name: str, value: AbstractValue) -> None:
         """Bind a local name."""
         self.frame.locals[name] = value
+        if name in self._captured:
+            self.grow(self.ever, (self.frame.instance, name), value)
         for scope in self.frame.assigned:
             scope[name] = scope.get(name, NEVER) | value
+
+    def evaluate_lazy(self, node: tree.Expr, control: Origins) -> AbstractValue:
+        """The value of an expression whose items are made later, with the values that names have then."""
+        before = self.frame.locals
+        self.frame.locals = {k: v | self.ever.get((self.frame.instance, k), NEVER) for k, v in before.items()}
+        value = self.evaluate(node, control)
+        self.frame.locals = before
+        return value
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -312,6 +340,7 @@ class Analysis:
 
     def assign_walrus(self, name: str, value: AbstractValue) -> None:
         """Bind a name in this scope and in those around it."""
+        self.grow(self.walrus, (self.frame.instance, name), value)
         self.assign(name, value | self.frame.locals.get(name, NEVER))
         for scope in self.frame.outer:
             scope[name] = scope.get(name, NEVER) | value

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from albert_tools.engine.analysis.assignments import assign, delete
 from albert_tools.engine.analysis.calls import is_lazy
-from albert_tools.engine.analysis.containers import anything, concern, extend
+from albert_tools.engine.analysis.containers import anything, concern, extend, read_keys
 from albert_tools.engine.analysis.operators import binary
 from albert_tools.engine.analysis.patterns import bind_pattern
 from albert_tools.engine.analysis.state import Analysis, Environment, Seen
@@ -64,7 +64,7 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
         case tree.ExprStmt():
             a.evaluate(stmt.value, control)
         case tree.Assign():
-            value = a.evaluate(stmt.value, control | _later(a, stmt))
+            value = _assigned(a, stmt, control)
             for target in stmt.targets:
                 assign(a, target, value, control)
         case tree.AnnAssign():
@@ -106,29 +106,32 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
     return _NO_JUMPS
 
 
-def _later(a: Analysis, stmt: tree.Assign) -> Origins:
-    """What decides how many items a lazy value makes that gets a name: whatever consumes it by that name."""
-    match stmt:
-        case tree.Assign(targets=[tree.Name(id=name)], value=tree.Call() | tree.GeneratorExp()) if is_lazy(
-            a, stmt.value
-        ):
-            held = (a.frame.instance, name)
-            a.held.add(held)
-            return a.exits[held]
-    return NO_ORIGINS
+def _assigned(a: Analysis, stmt: tree.Assign, control: Origins) -> AbstractValue:
+    """What is assigned. The items of a lazy value are made where its name is used, and that decides how many."""
+    if not is_lazy(a, stmt.value):
+        return a.evaluate(stmt.value, control)
+    if len(stmt.targets) == 1 and isinstance(target := stmt.targets[0], tree.Name):
+        held = (a.frame.instance, target.id)
+        a.held.add(held)
+        control = control | a.exits[held]
+    return a.evaluate_lazy(stmt.value, control)
 
 
 def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
     old = a.evaluate(stmt.target, control)
     value = a.evaluate(stmt.value, control)
+    if stmt.op == "%":
+        read_keys(a, control, old, value)
     # A list, a set or a dictionary changes in place. A text or a number becomes a new value.
     inner = value.under(control | a.heap.shape(value) | old.origins)
     # How often a list is repeated is not followed.
     amount = a.remember(stmt, AbstractValue(ANYTHING) if stmt.op == "*" else value)
     for site in old.sites:
         extend(a, site, inner, amount)
-    if old.sites and stmt.op in "-&^|":
-        concern(a, old, control | a.heap.condition(value))
+    is_dict = any(a.heap.at[s].kind == "dict" for s in old.sites)
+    if is_dict or (old.sites and stmt.op in "-&^|"):
+        # Counters keep what is positive.
+        concern(a, old, control | a.heap.condition(value) | (a.heap.condition(old) if is_dict else NO_ORIGINS))
     new = old._replace(alternatives=frozenset(), data=old.data | value.data, control=old.control | value.control)
     if old.alternatives or not old.sites:
         scalar = old._replace(sites=frozenset())
@@ -178,7 +181,11 @@ def _if(a: Analysis, stmt: tree.If, control: Origins) -> Jumps:
 def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     frame, names = a.frame, a.bound_in(stmt)
     loop = (frame.instance, id(stmt))
-    iterated = a.evaluate(stmt.iter, control | a.exits[loop] if is_lazy(a, stmt.iter) else control)
+    if is_lazy(a, stmt.iter):
+        # Its items are made between the iterations, with the values that names have then.
+        iterated = a.evaluate_lazy(stmt.iter, control | a.exits[loop])
+    else:
+        iterated = a.evaluate(stmt.iter, control)
     a.grow(a.iterated, loop, iterated)
     control = control | a.heap.shape(iterated)
     inside = control | a.exits[loop]
