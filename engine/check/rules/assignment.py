@@ -212,8 +212,8 @@ class _Flow:
             captured = {b.name for b in pattern_bindings(case.pattern)}
             inner = fall.bind(*captured)
             if case.guard is not None:
-                inner, _ = self.condition(case.guard, inner)
-                fall = fall.or_bind(captured)
+                inner, failed = self.condition(case.guard, inner)
+                fall = failed if irrefutable(case.pattern) else fall.either(failed)
             elif irrefutable(case.pattern):
                 fall = None
             out = meet(out, self.block(case.body, inner))

@@ -195,6 +195,24 @@ def t(x: Any) -> list:
             return [a]
     return [a]  # warning: 13 [unassigned] "'a' may not have a value here"
 ---
+# a walrus in the guard of a case
+def t(x: Any) -> list:
+    """Name."""
+    match x:
+        case y if (z := len(str(y))) > 3:
+            return [y, z]
+        case _:
+            return [z]
+---
+# a walrus in the guard of a case that may not match
+def t(x: Any) -> list:
+    """Name."""
+    match x:
+        case str() as y if (z := len(y)) > 3:
+            return [y, z]
+        case _:
+            return [z]  # warning: 21 [unassigned] "'z' may not have a value here"
+---
 # a walrus in a condition
 def t(d: dict) -> int:
     """Get."""
