@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 from albert_tools.engine.analysis.containers import anything, booleans, concern, put_all, read_keys, text_of
 from albert_tools.engine.analysis.state import Analysis
-from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, REST, AbstractValue, Origins, join
+from albert_tools.engine.analysis.values import NEVER, REST, AbstractValue, Origins, join
 from albert_tools.grammar import tree
 
 #: The functions that take all items of an iterator, whatever they are.
 _READS_ALL = frozenset(
     "parallel list tuple set frozenset dict sorted sum min max join Counter deque extend update".split()
 )
+#: Those that make items one by one and never stop by themselves. What consumes them can.
+_PASSES_ALL = frozenset("enumerate iter reader DictReader StringIO chain from_iterable zip_longest pairwise".split())
 #: Others that call a function once for each item.
 _CALLS_FOR_ALL = frozenset("map filter sort reduce sub subn".split())
 
@@ -110,10 +112,10 @@ def _call_back(
     a: Analysis, function: tree.Expr, arguments: list[AbstractValue], control: Origins, over: AbstractValue
 ) -> AbstractValue:
     outer = a.frame.loops
-    if over.sites or over.alternatives:
-        loop = (a.frame.instance, id(function))
-        a.grow(a.iterated, loop, over)
-        a.frame.loops = (*outer, loop)
+    # In the first rounds, nothing may be known of `over`. A call that is recorded then keeps the loops around it.
+    loop = (a.frame.instance, id(function))
+    a.grow(a.iterated, loop, over)
+    a.frame.loops = (*outer, loop)
     try:
         if isinstance(function, tree.Lambda):
             with a.scope():
@@ -129,8 +131,11 @@ def _call_back(
             for box in arguments:
                 put_all(a, box, REST, join(arguments).under(control))
                 concern(a, box, control.union(*(a.heap.condition(v) for v in arguments)))
+        if a.facts.facade(function) == ("io", "StringIO"):
+            a.buffers.add(a.site(function, "callback"))
         made = a.evaluate(function, control)
-        read_keys(a, control, made, *arguments)
+        if not (isinstance(function, tree.Attribute) and function.attr == "get"):
+            read_keys(a, control, made, *arguments)
         return anything(a, function, made, *arguments, tag="callback")
     finally:
         a.frame.loops = outer
@@ -139,7 +144,7 @@ def _call_back(
 def ends_early(a: Analysis, node: tree.Call) -> bool:
     """Whether a call can end before it has taken all items of an argument, or called a function for all of them."""
     name = _name_of(node)
-    if name in _READS_ALL:
+    if name in _READS_ALL or name in _PASSES_ALL:
         return False
     return any(is_lazy(a, x) for x in node.args) or (name not in _CALLS_FOR_ALL and has_callback(a, node))
 
@@ -150,13 +155,13 @@ def _name_of(node: tree.Call) -> str:
 
 def is_lazy(a: Analysis, node: tree.Expr) -> bool:
     """Whether an expression makes items one by one, so that what consumes them decides how many are made. So does a text buffer."""
+    if (a.frame.instance, id(node)) in a.buffer_nodes:
+        return True
     match node:
         case tree.GeneratorExp():
             return True
         case tree.Name() if (a.frame.instance, node.id) in a.held:
             return True
-        case tree.Name() | tree.Subscript():
-            return bool(a.buffers) and not a.buffers.isdisjoint(a.evaluate(node, NO_ORIGINS).sites)
         case tree.IfExp():
             return is_lazy(a, node.body) or is_lazy(a, node.orelse)
         case tree.Call() if _name_of(node) in _READS_ALL:
@@ -165,8 +170,6 @@ def is_lazy(a: Analysis, node: tree.Expr) -> bool:
             return True
         case tree.Call() if isinstance(node.func, tree.Name) or a.facts.facade(node.func) is not None:
             return has_callback(a, node) or any(is_lazy(a, x) for x in node.args)
-        case tree.Call():
-            return bool(a.buffers)  # a method can return one
     return False
 
 

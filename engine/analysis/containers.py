@@ -223,3 +223,12 @@ def read_keys(a: Analysis, control: Origins, *values: AbstractValue) -> None:
             data, decided = a.heap.deep(join(values))
             key = AbstractValue(templates.ANYTHING, data, decided)
             store(a, AbstractValue(control=control, sites=frozenset({site})), key, default)
+            a.sized(site, "unknown")  # it can be any number of keys
+
+
+def read_buffers(a: Analysis, control: Origins, *values: AbstractValue) -> None:
+    """Note that text buffers inside some containers can be read, each by its place in the container."""
+    for value in values if a.buffers else ():
+        if a.buffers.isdisjoint(value.sites):
+            inside = frozenset(a.buffers & a.heap.reach(value))
+            concern(a, AbstractValue(sites=inside), control | a.heap.shape(value))

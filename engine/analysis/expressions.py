@@ -19,6 +19,7 @@ from albert_tools.engine.analysis.containers import (
     new_list,
     new_tuple,
     only_site,
+    read_buffers,
     read_keys,
     store,
     text_of,
@@ -53,6 +54,7 @@ def evaluate(a: Analysis, node: tree.Expr, control: Origins) -> AbstractValue:
     if a.buffers and value.sites and not a.buffers.isdisjoint(value.sites):
         # Whatever reads a buffer decides where the next reader starts.
         concern(a, value, control)
+        a.note_buffer(node)
     return value
 
 
@@ -255,6 +257,7 @@ def _plain_call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue
     if isinstance(node.func, tree.Name) and node.func.id in a.facts.functions:
         return call_helper(a, node, node.func.id, arguments, control)
     call = Invocation(node, arguments, control)
+    read_buffers(a, control, *arguments.all)
     named = a.facts.facade(node.func)
     box = NEVER
     if named is not None:

@@ -234,8 +234,6 @@ def _defaultdict(a: Analysis, call: Invocation) -> AbstractValue:
         default = EMPTY_TEXT
     elif name in ("int", "float", "bool"):
         default = constant({"int": 0, "float": 0.0, "bool": False}[name])
-    elif isinstance(factory, tree.Lambda):
-        default = call_back(a, call.node, factory, [], call.control, NEVER)
     else:
         default = NONE
     a.heap.set_default(site, default)

@@ -130,6 +130,8 @@ class Analysis:
         self.held: set[tuple[Instance, str]] = set()
         #: The text buffers.
         self.buffers: set[Site] = set()
+        #: The expressions that can be one of them.
+        self.buffer_nodes: set[tuple[Instance, int]] = set()
         #: Values whose length a bound needs.
         self.lengths: dict[Hashable, AbstractValue] = defaultdict(lambda: NEVER)
         self.calls: dict[Hashable, Recorded] = {}
@@ -272,6 +274,13 @@ class Analysis:
         new = self.thrown | value
         if new != self.thrown:
             self.thrown = new
+            self.heap.changed = True
+
+    def note_buffer(self, node: object) -> None:
+        """Note that an expression can be a text buffer."""
+        place = (self.frame.instance, id(node))
+        if place not in self.buffer_nodes:
+            self.buffer_nodes.add(place)
             self.heap.changed = True
 
     def site(self, node: object, tag: str = "") -> Site:

@@ -223,7 +223,15 @@ def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
     frame.assigned.pop()
     a.add(a.exits, place, seen.all(a.heap))
     _join_into(frame.locals, at_any_time, names)
+    at_end = Environment()
+    frame.assigned.append(at_end)
     jumps |= run(a, stmt.finalbody, control)
+    frame.assigned.pop()
+    if frame.jumps:
+        # After a `break` or a `continue` in the body, `finally` assigns, too.
+        _, after_break, at_continue = frame.jumps[-1]
+        for scope in (after_break, at_continue):
+            _join_into(scope, at_end, frozenset(at_end))
     return jumps
 
 

@@ -156,6 +156,30 @@ x = ''.join(ys)
     "what writelines returns": "x = str(io.StringIO().writelines(['a']))",
     "a group that has not matched": "x = str(re.match('(k)?', 'a')[1])",
     "a column that is missing": "z = []\nfor r in csv.DictReader(['a,b', '1'], restval=z):\n    r['b'].append(s)\nx = ''.join(z)",
+    "a break whose finally assigns": "for q in 'ab':\n    try:\n        break\n    finally:\n        x = s\n    x = 'b'",
+    "a continue whose finally assigns": """
+for q in 'ab':
+    try:
+        if q in s:
+            continue
+    finally:
+        x = s
+    x = 'b'
+""",
+    "keys that a format adds": "y = collections.defaultdict(str)\n'%(a)s%(b)s' % y\nfor q in y:\n    SEND",
+    "keys that a translation adds": "y = collections.defaultdict(str)\ns.translate(y)\nfor q in y:\n    SEND",
+    "a buffer or nothing": "y = io.StringIO('a\\nb')\nfor q in y or []:\n    if s:\n        break\nx = y.read()",
+    "a buffer that gets a name": "for q in (y := io.StringIO('a\\nb')):\n    if s:\n        break\nx = y.read()",
+    "a buffer of an iterator": "y = io.StringIO('a\\nb')\nfor q in next(iter([y])):\n    if s:\n        break\nx = y.read()",
+    "a buffer that map makes": """
+for y in map(io.StringIO, ['a\\nb']):
+    for q in y:
+        if s:
+            break
+    x = y.read()
+""",
+    "a buffer in a list that is cut": "y = io.StringIO('a\\nb')\nz = list(map(list, [y][: len(s)]))\nx = y.read()",
+    "a buffer among unpacked lists": "y = io.StringIO('a\\nb')\nz = list(itertools.chain(*[y][: len(s)]))\nx = y.read()",
     "all lines of a buffer": "y = io.StringIO('a\\nb')\nif 'k' in s:\n    y.readlines()\nx = y.read()",
 }
 
@@ -189,6 +213,34 @@ def t(s: str) -> None:
     \"\"\"Send.\"\"\"
     for q in list(map(lambda p: _f(p, s), 'kab')):
         {CALL.format("q")}
+""")
+
+
+def test_a_callback_is_called_for_each_item_that_a_helper_returns() -> None:
+    _assert_contained(f"""
+def _f(q: str) -> list[str]:
+    return ['a', 'b', q]
+
+
+def t(s: str) -> None:
+    \"\"\"Send.\"\"\"
+    sorted(_f(s), key=lambda q: str({CALL.format("q")}))
+""")
+
+
+def test_a_helper_can_return_a_buffer() -> None:
+    _assert_contained(f"""import io
+def _f(y: dict[str, Any]) -> Any:
+    return y['a']
+
+
+def t(s: str) -> None:
+    \"\"\"Send.\"\"\"
+    y = {{'a': io.StringIO('a\\nb')}}
+    for q in _f(y):
+        if s:
+            break
+    {CALL.format("y['a'].read()")}
 """)
 
 
