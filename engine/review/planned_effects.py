@@ -92,9 +92,9 @@ class Flow(Struct, frozen=True):
     is_shown: bool
 
 
-def planned_effects(manifest: Manifest) -> list[Effect]:
+def planned_effects(manifest: Manifest, words: Words | None = None) -> list[Effect]:
     """The groups of calls, the riskiest first, then in the order of the source."""
-    words = Words(manifest)
+    words = words or Words(manifest)
     groups: dict[object, list[PlannedCall]] = {}
     for call in manifest.calls:
         sent = frozenset((name, frozenset(_data(value))) for name, value in _sent(call).items())
@@ -134,6 +134,9 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
     is_fixed = (resources or settings) and not warnings and not any(o.startswith("call:") for o in carries)
     if risk == HIGH and is_fixed and not {"delete", "secret"} & set(first.effects):
         risk = _FIXED
+    if uses and risk >= RISKS["write"]:
+        # The method of a request, the network of a command: what a call does is in such arguments, too.
+        settings |= {name: values for name, values in given.items() if name not in {*uses, ANY_NAME}}
     decided = _control(calls, carries) if risk >= RISKS["write"] else frozenset()
     bound = _sum(c.bound for c in calls)
     return Effect(
@@ -152,7 +155,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
         lines=tuple(dict.fromkeys(c.line for c in calls)),
         flows=tuple(
             Flow(
-                _label(name),
+                label_of(name),
                 tuple(words.origins(_data(*values))),
                 words.value(*values, is_url=uses.get(name) == "url"),
                 name in shown,
@@ -165,7 +168,8 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
     )
 
 
-def _label(name: str) -> str:
+def label_of(name: str) -> str:
+    """The name of an argument for people."""
     return "arguments" if name == ANY_NAME else name
 
 

@@ -15,7 +15,7 @@ from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_warnings import call_warnings, environment
 from albert_tools.engine.review.hosts import fixed_hosts
 from albert_tools.engine.review.planned_effects import planned_effects
-from albert_tools.engine.review.value_words import Words, is_anything
+from albert_tools.engine.review.value_words import Words, is_anything, is_constant
 
 #: The most resources of one kind that the sentence names.
 _MAX_NAMED = 3
@@ -59,7 +59,7 @@ class _Clauses:
     def all(self) -> Iterator[str]:
         """The clauses. Each call with an effect is in at least one of them."""
         moving = {i for i, call in enumerate(self._calls) if {"write", "delete"} <= set(call.uses.values())}
-        moves = dict.fromkeys(self._move(i) for i in sorted(moving))
+        moves = dict.fromkeys(self._move(i) for i in sorted(moving, key=lambda i: (self._fixed(i), i)))
         named = set(moving)
         for use, verb in (("read", "reads"), ("write", "writes"), ("delete", "DELETES")):
             found = [(i, v) for i, v in self._used(use) if use == "read" or i not in moving]
@@ -72,6 +72,8 @@ class _Clauses:
             if use == "write" and moves:
                 yield f"moves {_listed([*moves])}"
         commands = [(i, v) for use in ("shell", "program") for i, v in self._used(use)]
+        # What somebody else can choose comes first, so it is never among those that are only counted.
+        commands.sort(key=lambda command: self._fixed(command[0]))
         if commands:
             yield f"runs {_listed([*dict.fromkeys(self._command(i, v) for i, v in commands)])}"
         named |= {i for i, _ in commands}
@@ -124,9 +126,16 @@ class _Clauses:
         return f"{self._list(gone)} to {self._list(made)}"
 
     def _list(self, values: Iterable[Value], anything: str = "ANYTHING") -> str:
-        found = [anything if any(map(is_anything, values_in(v))) else self._words.value(v) for v in values]
-        # What can be anything comes first, so it is never among those that are only counted.
-        return _listed(sorted(dict.fromkeys(found), key=lambda text: text != anything))
+        # What somebody else can choose comes first, so it is never among those that are only counted.
+        found = [anything if _fixed(v) == 0 else self._words.value(v) for v in sorted(values, key=_fixed)]
+        return _listed([*dict.fromkeys(found)])
+
+    def _fixed(self, number: int) -> int:
+        """How much of a call is fixed, see `_fixed`. A warning counts as if nothing were."""
+        call = self._calls[number]
+        if next(call_warnings(call, self._words), None) is not None:
+            return 0
+        return min((_fixed(call.arguments[n]) for n in call.uses if n in call.arguments), default=2)
 
     def _targets(self, call: PlannedCall) -> Sequence[str]:
         """The hosts or recipients of a request."""
@@ -157,6 +166,14 @@ class _Clauses:
         return (
             _listed(found) if found else _listed(self._words.origins(o for o in origins if o.startswith("parameter:")))
         )
+
+
+def _fixed(value: Value) -> int:
+    """0 if a value can be anything, 1 if a part of it comes from parameters or data, 2 if it is fixed."""
+    inner = [*values_in(value)]
+    if any(map(is_anything, inner)):
+        return 0
+    return 2 if all(is_constant(one) for v in inner for one in v.alternatives) else 1
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -36,18 +36,24 @@ LEGEND = (
 )
 #: The most characters of a constant, alternatives of a value, and origins in a list that are shown.
 MAX_CONSTANT, MAX_ALTERNATIVES, MAX_ORIGINS = 80, 20, 8
+#: More characters than any source, and any constant in one, has.
+MAX_TEXT = 10_000_000
 #: How deep the name of an output names the calls that its own call depends on.
 _MAX_DEPTH = 1
 _NUMBERS = {1: "one", 2: "two", 3: "three"}
 #: A constant that is shown without quotes beside holes.
 _PLAIN = re.compile(r"[\w./:@%+=~?&#-]*\Z", re.ASCII)
+#: A constant that may be a path with a hidden part, or outside of the workspace.
+_STRIKING = re.compile(r"[\"/][./~]")
 
 
 class Words:
-    """The words for one manifest, whose calls give the origins their names."""
+    """The words for one manifest, whose calls give the origins their names. With `whole`, nothing is shortened or left out."""
 
-    def __init__(self, manifest: Manifest) -> None:
+    def __init__(self, manifest: Manifest, whole: bool = False) -> None:
         self._calls = manifest.calls
+        self._longest = MAX_TEXT if whole else MAX_CONSTANT
+        self._most = MAX_TEXT if whole else MAX_ALTERNATIVES
         self._depth = 0
         #: The names of calls by their number, and how deep inside another name they are.
         self._names: dict[tuple[int, int], str] = {}
@@ -56,8 +62,12 @@ class Words:
 
     def value(self, *values: Value, is_url: bool = False) -> str:
         """All that these values can be: ``{output} or "report.md"``."""
-        found = dict.fromkeys(one for value in values for one in self.alternatives(value, is_url))
-        return _joined(list(found)) or "‹never reached›"
+        found = list(dict.fromkeys(one for value in values for one in self.alternatives(value, is_url)))
+        if len(found) > self._most:
+            # Only constants are left out, never what somebody else can choose. Hidden and absolute paths are the last of them.
+            fixed = {self.alternative(a) for value in values for a in value.alternatives if is_constant(a)}
+            found.sort(key=lambda text: text in fixed and (2 if _STRIKING.search(text) is None else 1))
+        return _joined(found, self._most) or "‹never reached›"
 
     def alternatives(self, value: Value, is_url: bool = False) -> list[str]:
         """Each text, list or object that a value can be."""
@@ -81,8 +91,8 @@ class Words:
         """A constant, or a template: ``https://example.org/{name}``. `data` are the origins of the value that it belongs to."""
         if not isinstance(one, tuple):
             return json.dumps(one)
-        if all(isinstance(part, str) for part in one):
-            return _quoted("".join(part for part in one if isinstance(part, str)))
+        if is_constant(one):
+            return _quoted("".join(part for part in one if isinstance(part, str)), self._longest)
         if len(one) == 1 and isinstance(one[0], Hole) and one[0].kind == "any":
             return f"{ANYTHING}{self._from(one[0].data or data)}"
         # Behind a fixed host, any text is no danger by itself.
@@ -91,7 +101,7 @@ class Words:
 
     def _part(self, part: Part, data: Sequence[Origin], anything: str) -> str:
         if isinstance(part, str):
-            return part if len(part) <= MAX_CONSTANT and _PLAIN.match(part) else _quoted(part)
+            return part if len(part) <= self._longest and _PLAIN.match(part) else _quoted(part, self._longest)
         place = _place(part.path)
         match part.kind:
             case "parameter":
@@ -188,6 +198,11 @@ def via_words(calls: Iterable[PlannedCall]) -> list[str]:
     ]
 
 
+def is_constant(one: Alternative) -> bool:
+    """Whether nothing of a value comes from parameters or data."""
+    return not isinstance(one, tuple) or all(isinstance(part, str) for part in one)
+
+
 def is_anything(value: Value) -> bool:
     """Whether nothing is known about a value, or about a text in it."""
     holes = [a[0] for a in value.alternatives if isinstance(a, tuple) and len(a) == 1]
@@ -198,16 +213,16 @@ def _place(path: str) -> str:
     return visible(path).replace("~", "…")
 
 
-def _quoted(text: str) -> str:
+def _quoted(text: str, longest: int) -> str:
     """A constant as JSON, on one line, with its middle left out if it is long."""
-    if len(text) <= MAX_CONSTANT:
+    if len(text) <= longest:
         return visible(json.dumps(text, ensure_ascii=False))
-    half = MAX_CONSTANT // 2
+    half = longest // 2
     first, last = (visible(json.dumps(t, ensure_ascii=False)) for t in (text[:half], text[-half:]))
     return f"{first} … {len(text) - 2 * half:,} characters … {last}"
 
 
-def _joined(alternatives: list[str]) -> str:
-    rest = len(alternatives) - MAX_ALTERNATIVES
-    shown = alternatives[:MAX_ALTERNATIVES] + ([f"{rest:,} MORE"] if rest > 0 else [])
+def _joined(alternatives: list[str], most: int) -> str:
+    rest = len(alternatives) - most
+    shown = alternatives[:most] + ([f"{rest:,} MORE"] if rest > 0 else [])
     return " or ".join(shown)

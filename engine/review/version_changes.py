@@ -16,7 +16,7 @@ from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.manifest import Manifest, PlannedCall, Value, values_in
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.hosts import host_of
-from albert_tools.engine.review.planned_effects import HIGH, VERBS, planned_effects, risk_of
+from albert_tools.engine.review.planned_effects import HIGH, VERBS, label_of, planned_effects, risk_of
 from albert_tools.engine.review.value_words import Words
 
 #: The most changed lines that are compared one by one. More are shown as one block, because comparing takes quadratic time.
@@ -80,6 +80,7 @@ def manifest_changes(old: Manifest, new: Manifest) -> list[Change]:
             found.append(Change(f"no longer calls {tool}", "less", was[1]))
         elif was[0] != now:
             found.append(Change(f"calls {tool} {now} (before: {was[0]})", "other", risk))
+    found += _other_contents(before, after, found)
     order = {"more": 0, "other": 1, "less": 2}
     return sorted(dict.fromkeys(found), key=lambda change: (order[change.direction], -change.risk))
 
@@ -89,6 +90,15 @@ def _other_host(before: set[str], after: set[str]) -> Iterator[Change]:
     gone, come = before - after, after - before
     if len(gone) == len(come) == 1:
         yield Change(f"host: {gone.pop()} → {come.pop()}", "more", HIGH)
+
+
+def _other_contents(before: _Facts, after: _Facts, found: list[Change]) -> Iterator[Change]:
+    """What is new in the text that surrounds the same data, or in an argument of a call that only reads."""
+    for (name, tool), has in after.payloads.items():
+        new = {text: risk for text, risk in has.items() if text not in before.payloads.get((name, tool), ())}
+        what = f"the {name} of {tool} "
+        if tool in before.bounds and not any(change.text.startswith(what) for change in found):
+            yield from (Change(f"{what}can now be {text}", "more", risk) for text, risk in new.items())
 
 
 def source_diff(old: str, new: str) -> tuple[str, ...]:
@@ -135,14 +145,16 @@ class _Facts:
     """The facts of a manifest: sets of texts by their kind, each text with its risk; and the bounds by tool."""
 
     def __init__(self, manifest: Manifest) -> None:
-        self._words = Words(manifest)
+        # A change in the middle of a long constant is a change.
+        self._words = Words(manifest, whole=True)
+        self.payloads: dict[tuple[str, str], dict[str, int]] = {}
         self.sets: dict[_Kind, dict[str, int]] = {}
         self.bounds: dict[str, tuple[str, int]] = {}
         self.hosts: set[str] = set()
         self.origins = {self._words.call(i) for i in range(len(manifest.calls))}
         for call in manifest.calls:
             self._add_call(call)
-        for effect in planned_effects(manifest):
+        for effect in planned_effects(manifest, self._words):
             tool = visible(effect.tool)
             known = self.bounds.get(tool)
             text = f"{known[0]} and {effect.bound}" if known else effect.bound
@@ -173,8 +185,11 @@ class _Facts:
                 self._add(
                     _Kind(f"now also {verb}", f"no longer {verb}"), self._words.alternatives(value, use == "url"), risk
                 )
-            elif use is not None and use != "payload":
-                what = f"{visible(name)} of {visible(call.tool)}"
+            elif use == "payload" or not call.uses:
+                known = self.payloads.setdefault((visible(label_of(name)), visible(call.tool)), {})
+                known |= dict.fromkeys(self._words.alternatives(value), risk)
+            else:
+                what = f"{visible(label_of(name))} of {visible(call.tool)}"
                 self._add(
                     _Kind(f"the {what} can now be", f"the {what} is no longer"), self._words.alternatives(value), risk
                 )

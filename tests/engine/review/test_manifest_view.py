@@ -6,11 +6,13 @@ import hypothesis
 import msgspec
 import pytest
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes, one_line
 from albert_tools.engine.review.manifest_view import Line, lines, view
 from albert_tools.engine.review.sentences import sentence
+from albert_tools.engine.review.value_words import MAX_ALTERNATIVES
 from tests.helpers.manifests import deletes, given, manifest, moves, reads, requests, text, times, tool, writes
 
 BELOW = Hole("below")
@@ -315,3 +317,34 @@ def test_hostile_texts_stay_on_their_line_and_visible(constant: str, name: str, 
     for shown in [sentence(tool(known)), *(part for one in lines(known) for part in (one.text, one.name))]:
         assert shown == one_line(escape_invisible(shown))
         assert not look_alikes(constant) or look_alikes(constant) != look_alikes(shown)
+
+
+def test_only_constants_are_left_out_of_a_long_list() -> None:
+    calls = [writes(text(f"f{i}"), text("x")) for i in range(MAX_ALTERNATIVES)]
+    known = manifest(*calls, writes(text(given("folder")), text("x")), writes(Value(open=True), text("x")))
+    line = written(known)[0]
+    assert "{folder}" in line
+    assert "ANYTHING" in line
+    assert "2 MORE" in line
+    assert sentence(tool(known, "folder")) == 'Writes ANYTHING, {folder}, "f0" and 19 more.'
+
+
+def test_hidden_paths_are_not_left_out_of_a_long_list() -> None:
+    line = written(manifest(*(reads(text(path)) for path in [*(f"f{i}" for i in range(MAX_ALTERNATIVES)), "z/.env"])))[
+        0
+    ]
+    assert '"z/.env"' in line
+    assert "1 MORE" in line
+
+
+def test_a_sentence_counts_only_fixed_commands_and_moves() -> None:
+    texts = [*map(text, "abcd"), text(given("x"))]
+    runs = [PlannedCall("bash", ("execute",), arguments={"command": t}, uses={"command": "shell"}) for t in texts]
+    assert sentence(tool(manifest(*runs), "x")).startswith("Runs {x} (NOT QUOTED")
+    assert sentence(tool(manifest(*(moves(t, text("o")) for t in texts)), "x")).startswith('Moves {x} to "o"')
+
+
+def test_what_decides_what_a_call_does_is_shown() -> None:
+    call = requests(text("https://api.example.org/"))
+    call = replace(call, arguments={**call.arguments, "method": text("DELETE")})
+    assert '  method "DELETE"' in written(manifest(call))

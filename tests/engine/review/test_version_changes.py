@@ -7,14 +7,20 @@ import difflib
 import pytest
 from hypothesis import given as sampled
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from albert_tools.engine.model.manifest import Hole, Manifest, Value
+from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.review.version_changes import MAX_COMPARED, manifest_changes, source_diff
 from tests.helpers.manifests import given, manifest, reads, requests, text, times, writes
 
 FOLDER = text(given("folder"))
 READ = reads(FOLDER)
 FROM_READ = Value(open=True, data=("call:0",))
+
+
+def with_method(method: str) -> PlannedCall:
+    call = requests(text("https://api.example.org/"))
+    return replace(call, arguments={**call.arguments, "method": text(method)})
 
 
 @pytest.mark.parametrize(
@@ -63,6 +69,21 @@ FROM_READ = Value(open=True, data=("call:0",))
             manifest(writes(text("a"), text("x"))),
             manifest(writes(Value(open=True), text("x"))),
             ["now also writes ANYTHING", 'no longer writes "a"'],
+        ),
+        (
+            manifest(writes(text("a" * 60 + "b" + "a" * 60), text("x"))),
+            manifest(writes(text("a" * 60 + "c" + "a" * 60), text("x"))),
+            [f'now also writes "{"a" * 60}c', f'no longer writes "{"a" * 60}b'],
+        ),
+        (
+            manifest(writes(text("a"), text("good ", given("folder")))),
+            manifest(writes(text("a"), text("evil ", given("folder")))),
+            ['the content of write_file can now be "evil "{folder}'],
+        ),
+        (
+            manifest(with_method("GET")),
+            manifest(with_method("DELETE")),
+            ['the method of http_request can now be "DELETE"', 'the method of http_request is no longer "GET"'],
         ),
     ],
 )
