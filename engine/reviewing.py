@@ -85,11 +85,7 @@ class Reviewer:
         """The version that was approved last, if it is another one and can be loaded."""
         if self._context.reviews is None:
             return None
-        states = [s for s in self._context.reviews.all(found.name) if s.version != found.version]
-        approved = [s for s in states if s.state == "active"] or [s for s in states if s.state == "deprecated"]
-        if not approved:
-            return None
-        return self._store.load(found.name, max(approved, key=lambda state: state.time).version)
+        return self._context.reviews.last_approved(found.name, found.version)
 
     def _primitive(self, tool: str) -> ToolDefinition | None:
         try:

@@ -490,18 +490,16 @@ class ToolService:
         return Defined(version, warnings, "replaced", before, callers)
 
     def _activate_harmless(self, version: ToolVersion) -> None:
-        """Activate a new version without a review, if the owner's rules say so. It replaces no version that a person approved."""
+        """Activate a new version without a review, if the owner's rules say so."""
         from albert_tools.engine.authority.reviews import BY_RULES
 
         rules, reviews, manifest = self.context.governance, self.context.reviews, version.definition.manifest
         if isinstance(rules, Failure) or not rules.activates_harmless or reviews is None or manifest is None:
             return
         if is_harmless(manifest) and reviews.of(version).state == "pending":
-            active = reviews.active().get(version.name)
-            if active is None or not reviews.state(version.name, active).approved:
-                # The version is saved. If this fails, it is pending.
-                with suppress(Failure):
-                    reviews.approve(version.name, version.version, BY_RULES, READ_ONLY)
+            # The version is saved. If this fails, it is pending.
+            with suppress(Failure):
+                reviews.approve(version.name, version.version, BY_RULES, READ_ONLY)
 
     async def callers(self, name: str) -> tuple[str, ...]:
         """The composites that call a saved tool, in any version, by name."""
@@ -1166,17 +1164,24 @@ class ToolService:
             return Review(why, {"removes": newest})
 
         async def delete() -> None:
-            await asyncio.to_thread(self.store.delete, name, head)
             by = "" if session is None else self.actions.session(session).id
-            self._record("removal", by, tool=name)
             reviews = self.context.reviews
+            # First, so that no approval outlives its tool if the process is killed in between.
             if reviews is not None and (active := reviews.active().get(name)) is not None:
                 reviews.deprecate(name, active, by, "removed")
+            await asyncio.to_thread(self.store.delete, name, head)
+            self._record("removal", by, tool=name)
 
         await self.actions.perform(REMOVE, {"name": name}, session, delete, review=review)
 
     async def approve(
-        self, name: str, by: str, version: str | None = None, why: str = "", manifest: str | None = None
+        self,
+        name: str,
+        by: str,
+        version: str | None = None,
+        why: str = "",
+        manifest: str | None = None,
+        seen: str | None = None,
     ) -> VersionState:
         """Approve a version of a saved tool, see `Reviews`.
 
@@ -1186,6 +1191,7 @@ class ToolService:
             version: The version, or the beginning of its hash; the newest by default.
             why: The reason, for the record.
             manifest: The digest of the manifest that the reviewer has read; None for the stored manifest.
+            seen: The state that the reviewer has seen; None if any other decision may be replaced.
 
         Returns:
             The new state of the version.
@@ -1205,12 +1211,19 @@ class ToolService:
             problem = self._pipeline.lookup.outdated(found)
             if problem is not None:
                 raise Failure("outdated", f"{name} is outdated: {problem}", hint="define it again", tool=name)
-            return self.reviews.approve(name, found.version, by, why, manifest)
+            return self.reviews.approve(name, found.version, by, why, manifest, seen)
 
         return await asyncio.to_thread(approved)
 
     async def decide(
-        self, name: str, decision: str, by: str, version: str, why: str = "", manifest: str | None = None
+        self,
+        name: str,
+        decision: str,
+        by: str,
+        version: str,
+        why: str = "",
+        manifest: str | None = None,
+        seen: str | None = None,
     ) -> VersionState:
         """Make a reviewer's decision about a version of a saved tool.
 
@@ -1221,6 +1234,7 @@ class ToolService:
             version: The version, or the beginning of its hash.
             why: The reason. To reject, send back or revoke, it must be given.
             manifest: For an approval, the digest of the manifest that the reviewer has read.
+            seen: For an approval, the state that the reviewer has seen.
 
         Raises:
             Failure: `invalid_arguments` if there is no such decision, if the state of the version does not allow it, or if the
@@ -1233,7 +1247,7 @@ class ToolService:
         if decision in REASONED and not why.strip():
             raise Failure("invalid_arguments", "a reason is missing", hint="write one: the author reads it")
         if decision == "approve":
-            return await self.approve(name, by, version, why, manifest)
+            return await self.approve(name, by, version, why, manifest, seen)
         return await asyncio.to_thread(getattr(self.reviews, decision), name, version, by, why)
 
     async def deprecate(self, name: str, by: str, why: str = "") -> VersionState:

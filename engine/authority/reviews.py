@@ -108,6 +108,21 @@ class Reviews:
                     raise
         return found
 
+    def last_approved(self, tool: str, but: str) -> ToolVersion | None:
+        """The version of a tool that a person approved last, other than `but`, however many follow it; None if there is none."""
+        rows = [r for r in self._ledger.reviews.all() if r.tool == tool and r.version != but and r.by != BY_RULES]
+        for state in ("active", "deprecated"):
+            for row in sorted((r for r in rows if r.state == state), key=lambda r: r.at, reverse=True):
+                try:
+                    found = self._store.load(tool, row.version)
+                except Failure as failure:
+                    if failure.code not in ("damaged", "unknown_tool"):
+                        raise
+                    continue
+                if self.of(found).state == state:
+                    return found
+        return None
+
     def queue(self) -> list[VersionState]:
         """The newest versions that are pending, by the names of their tools. Of most of them only what the store's list says:
         `state` also has the author and the digest of the manifest."""
@@ -134,7 +149,9 @@ class Reviews:
 
     # Decisions
 
-    def approve(self, tool: str, version: str, by: str, why: str = "", manifest: str | None = None) -> VersionState:
+    def approve(
+        self, tool: str, version: str, by: str, why: str = "", manifest: str | None = None, seen: str | None = None
+    ) -> VersionState:
         """Make a version the active one. The version that was active is deprecated.
 
         Args:
@@ -143,9 +160,11 @@ class Reviews:
             by: Who decides, for the record.
             why: The reason.
             manifest: The digest of the manifest that the reviewer has read; None for the stored manifest.
+            seen: The state that the reviewer has seen; None if any other decision may be replaced.
 
         Raises:
-            Failure: `outdated` if the version has no manifest, or has another one; `unknown_tool`.
+            Failure: `outdated` if the version has no manifest, or has another one; `invalid_arguments` if somebody else has decided
+                otherwise meanwhile; `unknown_tool`.
         """
         found = self._store.load(tool, version)
         digest = found.definition.manifest_digest
@@ -157,7 +176,8 @@ class Reviews:
         if manifest not in (None, digest):
             message = f"the manifest of {tool} is not the one that was reviewed"
             raise Failure("outdated", message, hint="review it again", tool=tool)
-        return self._decide(found, "active", by, why)
+        # Somebody may have approved it, too.
+        return self._decide(found, "active", by, why, STATES if seen is None else (seen, "active"))
 
     def reject(self, tool: str, version: str, by: str, why: str) -> VersionState:
         """Forbid a pending version. Its author reads the reason. Raises Failure `invalid_arguments` if it is not pending."""
@@ -180,9 +200,14 @@ class Reviews:
         return self._decide(self._store.load(tool, version), "revoked", by, why)
 
     def _decide(
-        self, found: ToolVersion, state: State, by: str, why: str, only: tuple[State, ...] = STATES
+        self, found: ToolVersion, state: State, by: str, why: str, only: tuple[str, ...] = STATES
     ) -> VersionState:
-        """Record a decision. Raises Failure `invalid_arguments` if the present state is not one of `only`."""
+        """Record a decision.
+
+        Raises:
+            Failure: `invalid_arguments` if the present state is not one of `only`, or if the rules would replace a version that a
+                person has approved.
+        """
         data = {
             "tool": found.name,
             "version": found.version,
@@ -197,6 +222,10 @@ class Reviews:
                 message = f"version {found.version[:12]} of {found.name} is {before.state}, not {only[0]}"
                 hint = f"`albert show {found.name}` shows the states of its versions"
                 raise Failure("invalid_arguments", message, hint=hint, tool=found.name)
+            active = self._ledger.reviews.get(found.name, self.active().get(found.name, ""))
+            if by == BY_RULES and active is not None and active.by != BY_RULES:
+                message = f"a person has approved another version of {found.name}, which the rules don't replace"
+                raise Failure("invalid_arguments", message, hint="approve this version yourself", tool=found.name)
             changed = (before.state, before.by, before.why) != (state, by, why)
             n = self._ledger.append("review", data) if changed else 0
             after = self.of(found)

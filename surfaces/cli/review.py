@@ -111,7 +111,7 @@ def _decision(options: argparse.Namespace) -> tuple[str, str] | None:
 async def _decide(service: ToolService, found: VersionReview, decision: str, why: str) -> VersionState:
     """Make a decision about the version that was shown."""
     d = found.version.definition
-    return await service.decide(d.name, decision, person(), d.version, why, d.manifest_digest)
+    return await service.decide(d.name, decision, person(), d.version, why, d.manifest_digest, found.state.state)
 
 
 def _decided(found: VersionReview, state: VersionState, console: Console) -> None:

@@ -163,8 +163,9 @@ class Pages:
 
     async def _decide(self, request: Request) -> Response:
         name, fields = request.path_params["name"], await self.access.form(request)
-        decision, version, why, manifest = (fields.get(f, "") for f in ("verdict", "version", "why", "manifest"))
-        state = await self.service.decide(name, decision, self.person, version, why.strip(), manifest)
+        decision, version, why = (fields.get(f, "") for f in ("verdict", "version", "why"))
+        manifest, seen = fields.get("manifest", ""), fields.get("state", "")
+        state = await self.service.decide(name, decision, self.person, version, why.strip(), manifest, seen)
         return RedirectResponse(f"{self.access.folder}/tools/{name}?version={state.version}", 303)
 
     async def _question(self, request: Request) -> Response:

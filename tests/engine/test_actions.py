@@ -13,6 +13,7 @@ from albert_tools.engine.actions import ACTIONS
 from albert_tools.engine.authority.sessions import Budget
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.reserved_names import RESERVED
+from albert_tools.store.tools.tool_store import TinyToolStore
 from tests.engine.conftest import DONE, one
 
 DEPLOY = one('return tools.launch(name="deploy")', "deploy")
@@ -405,3 +406,19 @@ def test_whoever_calls_a_changed_tool_is_told(make_bench: Any) -> None:
     # A new tool replaces nothing.
     service.define(one("return 1", "fresh"), session=token)
     assert service.invoke("fresh", session=early).metadata == service.invoke("fresh").metadata == {}
+
+
+def test_no_approval_outlives_a_removed_tool(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = make_bench().service
+    service.define(DEPLOY)
+    service.approve("deploy", "ann")
+    delete = TinyToolStore.delete
+
+    def killed(*arguments: Any) -> None:
+        delete(*arguments)
+        raise Failure("io_error", "killed")
+
+    monkeypatch.setattr(TinyToolStore, "delete", killed)
+    refused(lambda: service.remove("deploy"))
+    service.define(DEPLOY)
+    assert service.review("deploy").state.state == "pending"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from albert_tools.engine.authority.reviews import Reviews
+from albert_tools.engine.authority.reviews import BY_RULES, MAX_VERSIONS, Reviews
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.verify import verify
@@ -151,3 +151,37 @@ def test_a_decision_that_was_reported_survives_a_kill(reviews: Reviews, store: T
     entries = [e.data["version"] for e in Record(tmp_path / "record").entries(["review"])]
     assert entries[:5] == [both[i % 2] for i in range(5)]
     assert reviews.active() == {"shout": entries[-1]}
+
+
+def test_the_last_approved_version_is_found_however_many_follow(reviews: Reviews, store: TinyToolStore) -> None:
+    reviews.approve("shout", FIRST.version, "ann")
+    for i in range(MAX_VERSIONS + 1):
+        store.save(make(text=f"a * {i}"))
+    newest = store.load("shout").version
+    assert FIRST.version not in [s.version for s in reviews.all("shout")]
+    found = reviews.last_approved("shout", newest)
+    assert found is not None
+    assert found.version == FIRST.version
+    assert reviews.last_approved("shout", FIRST.version) is None
+
+
+def test_a_version_that_nobody_has_read_was_not_approved_last(reviews: Reviews, store: TinyToolStore) -> None:
+    reviews.approve("shout", FIRST.version, BY_RULES)
+    store.save(SECOND)
+    assert reviews.last_approved("shout", SECOND.version) is None
+
+
+def test_an_approval_does_not_replace_a_refusal_that_its_reviewer_has_not_seen(reviews: Reviews) -> None:
+    reviews.reject("shout", FIRST.version, "bob", "it sends data")
+    with pytest.raises(Failure, match="is revoked, not pending"):
+        reviews.approve("shout", FIRST.version, "ann", seen="pending")
+    assert reviews.approve("shout", FIRST.version, "ann", seen="revoked").state == "active"
+    assert reviews.approve("shout", FIRST.version, "bob", seen="pending").state == "active"
+
+
+def test_the_rules_replace_no_version_that_a_person_has_approved(reviews: Reviews, store: TinyToolStore) -> None:
+    reviews.approve("shout", FIRST.version, "ann")
+    store.save(SECOND)
+    with pytest.raises(Failure, match="a person has approved another version"):
+        reviews.approve("shout", SECOND.version, BY_RULES)
+    assert states(reviews) == {"second": "pending", "first": "active"}
