@@ -83,13 +83,14 @@ def without_questions(found: list[Decision], call: Call, run: Run) -> list[Decis
     if not any(d.verdict == "ask" for d in found):
         return found
     # The approval may have ended since the run began.
-    if not reviews.of(call.fences[-1].version).approved or _writes_executed(call):
+    if not reviews.of(call.fences[-1].version).approved or _writes_executed(call, run):
         return found
     return [Decision("allow", RULE, "allowed") if d.verdict == "ask" else d for d in found]
 
 
-def _writes_executed(call: Call) -> bool:
+def _writes_executed(call: Call, run: Run) -> bool:
     primitive = call.target.primitive
+    # A session can work in `.github`, and its paths begin there.
     return primitive is not None and any(
-        use != "read" and is_executed(path) for path, use in primitive.paths_in(call.arguments)
+        use != "read" and is_executed(run.workspace.recorded(path)) for path, use in primitive.paths_in(call.arguments)
     )

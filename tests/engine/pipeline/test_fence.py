@@ -286,3 +286,14 @@ def assigned(names: list[str], plan: list[tuple[Callable[[str], bool], int]]) ->
         fits(names[0]) and times and assigned(names[1:], [*plan[:i], (fits, times - 1), *plan[i + 1 :]])
         for i, (fits, times) in enumerate(plan)
     )
+
+
+@pytest.mark.parametrize("folder", [".github", "hooks"])
+def test_a_session_in_a_folder_that_others_execute_is_asked_about_its_files(bench: Bench, folder: str) -> None:
+    (bench.work / folder).mkdir(exist_ok=True)
+    bench.define("return tools.erase(path=a)", parameters="a: str")
+    approved(bench, Manifest(calls=(planned("erase", uses={"path": "delete"}, path=parameter("a")),)))
+    _, token = bench.service.within(lambda s: s.open_session("client", cwd=folder))
+    error = bench.service.invoke("t", {"a": "ci.yml"}, session=token).error
+    assert error is not None
+    assert (error.code, DONE) == ("suspended", [])
