@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from typing import Any, cast
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LOOPBACK = "127.0.0.1"
 #: Seconds that requests have to end when the server is stopped.
 GRACE_SECONDS = 3
+#: Seconds that a connection may be open without a request.
+IDLE_SECONDS = 10
 
 
 def listen(host: str, port: int) -> tuple[socket.socket, int]:
@@ -37,6 +41,7 @@ async def serve(app: object, listening: socket.socket, connections: int, ready: 
     """
     config = uvicorn.Config(
         cast(Any, app),
+        http=_Protocol,
         log_level="warning",
         access_log=False,
         limit_concurrency=connections,
@@ -44,6 +49,23 @@ async def serve(app: object, listening: socket.socket, connections: int, ready: 
         server_header=False,
     )
     await _Server(config, ready).serve(sockets=[listening])
+
+
+class _Protocol(H11Protocol):
+    """Closes a connection that stays without a whole request. uvicorn waits for ever for the first one, and for the rest of one."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self.loop.call_later(IDLE_SECONDS, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+        else:
+            self.loop.call_later(IDLE_SECONDS, self._close_if_idle)
 
 
 class _Server(uvicorn.Server):

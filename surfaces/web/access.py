@@ -77,12 +77,7 @@ class Access:
 
     def admits(self, request: Request) -> bool:
         """Whether the request has our cookie."""
-        try:
-            # The last one counts: another server on this machine may have set one with a shorter path.
-            found = [SimpleCookie(part).get(COOKIE) for part in request.headers.get("cookie", "").split(";")]
-        except CookieError:
-            return False
-        return any(morsel is not None and _same(morsel.value, self._cookie) for morsel in found)
+        return any(_is_cookie(part, self._cookie) for part in request.headers.get("cookie", "").split(";"))
 
     def exchange(self, token: str, response: Response) -> bool:
         """Put the cookie into the response if this is the token of the link. Returns whether it is. It is used up then."""
@@ -131,3 +126,12 @@ class Guard:
 
 def _same(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode("utf-8", "surrogateescape"), other.encode())
+
+
+def _is_cookie(part: str, value: str) -> bool:
+    """Whether a part of the header is our cookie. Every server on this machine can set others, which Python may not accept."""
+    try:
+        morsel = SimpleCookie(part).get(COOKIE)
+    except CookieError:
+        return False
+    return morsel is not None and _same(morsel.value, value)

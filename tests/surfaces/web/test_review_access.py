@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,3 +142,20 @@ def test_it_takes_no_decision(review: Review) -> None:
         done = review.albert("review", "--web", *words)
         assert (done.code, done.out) == (2, "")
         assert "--web takes no NAME, decision or --json" in done.err
+
+
+@pytest.mark.parametrize("other", ["a@b=1", "(x)=2", "é=1", 'q="', "albert_review=x", 'albert_review="'])
+def test_a_cookie_of_another_server_locks_nobody_out(review: Review, anybody: httpx.Client, other: str) -> None:
+    for cookie in (f"{other}; albert_review={review.cookie}", f"albert_review={review.cookie}; {other}"):
+        assert anybody.get("", headers={"cookie": cookie.encode()}).status_code == 200  # type: ignore[dict-item]
+
+
+def test_an_approval_does_not_replace_a_refusal_that_its_page_has_not_shown(
+    review: Review, client: httpx.Client, version: str
+) -> None:
+    page = client.get("tools/note").text
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
+    assert client.post("tools/note", data={**fields, "verdict": "reject", "why": "no"}).status_code == 303
+    answer = client.post("tools/note", data={**fields, "verdict": "approve"})
+    assert "is revoked, not pending" in answer.text
+    assert review.state("note", version) == "revoked"

@@ -1,0 +1,47 @@
+"""The HTTP server of the pages and of MCP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from albert_tools.surfaces import http_server
+
+
+def test_a_connection_that_sends_no_whole_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "IDLE_SECONDS", 0.05)
+    asyncio.run(_connections())
+
+
+async def _connections() -> None:
+    ready, may_answer = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await may_answer.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"answer"})
+
+    listening, port = http_server.listen(http_server.LOOPBACK, 0)
+    serving = asyncio.create_task(http_server.serve(app, listening, 8, ready.set))
+    await ready.wait()
+
+    async def connect(text: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(http_server.LOOPBACK, port)
+        writer.write(text)
+        return reader, writer
+
+    head = b"GET / HTTP/1.1\r\nHost: x\r\n"
+    asked, asking = await connect(head + b"\r\n")
+    for text in (b"", head):
+        reader, writer = await connect(text)
+        assert await asyncio.wait_for(reader.read(), 30) == b""
+        writer.close()
+    # Whoever waits for an answer is not idle.
+    may_answer.set()
+    assert (await asyncio.wait_for(asked.read(), 30)).endswith(b"answer\r\n0\r\n\r\n")
+    asking.close()
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
