@@ -219,6 +219,7 @@ class RunJournal:
             # The first attempt may have had its effect, independent of the second attempt's result.
             entry["unknown"] = True
         if isinstance(result, Failure):
+            known.failure = result
             self._append_bounded(entry | {"error": bounded_failure(result)}, "arguments")
         else:
             self._append_bounded(entry | {"value": result}, "value", "arguments")

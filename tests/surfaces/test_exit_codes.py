@@ -41,3 +41,6 @@ def test_a_denial_after_a_change_is_not_reported_as_if_nothing_was_done(albert: 
     none = albert("run", "copies", "first=/etc/b", "second=a")
     assert none.code == 3
     assert "changed something" not in none.err
+    (albert.project / "link").symlink_to("/")
+    refused = albert("run", "copies", "first=link/b", "second=a")
+    assert "changed something" not in refused.err
