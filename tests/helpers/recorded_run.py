@@ -18,6 +18,11 @@ from albert_tools.engine.sandbox.worker.prelude import ToolError, prelude
 from tests.helpers.answers import Answers
 
 MAX_BYTES = 16 * 1024 * 1024
+MAX_CALLS = 100_000
+
+
+class TooManyCalls(BaseException):
+    """A run makes more than `MAX_CALLS` calls of primitives. No program can catch it."""
 
 
 class Place(NamedTuple):
@@ -62,7 +67,11 @@ def recorded(
     saved: Mapping[str, Checked],
     answers: Answers,
 ) -> Recorded:
-    """Run a tool. `saved` has the saved tools that it can call; all others in the catalogue are answered by `answers`."""
+    """Run a tool. `saved` has the saved tools that it can call; all others in the catalogue are answered by `answers`.
+
+    Raises:
+        TooManyCalls: The run does not end soon.
+    """
     return _Run(catalog, saved, answers).run(source, name, copy.deepcopy(arguments), None)
 
 
@@ -115,6 +124,8 @@ class _Run:
         checked = self.saved.get(tool)
         if checked is None:
             definition = self.catalog.get(tool)
+            if len(self.calls) >= MAX_CALLS:
+                raise TooManyCalls
             self.calls.append(Made(place, given, None))
             at = len(self.calls) - 1
             try:
