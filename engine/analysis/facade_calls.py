@@ -319,6 +319,8 @@ def _groupby(a: Analysis, call: Invocation) -> AbstractValue:
 
 
 def _reduce(a: Analysis, call: Invocation) -> AbstractValue:
+    if not call.node.args:
+        return anything(a, call.node, *call.all)
     source = call.arguments.get(1) or NEVER
     item = a.heap.items(source)
     start = join(call.all[2:]) | item

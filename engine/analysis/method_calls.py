@@ -238,7 +238,7 @@ def _add(place: int) -> _Method:
         value = (call.arguments.get(place) or NEVER).under(call.control)
         put_all(a, box, REST, value)
         if place:
-            concern(a, box, call.control | a.heap.condition(call.all[0]))
+            concern(a, box, call.control | a.heap.condition(join(call.all[:1])))
         return NONE
 
     return method

@@ -30,7 +30,7 @@ def match_objects(
     a.sized(only_site(groups), "unknown")
     item = match if name == "finditer" else piece | groups if name == "findall" else piece | NONE
     made = new_list(a, node, "matches", item)
-    patterns = every[0].constants() or ["("]
+    patterns = join(every[:1]).constants() or ["("]
     if name == "split" and any("(" in str(p) for p in patterns):
         a.sized(only_site(made), "unknown")  # the groups are items, too
     elif name == "split":

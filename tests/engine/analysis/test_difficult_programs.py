@@ -14,7 +14,9 @@ from tests.helpers.generated_tools import generated_tools
 from tests.helpers.recorded_run import recorded
 
 CATALOG = generated_tools(0)
-MODULES = """bisect collections copy csv datetime decimal fractions heapq io itertools json math operator posixpath re""".split()
+MODULES = """
+bisect collections copy csv datetime decimal fractions functools heapq io itertools json math operator posixpath re
+""".split()
 TEXTS = ["k", "a", "b k=v", "", "kk\nb\n", "[1]", "/k//../b/"]
 #: `SEND` is one call. `x` is the body of the last one.
 CALL = 'tools.http_request(method="POST", url="https://a.example", body={})'
@@ -116,6 +118,15 @@ finally:
     "keys and a text": "x = ''.join(sorted({'z': 1}.keys() | 'bc'))",
     "a text and keys": "x = ''.join(sorted('abc' - {'a': 1}.keys()))",
     "lines that were written": "y = io.StringIO()\ny.write(s)\ny.seek(0)\nfor q in y:\n    SEND",
+    "calls without arguments": """
+for q in s:
+    try:
+        re.split()
+        functools.reduce()
+        [].insert()
+    except TypeError:
+        x = q
+""",
     "pairs that are none": "xs = [s]\ntry:\n    dict(xs)\n    x = 'b'\nexcept ValueError:\n    x = 'c'",
     "a walrus in a list": "y = ''\nz = [y := y + 'ab' for q in 'xyz']\nx = y",
     "a walrus after a read": "y = 'a'\nx = [(y, (y := s))[0] for q in 'ab'][1]",
