@@ -39,9 +39,9 @@ class Line(Struct, frozen=True):
 def view(manifest: Manifest) -> dict[str, Json]:
     """The JSON form: ``effects``, ``resources``, ``bounds`` and ``flows``, each riskiest first.
 
-    Values are in words, as `lines` shows them, but nothing is left out. ``flows`` has an entry for each destination and payload, then
-    for the result, for printed texts and for the messages of errors. ``feeds`` lists the writes that reads of the tool itself may
-    see.
+    Values are in words, as `lines` shows them, but nothing is left out. ``flows`` has an entry for each destination and payload,
+    then for the result, for printed texts and for the messages of errors. ``feeds`` lists the writes that reads of the tool itself
+    may see.
     """
     words = Words(manifest, whole=True)
     found = planned_effects(manifest, words)

@@ -115,6 +115,6 @@ def _text(choose: random.Random, arguments: dict[str, Any], fact: str) -> str:
 
 
 def _below(choose: random.Random, folder: str) -> str:
-    """A path below a folder, as primitives write it: without ``.`` and with one slash."""
+    """A path below a folder in its normal form, as primitives write it."""
     name = choose.choice(_NAMES)
-    return name if folder in ("", ".") else f"{folder.rstrip('/')}/{name}"
+    return posixpath.normpath(f"{folder or '.'}/{name}")
