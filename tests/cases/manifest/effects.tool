@@ -25,6 +25,7 @@ def t(path: str) -> str:
         tools.http_request(url="https://api.example.org/in", method="POST", body=text)
     return text
 # manifest: http_request connects to "https://api.example.org/in"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file({path})
 # manifest: read_file reads {path}; at most once
 # manifest: result from read_file({path})
@@ -38,6 +39,7 @@ def t(path: str) -> str:
         tools.http_request(url="https://api.example.org/log", method="POST", body=error.message)
         return ""
 # manifest: http_request connects to "https://api.example.org/log"; at most once
+# manifest: > method "POST"
 # manifest: > body from {path}, read_file({path})
 # manifest: read_file reads {path}; at most once
 # manifest: result from {path}, read_file({path})

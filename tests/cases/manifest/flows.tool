@@ -8,6 +8,7 @@ def t() -> None:
         x = e.args[0][0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 # manifest: errors from read_file(".env")
@@ -24,6 +25,7 @@ def t() -> None:
     x = "".join(xs)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 # manifest: errors from read_file(".env")
@@ -38,6 +40,7 @@ def t() -> None:
     x = ",".join(d)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -48,6 +51,7 @@ def t() -> None:
     x = str(len(s))
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -60,6 +64,7 @@ def t() -> None:
         x = x + "a"
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body ANYTHING
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -75,6 +80,7 @@ def t() -> None:
             x = x + c
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body ANYTHING
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -87,6 +93,7 @@ def t() -> None:
     x = str(len({c in s for c in "ab"}))
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -97,6 +104,7 @@ def t() -> None:
     x = sorted(["a", "b"], key=lambda k: s.count(k))[0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -109,6 +117,7 @@ def t() -> None:
     x = min(["a", "b"], key=s.count)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -123,6 +132,7 @@ def t() -> None:
     x = d["k"][0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -138,6 +148,7 @@ def t() -> None:
     x = d["k"][0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -153,6 +164,7 @@ def t() -> None:
     x = b.getvalue()
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -170,6 +182,7 @@ def t() -> None:
     x = b.getvalue()
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -184,6 +197,7 @@ def t() -> None:
     x = a[0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -196,6 +210,7 @@ def t() -> None:
     x = a[0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -208,6 +223,7 @@ def t() -> None:
     x = a[0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -220,6 +236,7 @@ def t() -> None:
     x = a[0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -231,6 +248,7 @@ def t() -> None:
     x = a.pop()
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -243,6 +261,7 @@ def t() -> None:
     x = a[0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -255,6 +274,7 @@ def t() -> None:
     x = a
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -265,6 +285,7 @@ def t() -> None:
     x = list(map(lambda q: q + s, ["a"]))[0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -278,6 +299,7 @@ def t() -> None:
     x = functools.reduce(lambda p, q: p + q, [s, "b"], "")
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -292,6 +314,7 @@ def t() -> None:
     x = m.group(1) if m else ""
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -305,6 +328,7 @@ def t() -> None:
     x = "a" if re.search("k", s) else "b"
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -320,6 +344,7 @@ def t() -> None:
     x = re.sub("a", lambda m: s, "a")
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -334,6 +359,7 @@ def t() -> None:
         x = e.message
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env"), read_file(‹output of read_file(…)›)
 # manifest: read_file reads ".env" or ‹output of read_file(".env")›; at most 2 ×
 ---
@@ -349,6 +375,7 @@ def t() -> None:
         pass
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" or ‹output of read_file(".env")›; at most 2 ×
 # manifest: when and how often is decided by
@@ -365,6 +392,7 @@ def t() -> None:
         x = str(e)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -380,6 +408,7 @@ def t() -> None:
         pass
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -396,6 +425,7 @@ def t() -> None:
         x = x + c
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body ANYTHING
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -413,6 +443,7 @@ def t() -> None:
     x = "".join(x)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "" or ‹part of "abcdef"›‹ANYTHING›
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -431,6 +462,7 @@ def t() -> None:
     x = _h(s)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -449,6 +481,7 @@ def t() -> None:
     x = "".join(a)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -469,6 +502,7 @@ def t() -> None:
         pass
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: errors from read_file(".env")
@@ -487,6 +521,7 @@ def t() -> None:
             pass
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -500,6 +535,7 @@ def t() -> None:
     x = json.dumps(json.loads(s).get("k"))
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -513,6 +549,7 @@ def t() -> None:
     x = [k for k, g in itertools.groupby([s])][0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -526,6 +563,7 @@ def t() -> None:
     x = str(collections.Counter(s)["a"])
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -541,6 +579,7 @@ def t() -> None:
     x = heapq.heappop(h)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -552,6 +591,7 @@ def t() -> None:
     x = b[0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -566,6 +606,7 @@ def t() -> None:
     x = _k(**{"p": s})
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -576,6 +617,7 @@ def t() -> None:
     x = "a" if s else "b"
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -588,6 +630,7 @@ def t() -> None:
     x = s and "q"
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -601,6 +644,7 @@ def t() -> None:
     x = string.Template("$a").substitute(a=s)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -611,6 +655,7 @@ def t() -> None:
     x = list(dict.fromkeys([s]))[0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -627,6 +672,7 @@ def t() -> None:
     x = _rec(s, 3)
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -639,6 +685,7 @@ def t() -> None:
     x = d["k"][0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -655,6 +702,7 @@ def t() -> None:
     x = a[0][0]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -668,6 +716,7 @@ def t() -> None:
     x = hashlib.sha256(s.encode()).hexdigest()
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -683,6 +732,7 @@ def t() -> None:
         x = "b"
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -700,6 +750,7 @@ def t() -> None:
         pass
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -712,6 +763,7 @@ def t() -> None:
     x = "".join(sorted({"a", "b"} & set(s)))
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -722,6 +774,7 @@ def t() -> None:
     x = {"a": "1", "b": "2"}[s]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -732,6 +785,7 @@ def t() -> None:
     x = "abcdef"[:len(s)]
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body ‹part of "abcdef"›
 # manifest: read_file reads ".env"; at most once
 # manifest: when and how often is decided by
@@ -744,6 +798,7 @@ def t() -> None:
     x = f"{'a':>{len(s)}}"
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file(".env")
 # manifest: read_file reads ".env"; at most once
 ---
@@ -755,6 +810,7 @@ def t() -> None:
     x = tools.read_file(path="tmp.txt")
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file("tmp.txt")
 # manifest: write_file writes "tmp.txt"; at most once
 # manifest: > content from read_file(".env")

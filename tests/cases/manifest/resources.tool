@@ -103,6 +103,7 @@ def t(path: str) -> None:
     """Send."""
     tools.http_request(url="https://api.example.org/in", method="POST", body=tools.read_file(path=path))
 # manifest: http_request connects to "https://api.example.org/in"; at most once
+# manifest: > method "POST"
 # manifest: > body from read_file({path})
 # manifest: read_file reads {path}; at most once
 ---
