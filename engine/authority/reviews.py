@@ -110,17 +110,19 @@ class Reviews:
 
     def last_approved(self, tool: str, but: str) -> ToolVersion | None:
         """The version of a tool that a person approved last, other than `but`, however many follow it; None if there is none."""
-        rows = [r for r in self._ledger.reviews.all() if r.tool == tool and r.version != but and r.by != BY_RULES]
-        for state in ("active", "deprecated"):
-            for row in sorted((r for r in rows if r.state == state), key=lambda r: r.at, reverse=True):
-                try:
-                    found = self._store.load(tool, row.version)
-                except Failure as failure:
-                    if failure.code not in ("damaged", "unknown_tool"):
-                        raise
-                    continue
-                if self.of(found).state == state:
-                    return found
+        rows = [r for r in self._ledger.reviews.of_tool(tool) if r.version != but and r.by != BY_RULES]
+        # If one is active, it was approved after those that are deprecated.
+        for row in sorted(rows, key=lambda r: r.state != "active"):
+            if row.state not in ("active", "deprecated"):
+                continue
+            try:
+                found = self._store.load(tool, row.version)
+            except Failure as failure:
+                if failure.code not in ("damaged", "unknown_tool"):
+                    raise
+                continue
+            if self.of(found).state == row.state:
+                return found
         return None
 
     def queue(self) -> list[VersionState]:

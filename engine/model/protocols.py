@@ -173,6 +173,9 @@ class ReviewTable(Protocol):
     def all(self) -> list[ReviewRow]:
         """The last decision about each version, by the tool's name, older decisions first."""
 
+    def of_tool(self, tool: str) -> list[ReviewRow]:
+        """The last decision about each version of one tool, newer decisions first."""
+
     def active(self) -> dict[str, str]:
         """The active version of each tool that has one, by the tool's name, in the order of the names."""
 

@@ -51,6 +51,10 @@ class ReviewTable:
         """See the protocol."""
         return [ReviewRow(*row) for row in self._database.rows(f"{_READ} ORDER BY tool, n")]
 
+    def of_tool(self, tool: str) -> list[ReviewRow]:
+        """See the protocol."""
+        return [ReviewRow(*row) for row in self._database.rows(f"{_READ} WHERE tool = ? ORDER BY n DESC", (tool,))]
+
     def active(self) -> dict[str, str]:
         """See the protocol."""
         return dict(self._database.rows("SELECT tool, version FROM reviews WHERE state = 'active' ORDER BY tool"))
