@@ -39,7 +39,7 @@ async def _connections() -> None:
         reader, writer = await connect(text)
         assert await asyncio.wait_for(reader.read(), 30) == b""
         writer.close()
-    # Whoever waits for an answer is not idle.
+    # A client that waits for an answer is not idle.
     may_answer.set()
     assert (await asyncio.wait_for(asked.read(), 30)).endswith(b"answer\r\n0\r\n\r\n")
     asking.close()
