@@ -57,15 +57,19 @@ class _Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self.loop.call_later(IDLE_SECONDS, self._close_if_idle)
+        self._wait()
 
-    def _close_if_idle(self) -> None:
+    def _wait(self) -> None:
+        self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.cycle)
+
+    def _close_if_idle(self, last: object) -> None:
+        """Close the connection if it has had no other request since the last one, and that was answered."""
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:
+        if self.cycle is last and (self.cycle is None or self.cycle.response_complete):
             self.transport.close()
         else:
-            self.loop.call_later(IDLE_SECONDS, self._close_if_idle)
+            self._wait()
 
 
 class _Server(uvicorn.Server):
