@@ -203,6 +203,7 @@ def test_a_question_is_answered_and_the_run_continues(review: Review, open_page:
     page.locator(f'a[href$="questions/{details["approval"]}"]').click()
     expect(page.get_by_role("heading", level=1)).to_have_text("May write_file be called by asks_first?")
     expect(page.locator(".arguments")).to_contain_text("asked.txt")
+    page.wait_for_load_state()  # the keys need the script
     page.keyboard.press("a")
     page.keyboard.press("Enter")
     expect(page.get_by_text("This question is closed: once")).to_be_visible()
