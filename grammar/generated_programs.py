@@ -143,20 +143,7 @@ class _ProgramWriter(ExpressionWriter):
         return f"({text})[:99]" if self.loops else text
 
     def statement(self, scope: Scope, indent: str, depth: int) -> list[str]:
-        kinds = [
-            "assign",
-            "print",
-            "assign",
-            "assign",
-            "assign",
-            "lazy",
-            "record",
-            "record",
-            "alias",
-            "idiom",
-            "idiom",
-            "idiom",
-        ]
+        kinds = "assign print assign assign assign lazy record record alias idiom idiom idiom".split()
         if self.tools:
             kinds += ["call"] * 8
         if self.may_change:

@@ -40,14 +40,10 @@ def assign(a: Analysis, target: tree.Expr, value: AbstractValue, control: Origin
                 store(a, box, key, value.under(control))
                 if key.sites:  # an object can be a slice
                     decided = control | a.heap.condition(key)
+                    inner = value.under(decided | a.heap.shape(value) | box.origins)
                     for site in box.sites:
                         if a.heap.at[site].kind == "list":
-                            extend(
-                                a,
-                                site,
-                                value.under(decided | a.heap.shape(value) | box.origins),
-                                a.remember(target, value),
-                            )
+                            extend(a, site, inner, a.remember(target, value))
                             concern(a, box, decided)
 
 

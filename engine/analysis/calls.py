@@ -143,13 +143,14 @@ def _call_back(
 
 def ends_early(a: Analysis, node: tree.Call) -> bool:
     """Whether a call can end before it has taken all items of an argument, or called a function for all of them."""
-    name = _name_of(node)
+    name = name_of(node)
     if name in _READS_ALL or name in _PASSES_ALL:
         return False
     return any(is_lazy(a, x) for x in node.args) or (name not in _CALLS_FOR_ALL and has_callback(a, node))
 
 
-def _name_of(node: tree.Call) -> str:
+def name_of(node: tree.Call) -> str:
+    """The name of the function or method that a call names."""
     return node.func.id if isinstance(node.func, tree.Name) else getattr(node.func, "attr", "")
 
 
@@ -164,7 +165,7 @@ def is_lazy(a: Analysis, node: tree.Expr) -> bool:
             return True
         case tree.IfExp():
             return is_lazy(a, node.body) or is_lazy(a, node.orelse)
-        case tree.Call() if _name_of(node) in _READS_ALL:
+        case tree.Call() if name_of(node) in _READS_ALL:
             return False
         case tree.Call(func=tree.Name(id="map" | "filter")):
             return True
@@ -175,10 +176,12 @@ def is_lazy(a: Analysis, node: tree.Expr) -> bool:
 
 def has_callback(a: Analysis, node: tree.Call) -> bool:
     """Whether a function that is written in the source is among the arguments of a call."""
-    return any(
-        isinstance(x, tree.Lambda) or (isinstance(x, tree.Name) and x.id in a.facts.functions)
-        for x in (*node.args, *(k.value for k in node.keywords))
-    )
+    return any(is_written(a, x) for x in (*node.args, *(k.value for k in node.keywords)))
+
+
+def is_written(a: Analysis, node: tree.Expr) -> bool:
+    """Whether an expression is a lambda or the name of a helper."""
+    return isinstance(node, tree.Lambda) or (isinstance(node, tree.Name) and node.id in a.facts.functions)
 
 
 def places_of(a: Analysis, function: tree.Expr) -> int:

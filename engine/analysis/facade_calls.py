@@ -12,6 +12,7 @@ from albert_tools.engine.analysis.calls import (
     Invocation,
     call_back,
     error_of,
+    is_written,
     keyword_callback,
     places_of,
     text_result,
@@ -73,12 +74,7 @@ def _default(a: Analysis, call: Invocation) -> AbstractValue:
     """Anything. Callbacks among the arguments are called."""
     given = [*call.all]
     for argument in [*call.node.args, *(k.value for k in call.node.keywords)]:
-        is_function = (a.facts.facade(argument) or ("", ""))[0] in ("heapq", "bisect", "operator")
-        if (
-            is_function
-            or isinstance(argument, tree.Lambda)
-            or (isinstance(argument, tree.Name) and argument.id in a.facts.functions)
-        ):
+        if is_written(a, argument) or (a.facts.facade(argument) or ("", ""))[0] in ("heapq", "bisect", "operator"):
             inner = anything(a, argument, *[v | a.heap.items(v) for v in given], tag="given")
             given.append(
                 call_back(a, call.node, argument, [inner] * (places_of(a, argument) or 1), call.control, inner)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from albert_tools.engine.analysis import templates
-from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback
+from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback, name_of
 from albert_tools.engine.analysis.containers import (
     anything,
     booleans,
@@ -44,7 +44,6 @@ from albert_tools.engine.analysis.values import (
     constant,
     join,
 )
-from albert_tools.grammar import tree
 
 _Method = Callable[[Analysis, AbstractValue, Invocation], AbstractValue]
 
@@ -260,7 +259,7 @@ def _append_left(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractV
 
 def _extend(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     # Which items of a set are equal decides how many there are.
-    is_update = isinstance(call.node.func, tree.Attribute) and call.node.func.attr == "update"
+    is_update = name_of(call.node) == "update"
     for i, value in enumerate(
         [*call.arguments.positional, *([call.arguments.more] if call.arguments.more is not NEVER else [])]
     ):
@@ -340,7 +339,7 @@ def _get(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
 
 def _items(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     # The numbers decide about the order.
-    is_sorted = isinstance(call.node.func, tree.Attribute) and call.node.func.attr == "most_common"
+    is_sorted = name_of(call.node) == "most_common"
     decided = a.heap.condition(box) if is_sorted else frozenset()
     pair = new_tuple(a, call.node, [a.heap.items(box).under(decided), a.heap.values(box).under(decided)])
     return list_like(a, call.node, box, pair).under(frozenset[str]().union(*(a.heap.condition(v) for v in call.all)))

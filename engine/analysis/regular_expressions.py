@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from albert_tools.engine.analysis import templates
-from albert_tools.engine.analysis.calls import Invocation, call_back
+from albert_tools.engine.analysis.calls import Invocation, call_back, is_written
 from albert_tools.engine.analysis.containers import new_list, new_tuple, numbers, only_site, text_of
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import NONE, REST, AbstractValue, constant, join
@@ -54,10 +54,7 @@ def replaced(
         match = match_objects(a, function, "search", subject, every)
         pieces = new_list(a, function, "pieces", match)
         a.sized(only_site(pieces), "pieces", a.remember(function, subject, "subject"))
-        is_called = isinstance(function, tree.Lambda) or (
-            isinstance(function, tree.Name) and function.id in a.facts.functions
-        )
-        if is_called:
+        if is_written(a, function):
             decided = call.control | a.heap.condition(join(every))
             every = [*every, call_back(a, call.node, function, [match], decided, pieces)]
     text = text_of(a, *every)

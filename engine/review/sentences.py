@@ -59,7 +59,7 @@ class _Clauses:
     def all(self) -> Iterator[str]:
         """The clauses. Each call with an effect is in at least one of them."""
         moving = {i for i, call in enumerate(self._calls) if {"write", "delete"} <= set(call.uses.values())}
-        moves = dict.fromkeys(self._move(i) for i in sorted(moving, key=lambda i: (self._fixed(i), i)))
+        moves = dict.fromkeys(self._move(i) for i in sorted(moving, key=lambda i: (self._call_fixed(i), i)))
         named = set(moving)
         for use, verb in (("read", "reads"), ("write", "writes"), ("delete", "DELETES")):
             found = [(i, v) for i, v in self._used(use) if use == "read" or i not in moving]
@@ -73,7 +73,7 @@ class _Clauses:
                 yield f"moves {_listed([*moves])}"
         commands = [(i, v) for use in ("shell", "program") for i, v in self._used(use)]
         # What somebody else can choose comes first, so it is never among those that are only counted.
-        commands.sort(key=lambda command: self._fixed(command[0]))
+        commands.sort(key=lambda command: self._call_fixed(command[0]))
         if commands:
             yield f"runs {_listed([*dict.fromkeys(self._command(i, v) for i, v in commands)])}"
         named |= {i for i, _ in commands}
@@ -130,7 +130,7 @@ class _Clauses:
         found = [anything if _fixed(v) == 0 else self._words.value(v) for v in sorted(values, key=_fixed)]
         return _listed([*dict.fromkeys(found)])
 
-    def _fixed(self, number: int) -> int:
+    def _call_fixed(self, number: int) -> int:
         """How much of a call is fixed, see `_fixed`. A warning counts as if nothing were."""
         call = self._calls[number]
         if next(call_warnings(call, self._words), None) is not None:

@@ -101,12 +101,10 @@ def manifest_problems(
 
 def _changes(manifest: Manifest, program: Program, seed: int, run: Recorded) -> Iterator[tuple[str, Program, Answers]]:
     """Runs that differ in one source: the source, the program with its arguments, the answers."""
-    for name, value in [(name, value) for name, values in _OTHER.items() for value in values]:
-        yield (
-            f"parameter:{name}",
-            Program(program.source, {**program.arguments, name: value}),
-            Answers(seed, steady=True),
-        )
+    for name, values in _OTHER.items():
+        for value in values:
+            other = Program(program.source, {**program.arguments, name: value})
+            yield f"parameter:{name}", other, Answers(seed, steady=True)
     plan = containment.Plan(manifest)
     for place in dict.fromkeys(made.place for made in run.calls):
         numbers = plan.at(place)
