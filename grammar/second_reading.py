@@ -12,7 +12,7 @@ it copies no tree.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from albert_tools.grammar import tree
@@ -95,8 +95,7 @@ def different_line(module: tree.Module, theirs: ast.Module) -> int | None:
         a, b = pending.pop()
         if isinstance(a, tree.Node):
             line = a.span.line
-            special = _SPECIAL.get(type(a))
-            pairs = _fields(a, b) if special is None else special(a, b)
+            pairs = _pairs(a, b)
             if pairs is None:
                 return line
             pending += pairs
@@ -110,6 +109,26 @@ def different_line(module: tree.Module, theirs: ast.Module) -> int | None:
         elif type(a) is not type(b) or a != b:
             return line
     return None
+
+
+def twins(module: tree.Module, theirs: ast.Module) -> Iterator[tuple[tree.Node, ast.AST]]:
+    """Each node of our tree with CPython's node for the same text, parents before children. The trees must be equal.
+
+    Parameters and the pieces of strings have no twins.
+    """
+    pending: list[tuple[Any, Any]] = [(module, theirs)]
+    while pending:
+        a, b = pending.pop()
+        if isinstance(a, tree.Node):
+            yield a, b
+            pending += reversed(_pairs(a, b) or ())
+        elif type(a) is tuple:
+            pending += reversed([*zip(a, b, strict=True)])
+
+
+def _pairs(a: tree.Node, b: ast.AST) -> _Pairs:
+    special = _SPECIAL.get(type(a))
+    return _fields(a, b) if special is None else special(a, b)
 
 
 def _fields(a: tree.Node, b: ast.AST) -> _Pairs:

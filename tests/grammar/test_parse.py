@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from albert_tools.grammar.parse import parse, parse_or_raise
 from albert_tools.grammar.python_parser import parse_python
-from albert_tools.grammar.second_reading import different_line, disagreement
+from albert_tools.grammar.second_reading import different_line, disagreement, twins
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
 from albert_tools.grammar.unsupported import CONSTRUCTS
 
@@ -24,6 +24,25 @@ def codes(source: str | bytes) -> list[str]:
 def test_every_form_has_the_same_tree_as_in_python() -> None:
     module = parse_or_raise(EVERY_FORM)
     assert different_line(module, parse_python(EVERY_FORM)) is None
+
+
+def test_every_statement_and_expression_has_one_twin() -> None:
+    theirs = parse_python(EVERY_FORM)
+    found = [b for a, b in twins(parse_or_raise(EVERY_FORM), theirs) if isinstance(b, ast.stmt | ast.expr)]
+    # An f-string's texts are no expressions of the source.
+    texts = {
+        id(v) for n in ast.walk(theirs) if isinstance(n, ast.JoinedStr) for v in n.values if type(v) is ast.Constant
+    }
+    texts |= {id(n.format_spec) for n in ast.walk(theirs) if isinstance(n, ast.FormattedValue)}
+    wanted = [n for n in ast.walk(theirs) if isinstance(n, ast.stmt | ast.expr) and id(n) not in texts]
+    assert {id(n) for n in found} == {id(n) for n in wanted}
+    assert len(found) == len(wanted)
+
+
+def test_a_twin_is_at_the_place_of_its_node() -> None:
+    for a, b in twins(parse_or_raise(EVERY_FORM), parse_python(EVERY_FORM)):
+        if isinstance(b, ast.stmt) and not isinstance(b, ast.FunctionDef | ast.ClassDef):
+            assert (a.span.line, a.span.column) == (b.lineno, b.col_offset + 1)
 
 
 def test_the_second_reading_finds_every_change() -> None:
