@@ -168,6 +168,9 @@ class Builder(Transformer[Token, Any]):
     ) -> tree.Stmt:
         return tree.Assert(self._span(start, msg or test), test, msg)
 
+    def nonlocal_(self, start: Token, names: list[Token]) -> tree.Stmt:
+        return tree.Nonlocal(self._span(start, names[-1]), tuple(name.value for name in names))
+
     def import_(self, start: Token, names: list[tree.Alias]) -> tree.Stmt:
         return tree.Import(self._span(start, names[-1]), tuple(names))
 
@@ -218,6 +221,9 @@ class Builder(Transformer[Token, Any]):
     ) -> tree.Stmt:
         span = self._span(start, (orelse or body)[-1])
         return tree.For(span, self._target(target), iterable, body, orelse)
+
+    def while_(self, start: Token, test: tree.Expr, _colon: Token, body: _Body, orelse: _Body = ()) -> tree.Stmt:
+        return tree.While(self._span(start, (orelse or body)[-1]), test, body, orelse)
 
     def try_(self, start: Token, _colon: Token, body: _Body, *rest: Any) -> tree.Stmt:
         handlers, orelse, finalbody = ((), (), *rest)[-3:]  # without handlers there is only a `finally`

@@ -80,13 +80,6 @@ CODES = (
     ),
     # Python that is outside the language.
     FindingCode(
-        "no-while",
-        "`while` is not in the language.",
-        "Nothing may loop without a bound.",
-        example=in_tool("while path:\n    path = path[1:]\nreturn path"),
-        rewrite=in_tool("for _ in range(1000):\n    if not path:\n        break\n    path = path[1:]\nreturn path"),
-    ),
-    FindingCode(
         "no-async",
         "`async` and `await` are not in the language.",
         _NOT_ASYNC,
@@ -113,13 +106,6 @@ CODES = (
         "Names at module level are constants, so nothing carries over from call to call.",
         example="COUNT = 0\n\n\n" + in_tool("global COUNT\nCOUNT = 1\nreturn path"),
         rewrite="COUNT = 0\n\n\n" + in_tool("count = COUNT + 1\nreturn count"),
-    ),
-    FindingCode(
-        "no-nonlocal",
-        "`nonlocal` is not in the language.",
-        "Functions are not nested, so there is no outer variable.",
-        example=in_tool("nonlocal count\nreturn path"),
-        rewrite=in_tool("count = 0\nreturn count"),
     ),
     FindingCode(
         "no-except-star",

@@ -70,6 +70,27 @@ READING = [
     "<new texts> = sorted(set(<texts>) - set(<texts>))",
     "<new list> = sum([<list>, <list>], [])",
     "<new texts> = [*<texts>, *<texts>][::2]",
+    # Loops that count, and those that something else ends.
+    "<x> = 0\nwhile <x> < <int> % 4:\n    <x> += 1\n    <block>",
+    "<x> = 0\nwhile <x> < 3 and <test>:\n    <x> += 1\n    try:\n        <block>\n    except Exception:\n        continue",
+    "<x> = 3\nwhile <x>:\n    <x> -= 1\n    if <test>:\n        break\n    print(<call>)\nelse:\n    print(<call>)",
+    "<x> = 0\nwhile True:\n    <x> += 1\n    if <x> > 2 or <test>:\n        break\n    <block>",
+    "<x> = <texts>[:4]\nwhile (<y> := len(<x>)) > 1:\n    <x> = <x>[1:]\n    print(<y>, <call>)",
+    "<x>, <y> = False, 0\nwhile not <x>:\n    <y> += 1\n    <x> = <y> > 2 or <test>\n    print(<call>)\n<new int> = <y>",
+    "<x> = <text>\nwhile len(<x>) < 9:\n    <x> += <text>[:3] + '.'\n<new str> = <x>",
+    # Names that hide others.
+    "<new texts> = [str for str in <texts>]",
+    "<new list> = sorted((sum for sum in <list>), key=lambda abs: -abs)",
+    "def <x>(len, sum=1):\n    list = len[:2] * sum\n    return list\n<new str> = <x>(<text>)",
+    "import string as <x>\n<new str> = <x>.capwords(<text>)",
+    # Functions in functions. They read the variables around them when they are called.
+    "def <x>(y):\n    return y + <text>\n<new texts> = [<x>(z) for z in <texts>]",
+    "def <x>(y):\n    print(y, <call>)\n    return <test>\n<new texts> = [z for z in <texts> if <x>(z)]",
+    "def <x>(y):\n    return (y[::-1], <int>)\n<new texts> = sorted(<texts>, key=<x>)",
+    "<x> = <text>\ndef <y>():\n    return <x>\n<x> = <text>\n<new str> = <y>() + <x>",
+    "<x> = <text>\ndef <y>():\n    print(<x>, <call>)\nfor <x> in <texts>:\n    <y>()",
+    "def <x>(y):\n    return y if len(y) < 2 else <x>(y[1:])\n<new str> = <x>(<text>)",
+    "def <x>(y):\n    print(<call>)\n    return <x>(y - 1) if y > 0 else y\n<new int> = <x>(<int> % 3)",
     # Other texts.
     '<x> = <text>\n<y> = <int> % 9\n<new str> = f"{<x>:>{<y>}}"',
     '<new str> = "%(a)s%(b)d" % {"a": <text>, "b": <int>}',
@@ -85,6 +106,13 @@ READING = [
 
 #: Statements that call a helper, or change variables of before.
 CHANGING = [
+    "if s != 'again':\n    <x> = <self>(<int>, 'again', <list>, <dict>)\n    print(<x>)",
+    "<x> = <int>\ndef <y>(z):\n    nonlocal <x>\n    <x> += z\n    return <x>\nprint([<y>(z) for z in <list>], <x>)",
+    "<x> = <text>\ndef <y>():\n    nonlocal <x>\n    <x> = <text>\nif <test>:\n    <y>()\n<new str> = <x>",
+    "<x> = []\ndef <y>(z):\n    <x>.append(z)\nfor z in <texts>:\n    <y>(z[:99])\n<new texts> = <x>",
+    "<x> = <own texts>\ndef <y>():\n    if <test>:\n        <x>.append(<text>[:99])\n<y>()",
+    "try:\n    <block>\nexcept:\n    print(<call>)",
+    "<x>, <y> = 3, <own texts>\nwhile <y> and <x>:\n    <x> -= 1\n    print(<y>.pop(), <call>)",
     "<new str> = _help(<int>, <text>)",
     "<new texts> = sorted(<texts>, key=lambda y: _help(len(y), y))",
     "<new str> = min(<texts>, key=lambda y: _help(<int>, y), default=<str>)",

@@ -1,8 +1,9 @@
 """Generates whole tools with arguments. The checker accepts them, they terminate, and they call tools of a catalogue.
 
 The tools contain arithmetic that may fail, text, containers and their aliases, finite loops, lists that grow, names that may have
-no value, lazy values, handlers, exceptions that are raised later, helpers, `match`, f-strings, `parallel`, the statements of
-`generated_idioms`, and tool calls with and without a handler. What a tool returns is used by its schema.
+no value or that hide others, nested functions, lazy values, handlers, exceptions that are raised later, helpers, `match`,
+f-strings, `parallel`, the statements of `generated_idioms`, and tool calls with and without a handler. What a tool returns is used
+by its schema.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class _ProgramWriter(ExpressionWriter):
         self.catalog = catalog
         self.tools = tools
         self.names = 0
+        self.name = ""
         #: Whether the function may change its arguments. Helpers that `parallel` can reach may not.
         self.may_change = True
         self.is_tool = False
@@ -84,6 +86,7 @@ class _ProgramWriter(ExpressionWriter):
         return f"only{self.names}"
 
     def program(self, name: str) -> Program:
+        self.name = name
         helper = Scope({"int": ["n"], "str": ["s", "BASE"]})
         lines = ['BASE = "docs"', "", "", "def _help(n: int, s: str) -> str:", '    """Help."""']
         self.may_change = False
@@ -372,6 +375,8 @@ class _ProgramWriter(ExpressionWriter):
                     return self.text(scope, 1)
                 case ["test"]:
                     return self.test(scope)
+                case ["self"]:
+                    return self.name
                 case ["call"]:
                     return self.tool_call(scope)[1]
                 case [kind]:

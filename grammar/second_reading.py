@@ -71,6 +71,8 @@ _HINTS = {
     "duplicate key": "compare in a guard, or write a case for each",
     "duplicate argument": "choose another name for one of them",
     "literal": "put the number into brackets: (0)",
+    "nonlocal": "give the name a value in the function around this one, or leave nonlocal out",
+    "default 'except:'": "put the handlers that name an exception above it",
     "can't compile": "write it in smaller parts",
 }
 

@@ -433,6 +433,12 @@ class ImportFrom(Node, frozen=True):
     names: tuple[Alias, ...]
 
 
+class Nonlocal(Node, frozen=True):
+    """``nonlocal a, b``"""
+
+    names: tuple[str, ...]
+
+
 class If(Node, frozen=True):
     """``if test: … elif …: … else: …``. An ``elif`` is an `If` that is the only statement in `orelse`."""
 
@@ -446,6 +452,14 @@ class For(Node, frozen=True):
 
     target: Expr
     iter: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+
+
+class While(Node, frozen=True):
+    """``while test: …``, with ``else`` in `orelse`."""
+
+    test: Expr
     body: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...]
 
@@ -518,8 +532,10 @@ Stmt: TypeAlias = (
     | Assert
     | Import
     | ImportFrom
+    | Nonlocal
     | If
     | For
+    | While
     | Try
     | Match
     | FunctionDef
@@ -546,6 +562,18 @@ def elif_of(node: If) -> If | None:
     """The ``elif`` of an ``if``, or None. A chain of them can be long, so functions loop over it and do not recurse."""
     last = node.orelse[0] if len(node.orelse) == 1 else None
     return last if isinstance(last, If) else None
+
+
+def single_targets(target: Expr) -> Iterator[Expr]:
+    """The names, items and attributes in a target: ``a, *b[0]`` has two."""
+    match target:
+        case Tuple(elts=parts) | List(elts=parts):
+            for part in parts:
+                yield from single_targets(part)
+        case Starred(value=value):
+            yield from single_targets(value)
+        case _:
+            yield target
 
 
 def children(node: Node) -> list[Node]:

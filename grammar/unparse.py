@@ -129,6 +129,10 @@ class _Writer:
                 head: Doc = ["for ", self._speller.target(stmt.target), " in ", self._speller.whole(stmt.iter, TERNARY)]
                 self._compound(head, stmt, stmt.body, indent, self._else_at(stmt, stmt.body, stmt.orelse, following))
                 self._else("else", stmt.body, stmt.orelse, indent, following)
+            case tree.While():
+                head = ["while ", self._speller.whole(stmt.test, WALRUS)]
+                self._compound(head, stmt, stmt.body, indent, self._else_at(stmt, stmt.body, stmt.orelse, following))
+                self._else("else", stmt.body, stmt.orelse, indent, following)
             case tree.Try():
                 self._try(stmt, indent, following)
             case tree.Match():
@@ -190,6 +194,8 @@ class _Writer:
             case tree.Assert():
                 message: list[Doc] = [] if stmt.msg is None else [", ", s.wrapped(stmt.msg, LAMBDA)]
                 return ["assert ", s.wrapped(stmt.test, LAMBDA), *message]
+            case tree.Nonlocal():
+                return "nonlocal " + ", ".join(stmt.names)
             case tree.Import():
                 return "import " + ", ".join(map(_alias, stmt.names))
             case tree.ImportFrom():

@@ -14,12 +14,6 @@ from albert_tools.grammar.diagnostic import Diagnostic, Span
 
 #: Name of the ast class → (code, name of the construct, replacement)
 CONSTRUCTS: dict[str, tuple[str, str, str]] = {
-    "While": (
-        "no-while",
-        "`while` is not in the language: nothing may loop without a bound",
-        "loop a bounded number of times and leave with break: for _ in range(1000): … if done: break;"
-        " for a worklist, loop over a list that grows: for item in todo: … todo.append(more)",
-    ),
     "AsyncFunctionDef": (
         "no-async",
         "`async def` is not in the language",
@@ -48,11 +42,6 @@ CONSTRUCTS: dict[str, tuple[str, str, str]] = {
         "`global` is not in the language: module-level names are constants",
         "pass the value as a parameter and return the new one",
     ),
-    "Nonlocal": (
-        "no-nonlocal",
-        "`nonlocal` is not in the language: functions are not nested",
-        "pass the value as a parameter and return the new one",
-    ),
     "TryStar": (
         "no-except-star",
         "`except*` is not in the language",
@@ -78,7 +67,7 @@ def _of(node: ast.AST) -> Iterator[Diagnostic]:
     name = type(node).__name__
     if name in CONSTRUCTS:
         code, message, hint = CONSTRUCTS[name]
-        word = {"While": 5, "With": 4, "AsyncFunctionDef": 5, "AsyncFor": 5, "AsyncWith": 5}
+        word = {"With": 4, "AsyncFunctionDef": 5, "AsyncFor": 5, "AsyncWith": 5}
         at = node.handlers[0] if name == "TryStar" else node  # type: ignore[attr-defined]
         yield Diagnostic(code, message, _span(at, 7 if name == "TryStar" else word.get(name, 0)), hint=hint)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

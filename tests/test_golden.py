@@ -17,9 +17,8 @@ SOURCES: dict[str, str] = {
     "unknown_tool": 'def t(path: str) -> int:\n    """Count."""\n    return len(tools.read_flie(path=path).split())\n',
     "many_findings": "import os\n\ndef total(rows, factor: integer = 1) -> int:\n    for row in rows:\n"
     "        amount = row.value\n    rows.sort\n    text.strip()\n    return sum(rows) * amont\n",
-    "outside_the_language": 'def t(n: int) -> int:\n    """Halve."""\n    while n > 1:\n        n = n // 2\n    return n\n',
+    "outside_the_language": 'def t(n: int) -> int:\n    """Halve."""\n    with n:\n        n = n // 2\n    return n\n',
     "syntax": 'def t(n: int) -> int:\n    """Halve."""\n    return (n,\n',
-    "fix_that_moves": 'def t(d: dict) -> str:\n    """Dump."""\n    import json\n    return json.dumps(d)\n',
     "several_lines": 'def t(path: str) -> str:\n    """Read."""\n    return "a"\n    print("b")\n    print("c")\n',
     "hostile": 'def t(a: str) -> str:\n    """Show."""\n    return a == "x\u202e\x1b[31m" + größe\n',
     "wide": 'def t(a: str) -> list:\n    """Show."""\n    return ["你好", "e\u0301", a, missing]\n',

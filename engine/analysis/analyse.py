@@ -24,7 +24,8 @@ from albert_tools.grammar.recursion import with_room
 def analyse(checked: Checked) -> Manifest:
     """Find out what a program can do. If that takes too long, everything that its effects allow is possible."""
     a = Analysis(checked, evaluate, run)
-    for p in checked.definition.parameters:
+    assert checked.facts.tool is not None
+    for p, named in zip(checked.definition.parameters, checked.facts.tool.params, strict=True):
         hole = partial(_hole, p.name)
         source = Source(("parameter", p.name), hole, frozenset({f"parameter:{p.name}"}), {}, {}, True)
         value = from_schema(a, p.schema, source)
@@ -32,7 +33,7 @@ def analyse(checked: Checked) -> Manifest:
             default = default_value(a, ("default", p.name), p.default)
             # A scalar default is the parameter's value, too. The caller's own default container is known.
             value = value | default._replace(data=source.data) if default.sites or p.default is None else value
-        a.parameters[a.entry, p.name] = value
+        a.parameters[a.entry, named.name] = value
     try:
         a.solve()
     except TooMuch:

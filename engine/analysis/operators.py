@@ -111,6 +111,16 @@ def _has_number_type(a: Analysis, t: Alternative) -> bool:
     return isinstance(part, Count)
 
 
+def is_whole_number(a: Analysis, value: AbstractValue) -> bool:
+    """Whether a value is certainly a whole number."""
+    return not value.sites and all(
+        (isinstance(t, Constant) and t.type == "int")
+        or (len(t) == 1 and isinstance(t[0], Count))
+        or (len(t) == 1 and isinstance(t[0], Hole) and t[0].kind == "parameter" and _type_of(a, t[0]) == "integer")
+        for t in value.alternatives
+    )
+
+
 def _may_be_number(a: Analysis, value: AbstractValue) -> bool:
     return any(
         isinstance(t, Constant)

@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Heap, Origins, Site
 from albert_tools.engine.check.checker import Checked
-from albert_tools.engine.check.facts import BINDING, bindings
+from albert_tools.engine.check.facts import BINDING, bindings, walk_own
+from albert_tools.engine.check.rules.assignment import is_always_true
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.manifest import Origin, PlannedCall
 from albert_tools.grammar import tree
@@ -34,6 +35,8 @@ Loop: TypeAlias = tuple[Instance, int]
 Environment: TypeAlias = dict[str, AbstractValue]
 
 MODULE: Instance = ("", ())
+#: The context of the tool where its own source calls it.
+_INSIDE = (0,)
 
 
 class TooMuch(Exception):
@@ -143,6 +146,8 @@ class Analysis:
         self.constants: Environment = {}
         #: All values that a walrus gives a name. Laziness, comprehensions and the order of evaluation don't matter then.
         self.walrus: dict[tuple[Instance, str], AbstractValue] = defaultdict(lambda: NEVER)
+        #: All values of the variables that nested functions read or bind: these may run at any time.
+        self.shared: dict[str, AbstractValue] = defaultdict(lambda: NEVER)
         #: All values of the names that lambdas and generators read.
         self.ever: dict[tuple[Instance, str], AbstractValue] = defaultdict(lambda: NEVER)
         self._captured = {
@@ -214,7 +219,7 @@ class Analysis:
             value = self.parameters[instance, p.name]
             if p.default is not None and instance != self.entry:
                 value = value | self.evaluate(p.default, NO_ORIGINS)
-            self.frame.locals[p.name] = value
+            self.assign(p.name, value)
         self.run(function.body, self.controls[instance])
         if not never_falls_off(function.body):
             self.grow(self.results, instance, NONE.under(self.controls[instance]))
@@ -314,6 +319,8 @@ class Analysis:
 
     def lookup(self, name: str) -> AbstractValue:
         """The value of a name."""
+        if name in self.facts.scopes.captured:
+            return self.shared[name]
         local = self.frame.locals.get(name)
         if local is None:
             local = self.constants.get(name, NEVER)
@@ -322,6 +329,9 @@ class Analysis:
 
     def assign(self, name: str, value: AbstractValue) -> None:
         """Bind a local name."""
+        if name in self.facts.scopes.captured:
+            self.grow(self.shared, name, value)
+            return
         self.frame.locals[name] = value
         if name in self._captured:
             self.grow(self.ever, (self.frame.instance, name), value)
@@ -349,6 +359,9 @@ class Analysis:
 
     def assign_walrus(self, name: str, value: AbstractValue) -> None:
         """Bind a name in this scope and in those around it."""
+        if name in self.facts.scopes.captured:
+            self.assign(name, value)
+            return
         self.grow(self.walrus, (self.frame.instance, name), value)
         self.assign(name, value | self.frame.locals.get(name, NEVER))
         for scope in self.frame.outer:
@@ -357,7 +370,10 @@ class Analysis:
     # Contexts
 
     def instance_of(self, name: str, node: object) -> Instance:
-        """The instance of a helper that is called at a node. A recursive helper has only one."""
+        """The instance of a function that is called at a node. A recursive one has only one, and the tool has another than the
+        call from outside."""
+        if name == self.entry[0]:
+            return (name, _INSIDE)
         if name in self.facts.reaches(name):
             return (name, ())
         depth = 2 if name in self._calling else 1
@@ -392,6 +408,8 @@ def never_falls_off(body: tuple[tree.Stmt, ...]) -> bool:
                 if inner is None:
                     return never_falls_off(branch.orelse)
                 branch = inner
+        case tree.While():
+            return is_always_true(last.test) and not any(isinstance(n, tree.Break) for n in walk_own(*last.body))
         case tree.Try() if not last.finalbody:
             ends = last.orelse or last.body
             return never_falls_off(ends) and all(never_falls_off(h.body) for h in last.handlers)

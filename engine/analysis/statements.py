@@ -12,6 +12,7 @@ from typing import NamedTuple
 from albert_tools.engine.analysis.assignments import assign, delete
 from albert_tools.engine.analysis.calls import is_lazy
 from albert_tools.engine.analysis.containers import anything, concern, extend, read_keys
+from albert_tools.engine.analysis.counted_rounds import counter_of, rounds_of
 from albert_tools.engine.analysis.operators import binary
 from albert_tools.engine.analysis.patterns import bind_pattern
 from albert_tools.engine.analysis.state import Analysis, Environment, Seen
@@ -99,6 +100,8 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
             return _if(a, stmt, control)
         case tree.For():
             return _for(a, stmt, control)
+        case tree.While():
+            return _while(a, stmt, control)
         case tree.Try():
             return _try(a, stmt, control)
         case tree.Match():
@@ -176,6 +179,36 @@ def _if(a: Analysis, stmt: tree.If, control: Origins) -> Jumps:
     if survives:
         frame.locals = {**frame.locals, **after}
     return jumps
+
+
+def _while(a: Analysis, stmt: tree.While, control: Origins) -> Jumps:
+    """The test decides about each round, and so does what has left earlier ones."""
+    frame, names = a.frame, a.bound_in(stmt)
+    loop = (frame.instance, id(stmt))
+    before, head = frame.locals, a.heads.setdefault(loop, Environment())
+    start = before.get(counter_of(stmt))
+    a.heap.changed |= _join_into(head, before, names, a.heap.is_late)
+    frame.loops = (*frame.loops, loop)
+    frame.jumps.append((names, Environment(), Environment()))
+    frame.locals = {**before, **head}
+    a.grow(a.iterated, loop, rounds_of(a, stmt, start))
+    tested = control | a.exits[loop]
+    tested |= a.heap.condition(a.evaluate(stmt.test, tested))
+    at_test = dict(frame.locals)
+    leaving = run(a, stmt.body, tested)
+    _, after_break, at_continue = frame.jumps.pop()
+    for end in (frame.locals, at_continue):
+        a.heap.changed |= _join_into(head, end, names, a.heap.is_late)
+    frame.loops = frame.loops[:-1]
+    # The test of a later round is evaluated only if those before were true.
+    a.add(a.exits, loop, leaving.all | tested)
+    frame.locals = {**before, **head}
+    _join_into(frame.locals, at_test, names)  # a walrus in the test
+    found = Jumps(function=leaving.function)
+    if stmt.orelse:
+        found |= run(a, stmt.orelse, tested | leaving.all)
+    _join_into(frame.locals, after_break, names)
+    return found
 
 
 def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:

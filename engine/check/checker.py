@@ -26,6 +26,8 @@ from albert_tools.engine.check.discovery import RULES
 from albert_tools.engine.check.facts import CheckLimits, Facts, called_name, docstring
 from albert_tools.engine.check.finding_limits import capped, problem_of, too_many_types, until_too_many
 from albert_tools.engine.check.partial_check import partial_findings
+from albert_tools.engine.check.scopes import spelled
+from albert_tools.engine.check.spelled_findings import with_spelled_names
 from albert_tools.engine.check.types import failing_types
 from albert_tools.engine.check.types.infer import infer
 from albert_tools.engine.check.types.schema_fit import schema_for
@@ -79,7 +81,7 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
     found = in_order(_findings(facts))
     if any(d.severity == Severity.ERROR for d in found):
         return Report(_with_working_fixes(capped(found), _errors(found), facts, _findings), None)
-    failing = tuple(until_too_many(failing_types.check(facts)))
+    failing = tuple(map(with_spelled_names, until_too_many(failing_types.check(facts))))
     if failing:
         found = in_order([*found, *failing])
         return Report(_with_working_fixes(capped(found), _errors(found), facts, _all_findings), None)
@@ -110,7 +112,7 @@ class _KnownTools:
 
 
 #: Findings that are also reported inside a refused class. They concern the code that its author moves to helpers.
-_IN_CLASSES = frozenset({"outside-name", "unknown-tool", "tool-arguments", "meta-tool", "bare-except"})
+_IN_CLASSES = frozenset({"outside-name", "unknown-tool", "tool-arguments", "meta-tool"})
 
 
 def _findings(facts: Facts) -> Iterator[Diagnostic]:
@@ -122,7 +124,7 @@ def _findings(facts: Facts) -> Iterator[Diagnostic]:
             inside = any(first < d.span.line <= last for first, last in bodies)
             follows = d.code in ("unknown-attribute", "method-value") and any(f"{name!r}" in d.message for name in own)
             if not follows and (not inside or (d.code in _IN_CLASSES and "'super'" not in d.message)):
-                yield d
+                yield with_spelled_names(d)
 
 
 def _attributes_of(facts: Facts, cls: tree.ClassDef) -> frozenset[str]:
@@ -140,7 +142,7 @@ MAX_TRIAL_BYTES = 32 * 1024
 def _all_findings(facts: Facts) -> Iterator[Diagnostic]:
     """The findings of all rules, and those about types."""
     yield from _findings(facts)
-    yield from until_too_many(failing_types.check(facts))
+    yield from map(with_spelled_names, until_too_many(failing_types.check(facts)))
 
 
 def _with_working_fixes(
@@ -209,9 +211,9 @@ def _checked(facts: Facts) -> Checked | Diagnostic:
         result = schema_for(infer(facts, trusts_tools=False).result)
     parameters = tuple(
         ToolParameter(
-            name=p.name,
+            name=spelled(p.name),
             schema=schema,
-            description=texts.get(p.name, ""),
+            description=texts.get(spelled(p.name), ""),
             required=p.default is None,
             default=None if p.default is None else annotation_schemas.value_of(p.default),
         )
@@ -224,7 +226,7 @@ def _checked(facts: Facts) -> Checked | Diagnostic:
         callees[name] = callee
     definition = composite(
         callees.values(),
-        name=function.name,
+        name=spelled(function.name),
         description=description,
         parameters=parameters,
         result=result,

@@ -1,8 +1,7 @@
 """The facts about a source that the rules share.
 
-A table can state the meaning of each name, and no analysis is needed. There are three reasons: a source has few kinds of
-module-level names, these names can't be bound to something else, and functions are not nested. So a name is a local of its
-function, a name of the module, or a name of the language.
+A table can state the meaning of each name, and no analysis is needed: the tree is resolved (`scopes`), so a name of a function, a
+module, a type or the language means the same wherever it stands. Any other name is a variable of its function.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any, TypeVar, overload
 
 from msgspec import Struct, field
 
+from albert_tools.engine.check.scopes import VARIABLE, bound_name, resolve, spelled
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.protocols import Catalog
@@ -57,7 +57,10 @@ class Binding(Struct, frozen=True):
 
 
 class Facts(Struct, eq=False, dict=True):
-    """A module with its tables. `catalog` contains the tools that the module can call."""
+    """A module with its tables. `catalog` contains the tools that the module can call.
+
+    `module` becomes the resolved tree; `parsed` is the one that was given.
+    """
 
     module: tree.Module
     catalog: Catalog
@@ -72,10 +75,12 @@ class Facts(Struct, eq=False, dict=True):
     modules: dict[str, str] = field(default_factory=dict)
     #: Name → (module, entry name), for `from m import x`.
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _locals: dict[int, frozenset[str]] = field(default_factory=dict)
     _reached: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.parsed = self.module
+        self.scopes = resolve(self.module)
+        self.module = self.scopes.module
         for node in self.nodes:
             for child in tree.children(node):
                 self.parents[id(child)] = node
@@ -88,15 +93,17 @@ class Facts(Struct, eq=False, dict=True):
                 case tree.Assign() | tree.AnnAssign():
                     for b in bindings(stmt):
                         self.constants.setdefault(b.name, stmt)
-                case tree.Import():
-                    for alias in stmt.names:
-                        self.modules[alias.asname or alias.name.split(".")[0]] = alias.name
-                case tree.ImportFrom():
-                    for alias in stmt.names:
-                        if f"{stmt.module}.{alias.name}" in vocabulary.MODULES:
-                            self.modules[alias.asname or alias.name] = f"{stmt.module}.{alias.name}"
-                        else:
-                            self.imported[alias.asname or alias.name] = (stmt.module, alias.name)
+        for function in self.every(tree.FunctionDef):
+            if not isinstance(self.parent(function), tree.ClassDef):
+                self.functions.setdefault(function.name, function)
+        for stmt in self.every(tree.Import, tree.ImportFrom):
+            for alias in stmt.names:
+                if isinstance(stmt, tree.Import):
+                    self.modules[bound_name(alias)] = alias.name
+                elif f"{stmt.module}.{alias.name}" in vocabulary.MODULES:
+                    self.modules[bound_name(alias)] = f"{stmt.module}.{alias.name}"
+                else:
+                    self.imported[bound_name(alias)] = (stmt.module, alias.name)
         for stmt in self.module.body:
             match stmt:
                 case tree.Assign(targets=(tree.Name(id=named),), value=value):
@@ -129,12 +136,18 @@ class Facts(Struct, eq=False, dict=True):
     @cached_property
     def tool(self) -> tree.FunctionDef | None:
         """The public function, if there is exactly one."""
-        public = [f for f in self.functions.values() if not f.name.startswith("_")]
-        return public[0] if len(public) == 1 else None
+        return self.public[0] if len(self.public) == 1 else None
 
-    def is_tool(self, node: tree.Name) -> bool:
-        """Whether a name refers to the tool of this source."""
-        return self.tool is not None and node.id == self.tool.name and node.id not in self.rebound
+    @cached_property
+    def public(self) -> tuple[tree.FunctionDef, ...]:
+        """The functions at module level whose names don't begin with an underscore."""
+        found = (f for f in self.functions.values() if self.parent(f) is self.module)
+        return tuple(f for f in found if not f.name.startswith("_"))
+
+    @cached_property
+    def tool_calls_itself(self) -> bool:
+        """Whether the tool is also called as a function of its source. Then its arguments need not fit its schema."""
+        return self.tool is not None and any(self.tool.name in callees for callees in self.edges.values())
 
     @cached_property
     def nodes(self) -> tuple[tree.Node, ...]:
@@ -170,52 +183,28 @@ class Facts(Struct, eq=False, dict=True):
             yield from self._index.get(cls, ())
 
     @cached_property
-    def unbound(self) -> dict[int, tuple[tree.Name, frozenset[str]]]:
-        """The names that are read but never bound, by id of the node, each with the locals in scope."""
-        found: dict[int, tuple[tree.Name, frozenset[str]]] = {}
-        methods = [s for c in self.refused_classes for s in c.body if isinstance(s, tree.FunctionDef)]
-        for stmt in [*self.module.body, *methods]:
-            if isinstance(stmt, tree.FunctionDef):
-                here = self.locals_in(stmt)
-                for part in (*(d for p in stmt.params if (d := p.default)), *stmt.body):
-                    self._unbound(part, here, found)
-            elif (
-                isinstance(stmt, tree.Assign | tree.AnnAssign) and stmt.value and id(stmt.value) not in self.annotations
-            ):
-                self._unbound(stmt.value, frozenset(), found)
+    def unbound(self) -> dict[int, tree.Name]:
+        """The names that are read but never bound, by id of the node."""
+        found = {}
+        for node in self.every(tree.Name):
+            is_unbound = id(node) in self.scopes.unbound and self.fixed(node.id) is None
+            # Other rules check annotations, decorators, patterns, classes and other statements of the module.
+            if (is_unbound or self.only_in_annotations(node.id)) and not self._is_read_elsewhere(node):
+                found[id(node)] = node
         return found
+
+    def _is_read_elsewhere(self, node: tree.Name) -> bool:
+        if id(node) in self.annotations or id(node) in self.decorating:
+            return True
+        above = self.parent(node)
+        top = next((a for a in self.ancestors(node) if self.parent(a) is self.module), node)
+        if not isinstance(top, tree.FunctionDef | tree.ClassDef | tree.Assign | tree.AnnAssign):
+            return True  # the statement is refused as a whole
+        return isinstance(above, tree.MatchClass | tree.ClassDef) or any(t is node for t in targets(above or node))
 
     def unbound_below(self, node: tree.Expr) -> bool:
         """Whether an attribute chain begins with a name that is never bound. Another finding reports that name."""
         return id(attribute_chain(node)[0]) in self.unbound
-
-    def _unbound(
-        self, root: tree.Node, names: frozenset[str], found: dict[int, tuple[tree.Name, frozenset[str]]]
-    ) -> None:
-        pending = [(root, names)]
-        while pending:
-            node, names = pending.pop()
-            if isinstance(node, tree.MatchClass | tree.ClassDef):
-                continue  # the rules for patterns and classes check them
-            if isinstance(node, tree.Name):
-                if node.id not in names and not self.known(node.id):
-                    found[id(node)] = (node, names)
-                continue
-            if isinstance(node, COMPREHENSIONS):
-                names = names | {b.name for g in node.generators for b in bindings(g)}
-            elif isinstance(node, tree.Lambda):
-                names = names | {p.name for p in node.params}
-            elif isinstance(node, tree.FunctionDef):
-                names = names | self.locals_in(node)
-            # Another rule checks annotations.
-            skipped = node.annotation if isinstance(node, tree.AnnAssign | tree.Param) else None
-            pending += [(child, names) for child in reversed(tree.children(node)) if child is not skipped]
-
-    def known(self, name: str) -> bool:
-        """Whether a name has a meaning in the whole source, outside annotations."""
-        if self.only_in_annotations(name):
-            return False
-        return self.fixed(name) is not None or name in self.constants or name in self.nested
 
     def only_in_annotations(self, name: str) -> bool:
         """Whether a name of the source means a type, or a part of `typing`, that programs don't have at run time."""
@@ -238,15 +227,17 @@ class Facts(Struct, eq=False, dict=True):
         return frozenset(id(n) for f in above for d in f.decorators for n in tree.walk(d))
 
     def locals_in(self, function: tree.FunctionDef) -> frozenset[str]:
-        """The local names of a function: its parameters and all names bound in its body, except in inner scopes."""
-        found = self._locals.get(id(function))
-        if found is None:
-            names = {p.name for p in function.params}
-            for node in tree.walk(*function.body):
-                if isinstance(node, BIND_LOCALS):
-                    names.update(b.name for b in bindings(node))
-            found = self._locals[id(function)] = frozenset(names)
-        return found
+        """The variables of a function: its parameters and all names bound in its body, except in inner scopes."""
+        symbols = self.scopes.scopes[id(function)].symbols.values()
+        return frozenset(s.name for s in symbols if VARIABLE in s.meanings)
+
+    def names_in(self, function: tree.FunctionDef) -> frozenset[str]:
+        """The local names of a function: its variables, the functions in it, and what it imports."""
+        return frozenset(s.name for s in self.scopes.scopes[id(function)].symbols.values())
+
+    def own_nodes(self, function: tree.FunctionDef) -> Iterator[tree.Node]:
+        """The nodes of a function's body, without those of the functions in it."""
+        return walk_own(*function.body)
 
     @cached_property
     def assigned_attributes(self) -> frozenset[int]:
@@ -256,17 +247,15 @@ class Facts(Struct, eq=False, dict=True):
 
     @cached_property
     def rebound(self) -> frozenset[str]:
-        """Names with a fixed meaning that the source binds again. Only the binding is reported, not its consequences."""
-        return frozenset(b.name for n in self.every(*BINDING) for b in bindings(n) if self.fixed(b.name) is not None)
+        """Names that can't have the meaning that the source gives them. Only the binding is reported, not its consequences."""
+        bound = (b.name for n in self.every(*BINDING) for b in bindings(n))
+        return frozenset(name for name in bound if name in vocabulary.PRELUDE) | {
+            s.name for s in self.scopes.repeated if s.scope.kind != "module"
+        }
 
-    @cached_property
-    def nested(self) -> frozenset[str]:
-        """Names of functions and imports inside other blocks. Only the definition is reported, not its uses."""
-        places = (tree.Module, tree.ClassDef)
-        functions = {n.name for n in self.every(tree.FunctionDef) if not isinstance(self.parent(n), places)}
-        inner = (n for n in self.every(tree.Import, tree.ImportFrom) if self.parent(n) is not self.module)
-        imports = [a for n in inner for a in n.names]
-        return frozenset(functions | {a.asname or a.name.split(".")[0] for a in imports})
+    def language_has(self, name: str) -> bool:
+        """Whether a name means something in every source, if nothing hides it."""
+        return name in vocabulary.BUILTINS or name in vocabulary.EXCEPTIONS or name in vocabulary.PLAIN_TYPES
 
     @cached_property
     def lines(self) -> list[str]:
@@ -276,6 +265,14 @@ class Facts(Struct, eq=False, dict=True):
     def parent(self, node: tree.Node) -> tree.Node | None:
         """The parent of a node."""
         return self.parents.get(id(node))
+
+    def captured_through(self, part: tree.Node) -> frozenset[str]:
+        """The variables of other functions that calls in a part of the source can read or change."""
+        if not self.scopes.captures:
+            return frozenset()
+        named = {n.id for n in tree.walk(part) if isinstance(n, tree.Name) and n.id in self.functions}
+        reached = named.union(*(self.reaches(name) for name in named))
+        return frozenset().union(*(self.scopes.captures.get(name, ()) for name in reached))
 
     def is_called(self, node: tree.Node) -> bool:
         """Whether a node is the function of a call: ``f`` in ``f(x)``."""
@@ -324,7 +321,7 @@ class Facts(Struct, eq=False, dict=True):
             return None
         module = self.modules[root.id]
         first, *rest = module.split(".")
-        if root.id == first and parts[: len(rest)] == rest:
+        if spelled(root.id) == first and parts[: len(rest)] == rest:
             parts = parts[len(rest) :]
         return module, ".".join(parts)
 
@@ -380,6 +377,16 @@ class Facts(Struct, eq=False, dict=True):
         return self._reached.setdefault(start, frozenset(found))
 
 
+def walk_own(*nodes: tree.Node) -> Iterator[tree.Node]:
+    """`nodes` and their descendants, without those of functions among them. The functions themselves are included."""
+    pending = list(reversed(nodes))
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, tree.FunctionDef):
+            pending += reversed(tree.children(node))
+
+
 def docstring(function: tree.FunctionDef) -> str | None:
     """The docstring as written in the source, or None."""
     match function.body[0]:
@@ -417,22 +424,10 @@ def targets(node: tree.Node) -> Iterator[tree.Expr]:
     match node:
         case tree.Assign(targets=found) | tree.Delete(targets=found):
             for target in found:
-                yield from single_targets(target)
+                yield from tree.single_targets(target)
         case tree.AugAssign(target=target) | tree.For(target=target) | tree.Comprehension(target=target):
-            yield from single_targets(target)
+            yield from tree.single_targets(target)
         case tree.AnnAssign(target=target) | tree.NamedExpr(target=target):
-            yield target
-
-
-def single_targets(target: tree.Expr) -> Iterator[tree.Expr]:
-    """The names, items and attributes in a target: ``a, *b[0]`` has two."""
-    match target:
-        case tree.Tuple(elts=parts) | tree.List(elts=parts):
-            for part in parts:
-                yield from single_targets(part)
-        case tree.Starred(value=value):
-            yield from single_targets(value)
-        case _:
             yield target
 
 
@@ -462,6 +457,15 @@ def called_name(node: tree.Node | None) -> str | None:
         case tree.Call(func=tree.Name(id=name)):
             return name
     return None
+
+
+def fixed_names(node: tree.Node) -> Iterator[str]:
+    """The names of functions and modules that a statement binds."""
+    match node:
+        case tree.FunctionDef(name=name):
+            yield name
+        case tree.Import(names=names) | tree.ImportFrom(names=names):
+            yield from map(bound_name, names)
 
 
 def bindings(node: tree.Node) -> Iterator[Binding]:

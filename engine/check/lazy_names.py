@@ -59,13 +59,13 @@ def lazy_names(
     for assign, target in sorted(made, key=lambda pair: pair[1].span):
         function = facts.function_of(assign)
         key = id(function), target.id
-        if function is None or bound[key] != 1 or len(uses[key]) != 2:
+        if function is None or bound[key] != 1 or len(uses[key]) != 2 or target.id in facts.scopes.captured:
             continue
         use = next(name for name in uses[key] if name is not target)
         between = _between(facts, assign, use, places)
         if between is None or not consumed(facts, use):
             continue
-        names = _names_read(assign.value)
+        names = _names_read(assign.value) | facts.captured_through(assign.value)
         # If it reads another lazy name, that name's values are made later, too.
         inner = [k for name in names if (k := (key[0], name)) in reads]
         names = names.union(*(reads[k] for k in inner))
@@ -91,7 +91,7 @@ def _between(
         match holder:
             case None | tree.Lambda() | tree.Call(func=tree.Name(id="parallel")):
                 return None
-            case tree.For() | tree.If() | tree.Try() | tree.Match() if not _in_header(holder, statement):
+            case tree.For() | tree.While() | tree.If() | tree.Try() | tree.Match() if not _in_header(holder, statement):
                 return None
             case tree.Comprehension() if holder.iter is not statement:
                 return None
@@ -117,8 +117,8 @@ def _in_header(statement: tree.Node, child: tree.Node) -> bool:
             return child is statement.test
         case tree.Match():
             return child is statement.subject
-        case tree.Try():
-            return False
+        case tree.Try() | tree.While():
+            return False  # the test of a `while` runs in each round
     return True
 
 
@@ -132,6 +132,8 @@ def _changes(facts: Facts, part: tree.Node, names: frozenset[str]) -> bool:
     """Whether a part assigns one of the names, changes its container, or passes it to a helper."""
     for node in tree.walk(part):
         if isinstance(node, BIND_LOCALS) and any(b.name in names for b in bindings(node)):
+            return True
+        if isinstance(node, tree.Name) and not names.isdisjoint(facts.captured_through(node)):
             return True
         changed: list[tree.Expr] = written(facts, node)
         if isinstance(node, tree.Call) and called_name(node) in facts.functions:

@@ -1,7 +1,7 @@
 """Find further problems in a source that uses Python outside the language.
 
 The grammar refuses such a source, so there is no tree for the rules. But the author should see all problems at once. If CPython can
-parse the source, its tree is translated into the language. For example, `while` becomes `for`, and `with` becomes assignments. The
+parse the source, its tree is translated into the language. For example, `with` becomes assignments. The
 rules then check the translation. A finding is reported under two conditions: its exact place in the author's text is known, and the
 translation itself can't be its cause. It has no fix, because a fix can't be tried out.
 """
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from albert_tools.grammar.diagnostic import Diagnostic, Severity, Span
+from albert_tools.grammar.diagnostic import Diagnostic, Span
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.second_reading import python_tree
@@ -67,8 +67,6 @@ def _relocated(
             continue
         if d.code == "unknown-name" and "*" in lost:
             continue
-        if d.code == "unassigned" and d.severity != Severity.ERROR:
-            continue  # the body of a `while` may always run
         if d.code == "arguments" and d.message.split(" ")[0] in translation.starred:
             continue
         yield replace(d, span=at, fix=None)
@@ -126,11 +124,6 @@ class _Translation(ast.NodeTransformer):
         node.body = [s for s in node.body if not isinstance(s, ast.Pass)]
         return node
 
-    def visit_While(self, node: ast.While) -> ast.AST:
-        once = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(1)], [])
-        tested = ast.If(node.test, [ast.Pass()], [])
-        return _at(ast.For(ast.Name("_", ast.Store()), once, [_at(tested, node.test), *node.body], node.orelse), node)
-
     def visit_With(self, node: ast.With | ast.AsyncWith) -> list[ast.AST]:
         statements: list[ast.AST] = []
         for item in node.items:
@@ -172,11 +165,9 @@ class _Translation(ast.NodeTransformer):
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
         return _at(ast.Call(ast.Name("list", ast.Load()), [node.value], []), node)
 
-    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> ast.AST:
+    def visit_Global(self, node: ast.Global) -> ast.AST:
         self.lost |= set(node.names)
         return _at(ast.Pass(), node)
-
-    visit_Nonlocal = visit_Global
 
     def visit_TryStar(self, node: ast.AST) -> ast.AST:
         parts = (getattr(node, name) for name in ("body", "handlers", "orelse", "finalbody"))

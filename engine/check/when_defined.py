@@ -7,6 +7,7 @@ from collections.abc import Callable
 from albert_tools.engine.check.checker import Report
 from albert_tools.engine.check.finding_limits import capped
 from albert_tools.engine.check.rule import error
+from albert_tools.engine.check.scopes import spelled
 from albert_tools.engine.model.protocols import Catalog
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.grammar.diagnostic import Diagnostic
@@ -31,7 +32,7 @@ def with_existing_tools(
     facts = report.checked.facts
     assert facts.tool is not None
     refused: list[Diagnostic] = []
-    name = facts.tool.name
+    name = spelled(facts.tool.name)
     taken = catalog.get(name)
     if name in RESERVED or (taken is not None and taken.kind == "primitive"):
         kind = "an action" if name in RESERVED else "a primitive"

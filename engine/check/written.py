@@ -26,7 +26,7 @@ def written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
             stored = not isinstance(args[0], tree.Call | tree.GeneratorExp)
             return [args[0]] if called_name(node) == "next" and stored else []
         case tree.AugAssign(target=tree.Name() as name):
-            return [] if _only_rebinds(node) else [name]
+            return [] if only_rebinds(node) else [name]
     return [target.value for target in targets(node) if isinstance(target, tree.Subscript)]
 
 
@@ -39,7 +39,7 @@ def _mutating(facts: Facts, func: tree.Expr) -> bool:
 _NEVER_IN_PLACE = frozenset({"/", "//", "%", "**", "<<", ">>", "@"})
 
 
-def _only_rebinds(node: tree.AugAssign) -> bool:
+def only_rebinds(node: tree.AugAssign) -> bool:
     """Whether the statement only binds a name, as in ``n += 1``. In contrast, ``xs *= 2`` changes the object."""
     if node.op in _NEVER_IN_PLACE:
         return True

@@ -19,12 +19,12 @@ from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTran
 from albert_tools.grammar.python_parser import parse_python
 
 NODES = frozenset(
-    """Module FunctionDef arguments arg Return Delete Assign AugAssign For If Raise Try ExceptHandler Assert Import ImportFrom
+    """Module FunctionDef arguments arg Return Delete Assign AugAssign For While If Raise Try ExceptHandler Assert Import ImportFrom
     alias Expr Pass Break Continue Match match_case MatchValue MatchSingleton MatchSequence MatchMapping MatchClass MatchStar
     MatchAs MatchOr BoolOp NamedExpr BinOp UnaryOp Lambda IfExp Dict Set ListComp SetComp DictComp GeneratorExp comprehension
     Compare Call keyword FormattedValue JoinedStr Constant Attribute Subscript Starred Name List Tuple Slice Load Store Del
-    And Or Add Sub Mult MatMult Div Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt
-    GtE Is IsNot In NotIn""".split()
+    Nonlocal And Or Add Sub Mult MatMult Div Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE
+    Gt GtE Is IsNot In NotIn""".split()
 )
 
 ATTRIBUTES = frozenset(
@@ -96,8 +96,10 @@ MODULES = frozenset(
 )
 
 #: Names that lowering adds. Some are called, others are read. A program can't bind them, except for one flag.
-HIDDEN_CALLS = frozenset("__call __gather __parallel __rounds __fatal __join __format __str __repr __ascii".split())
-HIDDEN_NAMES = frozenset({"__Fatal", "__fine"})
+HIDDEN_CALLS = frozenset(
+    "__call __gather __parallel __rounds __tick __fatal __join __format __str __repr __ascii __dict".split()
+)
+HIDDEN_NAMES = frozenset({"__Fatal", "__Exception", "__fine"})
 
 #: RestrictedPython reserves these names for its rewriting, which is not used here. As names of variables they are harmless.
 _HARMLESS = frozenset({"printed", "builtins", "breakpoint"})
@@ -120,8 +122,8 @@ def judge(text: str) -> None:
     errors: list[str] = []
     policy = _Policy(errors, [], {})
     policy.visit(parse_python(text))
-    for name in sorted(policy.bound & GLOBALS):
-        errors.append(f"{name!r} is redefined")
+    if "ToolError" in policy.bound:
+        errors.append("'ToolError' is redefined")
     for free in sorted(set(policy.used_names) - policy.bound - GLOBALS - HIDDEN_CALLS - HIDDEN_NAMES):
         errors.append(f"{free!r} is not a name that programs have")
     if errors:
@@ -185,7 +187,7 @@ class _Policy(RestrictingNodeTransformer):
     def _contents(self, node: ast.AST) -> Any:
         return self.node_contents_visit(node)
 
-    visit_Module = visit_AugAssign = visit_For = visit_comprehension = _contents
+    visit_Module = visit_AugAssign = visit_For = visit_While = visit_comprehension = _contents
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _contents
     visit_Subscript = visit_Delete = visit_Try = visit_arguments = visit_Starred = visit_MatMult = _contents
     visit_Match = visit_match_case = visit_MatchValue = visit_MatchSingleton = visit_MatchSequence = _contents
@@ -240,7 +242,7 @@ class _Policy(RestrictingNodeTransformer):
             self.used_names[node.func.id] = True
             if node.func.id == "__call" and not _is_message(node):
                 self.error(node, "a tool call must name its tool and its arguments")
-            self._visit_all(node.args)
+            self._visit_all([*node.args, *node.keywords])
             return node
         return self.node_contents_visit(node)
 
@@ -266,6 +268,11 @@ class _Policy(RestrictingNodeTransformer):
         if node.patterns or node.kwd_attrs or node.kwd_patterns:
             self.error(node, "a type pattern takes nothing in its brackets")
         return self.node_contents_visit(node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.AST:
+        for name in node.names:
+            self.check_name(node, name)
+        return node
 
     def visit_MatchAs(self, node: ast.MatchAs) -> ast.AST:
         self.check_name(node, node.name)

@@ -7,8 +7,8 @@ annotations with their imports and aliases, TypedDict classes) and rewrites the 
 - ``parallel(f(x) for x in xs)`` becomes ``__gather(reads, lambda x: f(x), ((x,) for x in xs))``, and ``parallel(a(), b())`` becomes
   ``__parallel(reads, lambda: a(), lambda: b())``. `reads` is true if all tools that can be called only read. Their calls may then
   overlap.
-- ``for x in xs:`` becomes ``for x in __rounds(xs):`` if `xs` grows in the loop. This counts the rounds and ends the process at the
-  limit.
+- The body of a ``while`` begins with ``__tick()``, and ``for x in xs`` becomes ``for x in __rounds(xs)`` if `xs` may grow in the
+  loop. Both count the rounds of the whole run, and end the process at the limit.
 - Every ``try`` gets a first handler for `MemoryError` and `RecursionError` that ends the process. So a program never sees a limit
   as an exception, and no ``finally`` runs after it.
 
@@ -27,12 +27,13 @@ from typing import Any
 from msgspec import Struct
 
 from albert_tools.engine.check.checker import Checked
-from albert_tools.engine.check.facts import Facts
-from albert_tools.engine.check.rules.growing_containers import growing_loops
+from albert_tools.engine.check.facts import Facts, called_name, tool_name
+from albert_tools.engine.check.growing_loops import growing_iterables
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.grammar import tree
 from albert_tools.grammar.python_parser import parse_python
+from albert_tools.grammar.second_reading import twins
 
 _CHANGED_BY_READING = frozenset({("io", "StringIO"), ("collections", "defaultdict")})
 _READERS = frozenset({("csv", "reader"), ("csv", "DictReader")})
@@ -52,7 +53,8 @@ def lower(checked: Checked) -> Lowered:
         AssertionError: The text does not parse to the lowered tree. This is a defect of Albert Tools, and nothing is saved.
     """
     for plain_strings in (False, True):
-        module = _Lowering(checked.facts, plain_strings).module(parse_python(checked.source))
+        parsed = parse_python(checked.source)
+        module = _Lowering(checked.facts, parsed, plain_strings).module(parsed)
         try:
             text = ast.unparse(module) + "\n"
             again = parse_python(text)
@@ -65,8 +67,10 @@ def lower(checked: Checked) -> Lowered:
 
 
 class _Lowering(ast.NodeTransformer):
-    def __init__(self, facts: Facts, plain_strings: bool) -> None:
+    def __init__(self, facts: Facts, parsed: ast.Module, plain_strings: bool) -> None:
         self.facts = facts
+        #: The place of each of CPython's nodes in our tree.
+        self.places = {id(theirs): ours.span for ours, theirs in twins(facts.parsed, parsed)}
         #: Write f-strings as calls, because Python 3.11 allows no backslash in their fields.
         self.plain_strings = plain_strings
         self.tools_of: dict[str, set[str]] = {name: set() for name in facts.functions}
@@ -74,7 +78,10 @@ class _Lowering(ast.NodeTransformer):
             function = facts.function_of(node)
             if function is not None:
                 self.tools_of[function.name].add(name)
-        self.growing = growing_loops(facts)
+        self.growing = growing_iterables(facts)
+        calls = [call for call in facts.every(tree.Call) if isinstance(call.func, tree.Name)]
+        self.typed_dicts = {call.span for call in calls if called_name(call) in facts.typed_dicts}
+        self.reading = {call.span for call in calls if called_name(call) == "parallel" and self._only_reads(call)}
 
     def module(self, module: ast.Module) -> ast.Module:
         body = [stmt for stmt in module.body if not self._is_alias(stmt)]
@@ -142,10 +149,22 @@ class _Lowering(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
-    def visit_For(self, node: ast.For) -> ast.stmt:
+    def visit(self, node: ast.AST) -> Any:
+        """Lower a node. What a loop runs over is wrapped if it may grow meanwhile."""
+        new = super().visit(node)
+        if isinstance(node, ast.expr) and self.places.get(id(node)) in self.growing:
+            return ast.copy_location(_call("__rounds", new), node)
+        return new
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
         self.generic_visit(node)
-        if node.lineno in self.growing:
-            node.iter = ast.copy_location(_call("__rounds", node.iter), node.iter)
+        node.body.insert(0, ast.copy_location(ast.Expr(_call("__tick")), node))
+        return node
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.ExceptHandler:
+        self.generic_visit(node)
+        if node.type is None:
+            node.type = ast.copy_location(_name("__Exception"), node)
         return node
 
     def visit_Try(self, node: ast.Try) -> ast.stmt | list[ast.stmt]:
@@ -169,8 +188,8 @@ class _Lowering(ast.NodeTransformer):
         if isinstance(node.func, ast.Name):
             if node.func.id == "parallel":
                 return self._parallel(node)
-            if node.func.id in self.facts.typed_dicts:
-                node.func = ast.copy_location(ast.Name("dict", ast.Load()), node.func)
+            if self.places[id(node)] in self.typed_dicts:
+                node.func = ast.copy_location(_name("__dict"), node.func)
         self.generic_visit(node)
         return node
 
@@ -202,7 +221,7 @@ class _Lowering(ast.NodeTransformer):
         return ast.copy_location(_call("__call", ast.Constant(name), arguments), node)
 
     def _parallel(self, node: ast.Call) -> ast.expr:
-        reads = ast.Constant(all(self._only_reads(a) for a in node.args))
+        reads = ast.Constant(self.places[id(node)] in self.reading)
         first = node.args[0]
         if len(node.args) == 1 and isinstance(first, ast.GeneratorExp):
             names = list(dict.fromkeys(n for g in first.generators for n in _targets(g.target)))
@@ -217,17 +236,21 @@ class _Lowering(ast.NodeTransformer):
             _call("__parallel", reads, *(ast.Lambda(none, self.visit(a)) for a in node.args)), node
         )
 
-    def _only_reads(self, body: ast.expr) -> bool:
+    def _only_reads(self, call: tree.Call) -> bool:
+        """Whether all bodies of a `parallel` only read."""
+        return all(self._body_only_reads(body) for body in call.args)
+
+    def _body_only_reads(self, body: tree.Expr) -> bool:
         called: list[str] = []
         entered: set[str] = set()
-        for node in ast.walk(body):
-            if isinstance(node, ast.Call) and (name := _tool_name(node.func)):
+        for node in tree.walk(body):
+            if isinstance(node, tree.Call) and (name := tool_name(node.func)):
                 called.append(name)
-            elif isinstance(node, ast.Name) and node.id in self.facts.functions:
+            elif isinstance(node, tree.Name) and node.id in self.facts.functions:
                 entered |= {node.id} | self.facts.reaches(node.id)
-        call = body.elt if isinstance(body, ast.GeneratorExp) else body
+        call = body.elt if isinstance(body, tree.GeneratorExp) else body
         # The body is a single call, so it reads all its values in order when it starts.
-        alone = not entered and len(called) == 1 and isinstance(call, ast.Call) and _tool_name(call.func) is not None
+        alone = not entered and len(called) == 1 and isinstance(call, tree.Call) and tool_name(call.func) is not None
         if not alone and any(maker not in entered for maker in self._makers):
             return False  # several bodies could share a stream or a `defaultdict`
         called += [name for function in entered for name in self.tools_of[function]]

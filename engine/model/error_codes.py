@@ -228,9 +228,9 @@ CODES: dict[str, Code] = {
     "loop_limit": Code(
         "ResourceExhausted",
         "exhaustion",
-        "A loop over a list that grows in it took as many rounds as it may.",
-        "`for page in pages: pages.append(page)`.",
-        "Add to the list only what is not in it yet.",
+        "The loops of a run took as many rounds as they may. Those of `while` count, and those over what a list got meanwhile.",
+        "`while True: count()`.",
+        "Check that each loop ends. In a loop over a list, add only what is not in it yet.",
     ),
     "call_limit": Code(
         "ResourceExhausted",

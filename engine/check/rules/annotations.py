@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.scopes import spelled
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import nearest
 from albert_tools.grammar import tree
@@ -146,6 +147,13 @@ def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[D
     match node:
         case tree.Name() | tree.Attribute() if facts.type_name(node) not in (None, *_FORMS):
             pass
+        case tree.Name() if spelled(node.id) != node.id:
+            yield error(
+                "annotation",
+                node,
+                f"{node.id!r} is another name here, which hides the type",
+                hint="choose another name for the variable, or leave the annotation out",
+            )
         case tree.Name():
             near = MEANT.get(node.id) or nearest(node.id, [*vocabulary.PLAIN_TYPES, *facts.typed_dicts, *facts.aliases])
             yield error(

@@ -19,10 +19,11 @@ from albert_tools.engine.check.facts import (
     Facts,
     bindings,
     called_name,
+    fixed_names,
     pattern_bindings,
-    single_targets,
 )
 from albert_tools.engine.check.rule import error, warning
+from albert_tools.engine.check.scopes import spelled
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
 from albert_tools.grammar.finding_code import FindingCode, in_tool
@@ -71,11 +72,12 @@ NOTHING = Names(frozenset(), frozenset())
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every function, and the module's constants in their order."""
-    for stmt in facts.module.body:
-        if isinstance(stmt, tree.FunctionDef):
-            flow = _Flow(facts, facts.locals_in(stmt) - facts.rebound, stmt)
-            flow.block(stmt.body, NOTHING.bind(*(p.name for p in stmt.params)))
-            yield from flow.found
+    for function in facts.functions.values():
+        # A nested function that binds a variable may run at any time.
+        names = facts.names_in(function) - facts.rebound - facts.scopes.changed_inside
+        flow = _Flow(facts, names, function)
+        flow.block(function.body, NOTHING.bind(*(p.name for p in function.params)))
+        yield from flow.found
     module = _Flow(facts, frozenset(facts.constants) - facts.rebound, None)
     state: State = NOTHING
     for stmt in facts.module.body:
@@ -98,7 +100,9 @@ class _Flow:
         self.function = function
         #: Names that a handler binds and Python deletes at the handler's end.
         self.handled = {
-            n.name for n in (tree.walk(function) if function else ()) if isinstance(n, tree.ExceptHandler) and n.name
+            n.name
+            for n in (facts.own_nodes(function) if function else ())
+            if isinstance(n, tree.ExceptHandler) and n.name
         }
         self.bound = _bound_in_blocks(facts, function)
         self.found: list[Diagnostic] = []
@@ -140,6 +144,8 @@ class _Flow:
                 if stmt.value is None:
                     return s
                 return self.expr(stmt.value, s).bind(stmt.target.id)
+            case tree.FunctionDef() | tree.Import() | tree.ImportFrom():
+                return s.bind(*fixed_names(stmt))
             case tree.Return() | tree.Raise():
                 self.expr(stmt, s)
                 return None
@@ -156,7 +162,7 @@ class _Flow:
                 return None
             case tree.If():
                 return self.branches(stmt, s)
-            case tree.For():
+            case tree.For() | tree.While():
                 return self.loop(stmt, s)
             case tree.Try():
                 return self.attempt(stmt, s)
@@ -174,13 +180,21 @@ class _Flow:
             branch = tree.elif_of(stmt)
         return meet(out, self.block(stmt.orelse, s))
 
-    def loop(self, stmt: tree.For, s: Names) -> State:
-        s = self.expr(stmt.iter, s)
+    def loop(self, stmt: tree.For | tree.While, s: Names) -> State:
+        if isinstance(stmt, tree.For):
+            s = self.expr(stmt.iter, s)
         self.breaks.append([])
         # A later round, and the code after the loop, may see what an earlier round has assigned.
         s = s.or_bind(self.bound[id(stmt)])
-        self.block(stmt.body, self.target(stmt.target, s))
-        out = self.block(stmt.orelse, s)
+        if isinstance(stmt, tree.For):
+            self.block(stmt.body, self.target(stmt.target, s))
+            after: State = s
+        else:
+            inner, after = self.condition(stmt.test, s)
+            self.block(stmt.body, inner)
+            if is_always_true(stmt.test):
+                after = None
+        out = None if after is None else self.block(stmt.orelse, after)
         for left in self.breaks.pop():
             out = meet(out, left)
         return out
@@ -220,7 +234,7 @@ class _Flow:
         return meet(out, fall)
 
     def target(self, node: tree.Expr, s: Names) -> Names:
-        for part in single_targets(node):
+        for part in tree.single_targets(node):
             s = s.bind(part.id) if isinstance(part, tree.Name) else self.expr(part, s)
         return s
 
@@ -306,10 +320,11 @@ class _Flow:
         name = node.id
         if self.function is None:
             return f"the constant {name!r} is set further down", "move its line above this one"
-        if name in self.facts.constants:
+        hidden = self._hidden(spelled(name))
+        if hidden is not None and name in self.facts.locals_in(self.function):
             return (
-                f"{name!r} is assigned in this function, so here it is a local variable, not the constant",
-                f"choose another name in the function: {name.lower()}_ = {name}",
+                f"{name!r} is assigned in this function, so here it is a local variable, not the {hidden}",
+                f"choose another name in the function: {spelled(name).lower()}_ = {name}",
             )
         if name in self.handled:
             return (
@@ -324,6 +339,15 @@ class _Flow:
             f"{name!r} may not have a value here",
             f"not every path that leads here assigns it, and Python raises UnboundLocalError on the others; give it a value"
             f" first: {first}",
+        )
+
+    def _hidden(self, name: str) -> str | None:
+        """What a name means where no local variable hides it; None if nothing."""
+        if name in self.facts.constants:
+            return "constant"
+        meaning = self.facts.fixed(name)
+        return meaning and {"a built-in": "built-in", "an exception": "exception", "imported": "import"}.get(
+            meaning, "function"
         )
 
     def _separate(self, node: tree.Name) -> bool:
@@ -343,18 +367,20 @@ def _bound_in_blocks(facts: Facts, function: tree.FunctionDef | None) -> default
     succeeds if the name has a value, so it does not count.
     """
     found: defaultdict[int, set[str]] = defaultdict(set)
-    for node in tree.walk(function) if function else ():
-        if not isinstance(node, BIND_LOCALS) or isinstance(node, tree.AugAssign):
+    for node in facts.own_nodes(function) if function else ():
+        names = {*fixed_names(node)}
+        if isinstance(node, BIND_LOCALS) and not isinstance(node, tree.AugAssign):
+            if isinstance(node, tree.AnnAssign) and node.value is None:
+                continue
+            names = {b.name for b in bindings(node)}
+        if not names:
             continue
-        if isinstance(node, tree.AnnAssign) and node.value is None:
-            continue
-        names = {b.name for b in bindings(node)}
         if isinstance(node, tree.For):
             found[id(node)] |= names
         # No exception can follow the last assignment of a body.
         last = isinstance(node, tree.Assign | tree.AnnAssign) and len(names) == 1
         for above in facts.ancestors(node):
-            if isinstance(above, tree.For):
+            if isinstance(above, tree.For | tree.While):
                 found[id(above)] |= names
             elif isinstance(above, tree.Try):
                 if node.span.line <= above.body[-1].span.end_line and not (last and above.body[-1] is node):
@@ -362,6 +388,11 @@ def _bound_in_blocks(facts: Facts, function: tree.FunctionDef | None) -> default
                 if not above.finalbody or node.span.line < above.finalbody[0].span.line:
                     found[id(above.finalbody)] |= names
     return found
+
+
+def is_always_true(test: tree.Expr) -> bool:
+    """Whether a test is a constant that is true: ``while True``."""
+    return isinstance(test, tree.Constant) and test.value is not ... and bool(test.value)
 
 
 def irrefutable(pattern: tree.Pattern) -> bool:

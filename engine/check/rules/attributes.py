@@ -114,8 +114,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         root, _ = attribute_chain(node)
         if id(root) in facts.unbound or id(node) in facts.assigned_attributes:
             continue  # reported as an unknown name or an assignment
-        if isinstance(root, tree.Name) and root.id in facts.nested:
-            continue  # reported where it is defined or imported
         named = facts.facade(node)
         if named is not None:
             yield from _facade(facts, node, *named)

@@ -12,6 +12,7 @@ from albert_tools.engine.check.facts import Facts, pattern_bindings
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.assignment import irrefutable
 from albert_tools.engine.check.rules.function_values import TYPES
+from albert_tools.engine.check.scopes import spelled
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
 from albert_tools.grammar.finding_code import FindingCode, in_tool
@@ -53,12 +54,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                         "a dotted name in a pattern must be a constant of a module",
                         hint="compare in a guard: case x if x == …:",
                     )
-            case tree.MatchAs(pattern=None, name=str() as name) if name in facts.constants:
+            case tree.MatchAs(pattern=None, name=str() as name) if spelled(name) in facts.constants:
                 yield error(
                     "pattern",
                     node,
                     f"{name!r} is captured here, not compared with the constant",
-                    hint=f"compare in a guard: case x if x == {name}:",
+                    hint=f"compare in a guard: case x if x == {spelled(name)}:",
                 )
             case tree.MatchOr():
                 names = [frozenset(b.name for b in pattern_bindings(p)) for p in node.patterns]
@@ -107,7 +108,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     )
             case tree.Match():
                 for case in node.cases[:-1]:
-                    constant = isinstance(case.pattern, tree.MatchAs) and case.pattern.name in facts.constants
+                    constant = (
+                        isinstance(case.pattern, tree.MatchAs) and spelled(case.pattern.name or "") in facts.constants
+                    )
                     if case.guard is None and irrefutable(case.pattern) and not constant:
                         yield error(
                             "pattern",

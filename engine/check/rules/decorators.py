@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from albert_tools.engine.check.annotation_schemas import is_literal
 from albert_tools.engine.check.facts import Facts, is_typed_dict
 from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.scopes import spelled
 from albert_tools.engine.model.bounds import MAX_EXAMPLES, MAX_TIMEOUT_SECONDS
 from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.grammar import tree
@@ -132,7 +133,7 @@ def _example(call: tree.Call, tool: tree.FunctionDef) -> Iterator[Diagnostic]:
 def _example_arguments(
     at: tree.Expr, keys: tuple[tree.Expr | None, ...], tool: tree.FunctionDef
 ) -> Iterator[Diagnostic]:
-    names = [p.name for p in tool.params]
+    names = [spelled(p.name) for p in tool.params]
     named = [str(key.constant) for key in keys if isinstance(key, tree.Strings)]
     for key in keys:
         if isinstance(key, tree.Strings) and key.constant not in names:
@@ -145,7 +146,7 @@ def _example_arguments(
                 fix=replace(key, f'"{near}"') if near and near not in named else None,
             )
             named.append(near or "")
-    missing = [p.name for p in tool.params if p.default is None and p.name not in named]
+    missing = [n for n, p in zip(names, tool.params, strict=True) if p.default is None and n not in named]
     if missing:
         yield error(
             "decorator",

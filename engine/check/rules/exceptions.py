@@ -1,23 +1,16 @@
-"""Programs can only raise and catch exceptions of the language, and a handler must name its exceptions."""
+"""Programs can only raise and catch exceptions of the language."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, called_name, is_typed_dict
-from albert_tools.engine.check.rule import error, replace, warning
+from albert_tools.engine.check.rule import error, warning
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 
 CODES = (
-    FindingCode(
-        "bare-except",
-        "A handler does not name what it catches.",
-        "A bare except also catches what ends a program.",
-        example=in_tool("try:\n    return int(path)\nexcept:\n    return None"),
-        rewrite=in_tool("try:\n    return int(path)\nexcept ValueError:\n    return None"),
-    ),
     FindingCode(
         "except",
         "A handler catches something that is not an exception of the language.",
@@ -62,15 +55,7 @@ def _handlers(facts: Facts, node: tree.Try) -> Iterator[Diagnostic]:
     """Check the handlers of one ``try``."""
     for i, handler in enumerate(node.handlers):
         if handler.type is None:
-            at = handler.span._replace(end_line=handler.span.line, end_column=handler.span.column + 6)
-            yield error(
-                "bare-except",
-                at,
-                "a handler must name what it catches",
-                hint="write except ToolError: for failed tools, or except Exception: for everything",
-                fix=replace(at, "except Exception"),
-            )
-            continue
+            continue  # it catches what `except Exception` catches
         parts = handler.type.elts if isinstance(handler.type, tree.Tuple) else (handler.type,)
         for part in parts:
             if not facts.is_exception(part) and not _unbound(facts, part):
@@ -119,8 +104,9 @@ def _may_be_exception(facts: Facts, node: tree.Expr) -> bool:
             if function is None:
                 return False
             # An argument of a tool is JSON.
-            given = {p.name for p in function.params} if function is facts.tool else set()
-            return node.id in facts.locals_in(function) - given
+            json = function is facts.tool and not facts.tool_calls_itself
+            given = {p.name for p in function.params} if json else set()
+            return node.id in (facts.locals_in(function) | facts.scopes.captured) - given
         case tree.Call(func=func):
             return facts.is_exception(func) or called_name(node) in facts.functions
         case tree.IfExp():

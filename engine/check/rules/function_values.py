@@ -58,7 +58,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             private = isinstance(above, tree.Attribute) and above.attr.startswith("_")
             if isinstance(above, tree.ClassDef | tree.FunctionDef) or node.id == "parallel":
                 continue  # decorators and `parallel` have rules of their own
-            if not private and not facts.is_tool(node) and not _allowed(facts, node):
+            if not private and not _allowed(facts, node):
                 yield _refusal(facts, node, node.id)
         elif isinstance(node, tree.Attribute) and facts.entry(node) is not None:
             entry = facts.entry(node)

@@ -51,7 +51,8 @@ def _group(facts: Facts, loop: tree.For | tree.Comprehension, group: str) -> Ite
     """Check every use of the groups of a loop. `group` is their name."""
     scope = facts.parent(loop) if isinstance(loop, tree.Comprehension) else facts.function_of(loop)
     for name in tree.walk(scope) if scope is not None else ():
-        if isinstance(name, tree.Name) and name.id == group and _leaks(facts, name, loop):
+        captured = group in facts.scopes.captured
+        if isinstance(name, tree.Name) and name.id == group and (captured or _leaks(facts, name, loop)):
             yield error(
                 "group-value",
                 name,

@@ -132,15 +132,22 @@ def _part(facts: Facts, part: tree.Expr, reached: set[str]) -> Iterator[Diagnost
 def _helper(facts: Facts, helper: tree.FunctionDef) -> Iterator[Diagnostic]:
     fresh = _fresh(facts, helper)
     owned = _owned(facts, helper, fresh)
-    for node in tree.walk(*helper.body):
+    for node in facts.own_nodes(helper):
         yield from _changes(facts, node, fresh, owned)
+        if isinstance(node, tree.Nonlocal):
+            yield error(
+                "parallel-change",
+                node,
+                "inside parallel a variable of another function can't be assigned",
+                hint="return the value, and put the results together after parallel(…)",
+            )
 
 
 def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
     """The locals of a helper that only refer to containers created by the helper."""
     candidates = facts.locals_in(helper) - {p.name for p in helper.params}
-    spoiled: set[str] = set()
-    for node in tree.walk(*helper.body):
+    spoiled = set(facts.scopes.changed_inside)
+    for node in facts.own_nodes(helper):
         match node:
             case tree.Assign(targets=(tree.Name(),), value=value) if _creates(facts, value):
                 pass

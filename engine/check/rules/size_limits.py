@@ -37,7 +37,7 @@ CODES = (
 )
 
 _EXPRESSIONS = frozenset(tree.Expr.__args__)
-_BLOCKS = (tree.If, tree.For, tree.Try, tree.Match)
+_BLOCKS = (tree.If, tree.For, tree.While, tree.Try, tree.Match)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -83,7 +83,7 @@ def _inner(stmt: tree.Stmt) -> list[tuple[tree.Stmt, ...]]:
                 bodies.append(branch.body)
                 stmt = branch
             return [*bodies, stmt.orelse]
-        case tree.For():
+        case tree.For() | tree.While():
             return [stmt.body, stmt.orelse]
         case tree.Try():
             return [stmt.body, *(h.body for h in stmt.handlers), stmt.orelse, stmt.finalbody]

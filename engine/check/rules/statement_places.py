@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts
+from albert_tools.engine.check.facts import Facts, walk_own
 from albert_tools.engine.check.rule import error
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic
@@ -72,7 +72,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 )
             case tree.Try():
                 for stmt in node.finalbody:
-                    for inner in tree.walk(stmt):
+                    for inner in walk_own(stmt):
                         if isinstance(inner, tree.Return) or (
                             isinstance(inner, tree.Break | tree.Continue) and not _loop_within(facts, inner, stmt)
                         ):
@@ -85,10 +85,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                             )
 
 
-def _loop_around(facts: Facts, node: tree.Node) -> tree.For | None:
+def _loop_around(facts: Facts, node: tree.Node) -> tree.For | tree.While | None:
     below = node
     for above in facts.ancestors(node):
-        if isinstance(above, tree.For) and any(below is s for s in above.body):
+        if isinstance(above, tree.For | tree.While) and any(below is s for s in above.body):
             return above
         if isinstance(above, tree.FunctionDef):
             return None

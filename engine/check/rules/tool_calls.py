@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, tool_name
 from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.scopes import spelled
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.nearest_name import did_you_mean, nearest
 from albert_tools.engine.model.reserved_names import RESERVED
@@ -47,11 +48,10 @@ CODES = (
     ),
     FindingCode(
         "self-call",
-        "A tool calls itself.",
-        "Tools never recurse; a helper may, to a limited depth.",
-        example=in_tool("return work(path[1:]) if path else 0"),
-        rewrite="def _length(path: str) -> int:\n    return 1 + _length(path[1:]) if path else 0\n\n\n"
-        + in_tool("return _length(path)"),
+        "A tool calls itself through `tools`.",
+        "Saved tools never call each other in a circle. As a function of its source, the tool may call itself.",
+        example=in_tool("return tools.work(path=path[1:]) if path else 0"),
+        rewrite=in_tool("return work(path[1:]) if path else 0"),
     ),
     FindingCode(
         "meta-tool",
@@ -66,7 +66,7 @@ CODES = (
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each ``tools.NAME(...)`` against the catalogue, and each other use of `tools`."""
     for call, name in facts.tool_calls:
-        if facts.tool is not None and name == facts.tool.name:
+        if facts.tool is not None and name == spelled(facts.tool.name):
             yield _self_call(call.func, name)
             continue
         if name in RESERVED:
@@ -83,8 +83,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             continue
         yield from _tool_arguments(call, definition)
     for node in facts.every(tree.Name):
-        if facts.is_tool(node) and facts.function_of(node) is not None:
-            yield _self_call(node, node.id)
         if node.id == "tools" and not _in_call(facts, node):
             yield error(
                 "tools-value",
@@ -98,8 +96,9 @@ def _self_call(at: tree.Node, name: str) -> Diagnostic:
     return error(
         "self-call",
         at,
-        f"the tool {name!r} calls itself",
-        hint=f"tools never recurse; move the body into a helper _{name.lstrip('_')} and call that; helpers may recurse",
+        f"the tool {name!r} calls itself through tools",
+        hint=f"call the function itself: {name}(…)",
+        fix=replace(at, name),
     )
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts
 from albert_tools.engine.check.rule import error, replace
+from albert_tools.engine.check.scopes import spelled
 from albert_tools.engine.model.primitive import NAME
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
@@ -128,7 +129,7 @@ def _never_true(stmt: tree.If) -> bool:
 
 
 def _one_tool(facts: Facts) -> Iterator[Diagnostic]:
-    public = [f for f in facts.functions.values() if not f.name.startswith("_")]
+    public = facts.public
     if not public:
         at = next(iter(facts.functions.values()), None)
         yield error(
@@ -155,7 +156,7 @@ def _one_tool(facts: Facts) -> Iterator[Diagnostic]:
             hint=f"a source holds one tool: name the helper _{extra.name}, or define it as a tool in a source of its own",
             fix=Fix(f"rename it to _{extra.name}", edits),
         )
-    if public and not NAME.match(public[0].name):
+    if public and not NAME.match(spelled(public[0].name)):
         yield error(
             "tool-name", public[0].name_span, "a tool's name has at most 128 characters", hint="choose a shorter name"
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, docstring
 from albert_tools.engine.check.rule import error, warning
+from albert_tools.engine.check.scopes import spelled
 from albert_tools.engine.model.primitive import read_docstring
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Edit, Fix, Span
@@ -71,7 +72,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 (
                     Edit(
                         Span(first.line, first.column, first.line, first.column),
-                        f'"""{tool.name.replace("_", " ").capitalize()}."""' + (f"\n{indent}" if on_own_line else "; "),
+                        f'"""{spelled(tool.name).replace("_", " ").capitalize()}."""'
+                        + (f"\n{indent}" if on_own_line else "; "),
                     ),
                 ),
             )
@@ -80,7 +82,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         )
     for p in tool.params:
         if p.annotation is None:
-            end = Span(p.span.line, p.span.column + len(p.name), p.span.line, p.span.column + len(p.name))
+            column = p.span.column + len(spelled(p.name))
+            end = Span(p.span.line, column, p.span.line, column)
             kind = _kind_of_default(p.default)
             usual = "str" if kind == "Any" else kind
             yield error(
@@ -92,7 +95,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             )
     described = read_docstring(inspect.cleandoc(text or ""))[1]
     for name in described:
-        if name not in {p.name for p in tool.params}:
+        if name not in {spelled(p.name) for p in tool.params}:
             yield warning(
                 "docstring-argument",
                 tool.name_span,

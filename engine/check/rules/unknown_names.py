@@ -85,8 +85,10 @@ MAX_SUGGESTIONS = 50
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check every name that is read but never bound."""
-    for i, (node, names) in enumerate(facts.unbound.values()):
-        yield _unknown(facts, node, names if i < MAX_SUGGESTIONS else None)
+    for i, node in enumerate(facts.unbound.values()):
+        scope = facts.scopes.unbound.get(id(node))
+        visible = scope.visible() if scope is not None else frozenset[str]()
+        yield _unknown(facts, node, visible if i < MAX_SUGGESTIONS else None)
 
 
 def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Diagnostic:

@@ -75,7 +75,7 @@ def _round(source: SourceTypes, order: list[str], recursive: frozenset[str], par
 
 def _entry(source: SourceTypes, function: tree.FunctionDef, parameters: list[Schema]) -> State:
     """The types of a function's parameters."""
-    if function.name in source.opaque and function is not source.facts.tool:
+    if function.name in source.opaque:
         return {}
     s: State = {}
     for i, p in enumerate(function.params):
@@ -87,7 +87,9 @@ def _entry(source: SourceTypes, function: tree.FunctionDef, parameters: list[Sch
         else:
             types = source.arguments[function.name][p.name] or [None]
         type_ = source.sites.join(types)
-        if type_ is not None and p.name not in source.facts.rebound:
+        if p.name in source.facts.scopes.captured:
+            source.sites.escape(type_)
+        elif type_ is not None and p.name not in source.facts.rebound:
             s[p.name] = type_
     return s
 

@@ -49,7 +49,9 @@ class Expressions:
         self.function = function
         #: Whether findings are dropped, because the same code is visited again.
         self.quiet = quiet
-        self.locals = self.facts.locals_in(function) if function else frozenset(self.facts.constants)
+        own = self.facts.locals_in(function) if function else frozenset(self.facts.constants)
+        #: Variables that other functions can change at any time are not followed.
+        self.locals = own - self.facts.scopes.captured
         #: The exceptions that are caught around the statement.
         self.caught: list[frozenset[str]] = [frozenset(source.excused[function.name] if function else ())]
         #: The names whose types are dropped at the end of a statement around this one.
@@ -83,7 +85,7 @@ class Expressions:
         s.pop(name, None)
         if any(name in names for names in self.dropped):
             self.sites.escape(type_)
-        if type_ is None or name in self.facts.rebound:
+        if type_ is None or name in self.facts.rebound or name in self.facts.scopes.captured:
             self.sites.escape(type_)
             return
         if len(s) >= MAX_NAMES:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import BIND_LOCALS, bindings, pattern_bindings
 from albert_tools.engine.check.rule import error
-from albert_tools.engine.check.rules.assignment import irrefutable
+from albert_tools.engine.check.rules.assignment import irrefutable, is_always_true
 from albert_tools.engine.check.types import operations
 from albert_tools.engine.check.types.narrowing import narrowed
 from albert_tools.engine.check.types.schema_fit import never_fits
@@ -55,7 +55,7 @@ class Body(Calls):
         if function is not self.facts.tool or self.quiet or not schema or not never_fits(plain("None"), schema):
             return
         assert function is not None
-        if not any(isinstance(n, tree.Return) for n in tree.walk(*function.body)):
+        if not any(isinstance(n, tree.Return) for n in self.facts.own_nodes(function)):
             self.report(
                 error(
                     "missing-return",
@@ -106,7 +106,7 @@ class Body(Calls):
                 return None
             case tree.If():
                 return self._branches(stmt, s)
-            case tree.For():
+            case tree.For() | tree.While():
                 return self._loop(stmt, s)
             case tree.Try():
                 return self._attempt(stmt, s)
@@ -147,7 +147,7 @@ class Body(Calls):
             # Callers have the type of the first visit, in which parameters can be anything.
             known = sites_of(self.source.results.get(function.name)) if function else frozenset()
             self.sites.escaped |= sites_of(type_) - known
-        elif schema and never_fits(type_, schema):
+        elif schema and not self.facts.tool_calls_itself and never_fits(type_, schema):
             message = f"this is {spell(type_)}, and the result must be {spell_schema(schema)}"
             hint = "return a value that fits, or change the annotation after ->"
             self.report(error("result-type", stmt.value or stmt, message, hint=hint), None)
@@ -165,18 +165,20 @@ class Body(Calls):
 
     # Loops
 
-    def _loop(self, stmt: tree.For, s: State) -> State | None:
-        items = self.items(stmt.iter, self.expr(stmt.iter, s))
-        bound = _bound(stmt.body) | {b.name for b in bindings(stmt)}
+    def _loop(self, stmt: tree.For | tree.While, s: State) -> State | None:
+        items = self.items(stmt.iter, self.expr(stmt.iter, s)) if isinstance(stmt, tree.For) else None
+        bound = _bound((stmt,))
         start = self._start(stmt, items, bound, s)
         self.forget([name for name in s if name not in start], s)
-        after, left = self._round(stmt, items, start)
-        out = self.block(stmt.orelse, self.merge(start, after))
+        after, left, end = self._round(stmt, items, start)
+        if isinstance(stmt, tree.For):
+            end = self.merge(start, after)
+        out = self.block(stmt.orelse, end)
         for state in left:
             out = self.merge(out, state)
         return out
 
-    def _start(self, stmt: tree.For, items: Type, bound: frozenset[str], s: State) -> State:
+    def _start(self, stmt: tree.For | tree.While, items: Type, bound: frozenset[str], s: State) -> State:
         """The state at the beginning of each round: what the loop assigns has the types of all rounds."""
         outside = {name: type_ for name, type_ in s.items() if name not in bound}
         if self.depth >= MAX_VERIFIED_LOOPS:
@@ -185,7 +187,7 @@ class Body(Calls):
         quiet, self.quiet = self.quiet, True
         self.depth += 1
         for attempt in range(3):
-            after, _ = self._round(stmt, items, start)
+            after, _, _ = self._round(stmt, items, start)
             end = self.merge(start, after) or {}
             changed = {n: widened(end.get(n)) for n in bound & start.keys() if widened(end.get(n)) != start[n]}
             if not changed:
@@ -199,19 +201,28 @@ class Body(Calls):
         self.quiet = quiet
         return start
 
-    def _round(self, stmt: tree.For, items: Type, s: State) -> tuple[State | None, list[State]]:
-        """The states after one round: at its end, and at each ``break``."""
-        inner = dict(s)
+    def _round(
+        self, stmt: tree.For | tree.While, items: Type, s: State
+    ) -> tuple[State | None, list[State], State | None]:
+        """The states after one round: at its end, at each ``break``, and where the test of a ``while`` is false."""
+        inner: State | None = dict(s)
+        ended: State | None = None
         self.exits.append([])
         self.depth += 1
-        self.assign(stmt.target, items, inner)
+        if isinstance(stmt, tree.For):
+            assert inner is not None
+            self.assign(stmt.target, items, inner)
+        else:
+            inner, ended = self.condition(stmt.test, dict(s))
+            if is_always_true(stmt.test):
+                ended = None
         after = self.block(stmt.body, inner)
         self.depth -= 1
         exits = self.exits.pop()
         for is_break, state in exits:
             if not is_break:
                 after = self.merge(after, state)
-        return after, [state for is_break, state in exits if is_break]
+        return after, [state for is_break, state in exits if is_break], ended
 
     # Exceptions
 

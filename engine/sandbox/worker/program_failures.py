@@ -31,8 +31,8 @@ _LIMITS: dict[str, tuple[str, str | None]] = {
         "go over a list of what is left to do instead",
     ),
     "loop_limit": (
-        f"stopped after {MAX_ROUNDS:,} rounds of a loop over a list that grows in it",
-        "add to the list only what is not in it yet",
+        f"stopped after {MAX_ROUNDS:,} rounds of its loops",
+        "check that each while loop ends, and add to a list in a loop over it only what is not in it yet",
     ),
     "call_limit": ("stopped at {limits.calls:,} tool calls", "call less often, or split the work over several runs"),
     "log_limit": ("stopped because it printed more than {limits.log_bytes:,} bytes", "print less"),

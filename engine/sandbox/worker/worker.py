@@ -33,7 +33,9 @@ import os
 import socket
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
+from itertools import chain, compress, islice, repeat
 from typing import Any, NoReturn
 
 from albert_tools.engine.model.limits import MAX_ROUNDS, MAX_STRUCTURE
@@ -72,6 +74,10 @@ def tool(n):
 )
 
 
+#: The classes of containers that raise an error if they change their size while a loop runs over them, or that never do.
+_FIXED_SIZE = (str, bytes, tuple, dict, set, frozenset, range, deque, ItemsView, KeysView, ValuesView)
+
+
 def prepare(modules: list[str]) -> Worker:
     """A worker for programs that may import these façades."""
     preload(modules)
@@ -94,6 +100,9 @@ class Worker:
         self._log_left = 0
         self._result_bytes = 0
         self._buffer = bytearray(65_536)
+        #: One item for each round that loops may still make, of all that are counted.
+        self._rounds_left = chain(repeat(True, MAX_ROUNDS), self._out_of_rounds())
+        self._tick = self._rounds_left.__next__
         self._world = {
             "__name__": "tool",
             "__builtins__": program_builtins(made, self._print),
@@ -101,6 +110,7 @@ class Worker:
             "__gather": self._gather,
             "__parallel": self._parallel,
             "__rounds": self._rounds,
+            "__tick": self._tick,
             "__fatal": self._fatal,
         }
 
@@ -236,12 +246,18 @@ class Worker:
             self._top_key, self._top_calls = before
         return results
 
-    def _rounds(self, items: Iterable[Any]) -> Iterator[Any]:
-        """The items of a loop in which its container grows."""
-        for number, item in enumerate(items):
-            if number == MAX_ROUNDS:
-                self._end("loop_limit", sys._getframe())
-            yield item
+    def _rounds(self, items: Any) -> Iterable[Any]:
+        """The items of a loop whose container may grow. Only the rounds over what was added are counted."""
+        if type(items) is list:
+            rest = iter(items)
+            return chain(islice(rest, len(items)), compress(rest, self._rounds_left))
+        # Python raises an error if one of these changes its size in the loop.
+        return items if isinstance(items, _FIXED_SIZE) else compress(items, self._rounds_left)
+
+    def _out_of_rounds(self) -> Iterator[bool]:
+        """What follows after the last round of a run."""
+        self._end("loop_limit", sys._getframe())
+        yield True
 
     def _print(self, *values: Any, sep: str | None = " ", end: str | None = "\n") -> None:
         buffer = io.StringIO()

@@ -127,4 +127,6 @@ def program_builtins(made: dict[str, types.ModuleType], print_: Callable[..., No
     # Lowered f-strings use these functions. Programs can't name or replace them.
     found.update({"__str": str, "__repr": repr, "__ascii": ascii, "__format": format, "__join": "".join})
     found["__Fatal"] = (MemoryError, RecursionError)
+    # A program can hide the plain names.
+    found.update({"__Exception": Exception, "__dict": dict})
     return found

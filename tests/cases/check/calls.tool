@@ -82,14 +82,7 @@ def t(path: str) -> Any:
 # a tool can't call itself
 def t(path: str) -> str:
     """Read."""
-    return tools.t(path=path)  # error: 12 [self-call] "the tool 't' calls itself"
----
-# a tool can't call its own function
-def t(path: str) -> str:
-    """Read."""
-    if path:
-        return t(path[1:])  # error: 16 [self-call] "the tool 't' calls itself"
-    return ""
+    return tools.t(path=path)  # error: 12 [self-call] "the tool 't' calls itself through tools"
 ---
 # the agent's tools can't be called
 def t(path: str) -> Any:

@@ -100,12 +100,6 @@ def t(x: Any) -> Any:
             pass
     return [a, b, c, Optional[a]]  # error: 22 [outside-name] "'Optional' is allowed only in annotations"
 ---
-# an import inside the function
-def t(x: dict) -> str:
-    """Import."""
-    import json  # error: 5 [import-place] "an import must be at module level"
-    return json.dumps(x)
----
 # a name that a module doesn't offer
 from json import dump  # error: 18 [unknown-import] "json has no 'dump' here"
 from math import sqroot  # error: 18 [unknown-import] "math has no 'sqroot' here; did you mean 'sqrt'?"

@@ -96,11 +96,6 @@ def t(xs: list) -> list:
     """Print."""
     return list(map(print, xs))  # error: 21 [function-value] "the function 'print' can't be used as a value"
 ---
-# a tool's own function as a callback
-def t(xs: list) -> list:
-    """Sort."""
-    return sorted(xs, key=t)  # error: 27 [self-call] "the tool 't' calls itself"
----
 # a helper that calls a tool may be a callback
 def _read(path: str) -> str:
     return tools.read_file(path=path)
@@ -290,7 +285,7 @@ def t(d: dict) -> Any:
     return [_size.__name__, len.__doc__, t.args]
 # error: 19 [private-attribute] "the attribute '__name__' is private"
 # error: 33 [private-attribute] "the attribute '__doc__' is private"
-# error: 42 [self-call] "the tool 't' calls itself"
+# error: 42 [function-value] "the function 't' can't be used as a value"
 ---
 # a mutating method of a module's class is no callback
 import collections

@@ -74,41 +74,10 @@ def t(path: str) -> str:
     """Read."""
     return read_file(path=path)  # error: 12 [unknown-name] "the tool 'read_file' is called as tools.read_file(…)"
 ---
-# a parameter may not redefine a built-in
-def t(list: str, id: str) -> str:  # error: 7 [rebound-name] "the parameter 'list' redefines a name that is a built-in"
-    """Read."""
-    return list + id
----
 # a parameter may not be called tools
 def t(tools: dict) -> str:  # error: 7 [rebound-name] "the parameter 'tools' redefines a name that is part of the language"
     """Read."""
     return tools.read_file(path="a")
----
-# no binding form may redefine a name of the language
-def t(xs: list) -> list:
-    """Bind."""
-    str = 1  # error: 5 [rebound-name] "the assignment 'str' redefines a name that is a built-in"
-    for len in xs:  # error: 9 [rebound-name] "the loop variable 'len' redefines a name that is a built-in"
-        pass
-    a, *max = xs  # error: 9 [rebound-name] "the assignment 'max' redefines a name that is a built-in"
-    y = [sum for sum in xs]  # error: 18 [rebound-name] "the comprehension variable 'sum' redefines a name that is a built-in"
-    if (min := 3):  # error: 9 [rebound-name] "the walrus 'min' redefines a name that is a built-in"
-        pass
-    try:
-        pass
-    except ValueError as print:  # error: 5 [rebound-name] "the exception name 'print' redefines a name that is a built-in"
-        pass
-    match xs:
-        case [set, *_]:  # error: 15 [rebound-name] "the capture 'set' redefines a name that is a built-in"
-            pass
-        case {"k": dict, **parallel}:
-# error: 14 [rebound-name] "the capture 'parallel' redefines a name that is part of the language"
-# error: 20 [rebound-name] "the capture 'dict' redefines a name that is a built-in"
-            pass
-        case str() as ToolError:  # error: 14 [rebound-name] "the capture 'ToolError' redefines a name that is part of the language"
-            pass
-    int += 1  # error: 5 [rebound-name] "the assignment 'int' redefines a name that is a built-in"
-    return sorted(xs, key=lambda zip: zip)  # error: 34 [rebound-name] "the parameter 'zip' redefines a name that is a built-in"
 ---
 # built-ins that are not in the language may be used as names
 def t(id: str, type: str, input: dict, hash: str, file: str, filter_: str) -> str:
@@ -116,37 +85,6 @@ def t(id: str, type: str, input: dict, hash: str, file: str, filter_: str) -> st
     object = id + type + hash + file + filter_
     dir = input.get("dir", object)
     return dir
----
-# a helper's name may not be rebound
-def _rows(text: str) -> list:
-    return text.splitlines()
-
-def t(path: str) -> list:
-    """List."""
-    _rows = tools.read_file(path=path)  # error: 5 [rebound-name] "the assignment '_rows' redefines a name that is a function of this source"
-    return _rows
----
-# an imported name may not be rebound
-import json
-from math import sqrt
-
-def t(sqrt: float) -> str:  # error: 7 [rebound-name] "the parameter 'sqrt' redefines a name that is imported"
-    """Dump."""
-    json = "x"  # error: 5 [rebound-name] "the assignment 'json' redefines a name that is imported"
-    return json
----
-# an import may not redefine a built-in
-from json import dumps as str  # error: 18 [rebound-name] "this import redefines the name 'str'"
-import re as tools  # error: 8 [rebound-name] "this import redefines the name 'tools'"
-
-def t() -> str:
-    """Dump."""
-    return str(1)
----
-# a function may not have the name of a built-in
-def sorted(xs: list) -> list:  # error: 5 [rebound-name] "'sorted' is taken: it is a name of the language or imported"
-    """Sort."""
-    return xs
 ---
 # a constant is assigned once
 LIMIT = 1
@@ -266,11 +204,6 @@ def t(path: str) -> str:
 def t(x: Any) -> Any:
     """Give."""
     return [Any, x]  # error: 13 [outside-name] "'Any' is allowed only in annotations"
----
-# a parameter may not have the tool's name
-def t(t: str) -> str:  # error: 7 [rebound-name] "the parameter 't' redefines a name that is a function of this source"
-    """Give."""
-    return t
 ---
 # self is not in the language
 def t(x: int) -> int:

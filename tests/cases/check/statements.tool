@@ -46,14 +46,6 @@ def t(rows: list) -> Any:
     else:
         break  # error: 9 [outside-loop] "'break' is outside a loop"
 ---
-# a bare except
-def t(path: str) -> Any:
-    """Catch."""
-    try:
-        return tools.read_file(path=path)
-    except:  # error: 5 [bare-except] "a handler must name what it catches"
-        return None
----
 # a handler after except Exception is unreachable
 def t(path: str) -> Any:
     """Catch."""

@@ -67,19 +67,9 @@ def t(x: int, x: int) -> int:  # error: 15 [duplicate] "the parameter 'x' is def
     """Add."""
     return x
 ---
-# a nested function that is used
+# a class inside a function
 def t(xs: list) -> list:
     """Sort."""
-    def size(row):  # error: 9 [nested-function] "the function 'size' is defined inside another block"
-        return len(row)
-    return [size(x) for x in xs]
----
-# a function inside a loop, and a class inside a function
-def t(xs: list) -> list:
-    """Sort."""
-    for x in xs:
-        def f():  # error: 13 [nested-function] "the function 'f' is defined inside another block"
-            return x
     class Row(TypedDict):  # error: 11 [nested-class] "a TypedDict must be at module level"
         name: str
     return xs

@@ -86,3 +86,94 @@ def t(names: str) -> list[str]:
     return [tools.read_file(path=name) for name in names.split(",")]
 # manifest: read_file reads ‹part of {names}›; at most 1 + length of {names}
 # manifest: result from {names}, read_file(‹part of {names}›)
+---
+# a while has no bound
+def t(path: str) -> str:
+    """Follow."""
+    while path.endswith(".link"):
+        path = tools.read_file(path=path)
+    return path
+# manifest: read_file reads ‹output of read_file(‹output of read_file(…)› or {path})› or {path}; up to 1,000 ×, the limit of a run
+# manifest: result from {path}, read_file(‹output of read_file(…)› or {path})
+---
+# a while with a counter
+def t(url: str, names: list[str], tries: int) -> list:
+    """Read."""
+    n, i, texts = 0, 0, []
+    while i < len(names) and names[i] != "end":
+        texts.append(tools.read_file(path=names[i]))
+        i += 1
+    while n < 3:
+        n += 1
+        tools.sleep(seconds=1)
+    n = 1
+    while n <= tries:
+        tools.current_time()
+        n += 1
+    return texts
+# manifest: read_file reads {names[*]}; at most length of {names}
+# manifest: current_time at most {tries}
+# manifest: sleep at most 3 ×
+# manifest: result from {names}, read_file({names[*]})
+---
+# a counter that something else changes, or that a round leaves as it is
+def t(names: list[str]) -> None:
+    """Wait."""
+    i = j = k = 0
+    while i < 3:
+        if names:
+            continue
+        i += 1
+        tools.sleep(seconds=1)
+    while j < 3:
+        if names:
+            j += 1
+        tools.sleep(seconds=2)
+    def back():
+        nonlocal k
+        k = 0
+    while k < 3:
+        k += 1
+        back()
+        tools.sleep(seconds=3)
+    while tools.current_time() and i < 3:
+        i += 1
+# manifest: current_time up to 1,000 ×, the limit of a run
+# manifest: sleep up to 1,000 ×, the limit of a run
+---
+# a tool that calls itself
+def t(path: str, depth: int = 0) -> int:
+    """Walk."""
+    found = len(tools.read_file(path=path))
+    return found if depth else t(path + "/x", 1)
+# manifest: read_file reads {path} or {path}/x‹ANYTHING from {path}›; up to 1,000 ×, the limit of a run
+# manifest: result from {depth}, read_file({path}), read_file({path}/x‹ANYTHING›)
+---
+# what a nested function gets and changes
+def t(url: str, path: str, other: str) -> str:
+    """Fetch."""
+    target = path
+    def save(text):
+        tools.write_file(path=target, content=text)
+    save("a")
+    target = other
+    body = ""
+    def fetch():
+        nonlocal body
+        body = tools.fetch_url(url=url)["text"]
+    fetch()
+    return body
+# manifest: fetch_url connects to {url}; THE HOST IS NOT FIXED; at most once
+# manifest: write_file writes {other} or {path}; at most once
+# manifest: > content "a"
+# manifest: result from fetch_url({url})
+---
+# a hidden name is what it hides by
+def t(str: str, len: list[str]) -> None:
+    """Write."""
+    for open in len:
+        tools.write_file(path=open, content=str)
+# manifest: write_file writes {len[*]}; at most length of {len}
+# manifest: > content from {str}
+# manifest: when and how often is decided by
+# manifest: > write_file {len}

@@ -1,35 +1,10 @@
-# while is refused, with a bounded loop as the rewrite
-def t(n: int) -> int:
-    """Halve."""
-    while n > 1:  # error: 5 [no-while] "`while` is not in the language: nothing may loop without a bound"
-        n = n // 2
-    return n
----
-# the rewrite of while is accepted
-def t(n: int) -> int:
-    """Halve."""
-    for _ in range(1000):
-        n = n // 2
-        if n <= 1:
-            break
-    return n
----
 # every construct outside is reported, not just the first
 def t(n: int) -> int:
     """Many."""
-    while n:  # error: 5 [no-while] "`while` is not in the language: nothing may loop without a bound"
+    for n in [n]:
         with n:  # error: 9 [no-with] "`with` is not in the language: there are no files or locks to hold"
             n -= 1
     return n
----
-# while True and its else
-def t() -> int:
-    """Spin."""
-    while True:  # error: 5 [no-while] "`while` is not in the language: nothing may loop without a bound"
-        break
-    else:
-        return 1
-    return 2
 ---
 # async def
 async def t(path: str) -> str:  # error: 1 [no-async] "`async def` is not in the language"
@@ -87,14 +62,6 @@ def t(n: int) -> int:
     global TOTAL  # error: 5 [no-global] "`global` is not in the language: module-level names are constants"
     TOTAL += n
     return TOTAL
----
-# nonlocal
-def t(n: int) -> int:
-    """Add."""
-    def inner():  # error: 9 [nested-function] "the function 'inner' is defined inside another block"
-        nonlocal n  # error: 9 [no-nonlocal] "`nonlocal` is not in the language: functions are not nested"
-        n += 1
-    return n
 ---
 # star parameters
 def t(*paths) -> list:  # error: 8 [no-star-parameter] "`*paths` parameters are not in the language"
@@ -174,13 +141,6 @@ class Point:  # error: 7 [no-class] "TypedDict is the only class in the language
 def t() -> int:
     """Make."""
     return 1
----
-# a nested function
-def t(xs: list) -> list:
-    """Sort."""
-    def first(row):  # error: 9 [nested-function] "the function 'first' is defined inside another block"
-        return row[0]
-    return sorted(xs, key=first)
 ---
 # a print statement
 def t() -> None:

@@ -459,18 +459,42 @@ def test_budgets_span_nested_runs(make_bench: Any) -> None:
     assert result.log == "x" * 59 + "\n"
 
 
-def test_a_list_that_never_stops_growing_ends_the_run(bench: Any) -> None:
-    body = (
-        "xs, rounds = [1], [0]\n    try:\n        for x in xs:\n            xs.append(x)\n            rounds[0] += 1\n"
-        "    except Exception:\n        return rounds\n    finally:\n        print(rounds)\n    return rounds"
-    )
-    bench.define(body, "endless")
+ENDLESS = {
+    "a list that grows": "for x in xs:\n            xs.append(x)",
+    "an alias": "ys = xs\n        for i, x in enumerate(xs):\n            ys += [x]",
+    "a helper": "for x in xs:\n            _add(xs, x)",
+    "a nested function": "def add():\n            xs.append(1)\n        for x in xs:\n            add()",
+    "a comprehension": "return len([_add(xs, x) for x in xs])",
+    "a generator in a name": "ys = (x for x in xs)\n        for y in ys:\n            _add(xs, y)",
+    "while": "while xs:\n            n = 1",
+    "a while in parallel": "return parallel(_spin() for x in [1, 2])",
+}
+
+
+@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
+def test_a_loop_without_end_ends_the_run(bench: Any, body: str) -> None:
+    above = "def _add(xs, x):\n    xs.append(x)\n\n\ndef _spin():\n    n = 1\n    while n:\n        n += 1\n    return n\n\n\n"
+    handlers = "except Exception:\n        return 1\n    except:\n        return 2\n    finally:\n        print(3)"
+    handled = f"try:\n        {body}\n    {handlers}"
+    bench.define(f"xs = [1]\n    {handled}\n    return xs", "endless", above=above)
     result = bench.service.invoke("endless")
     assert (result.error.code, result.log) == ("loop_limit", "")
-    assert result.error.message == "stopped after 1,000,000 rounds of a loop over a list that grows in it"
-    # A loop that ends by itself may take exactly as many rounds.
-    bench.define(body.replace("xs.append(x)", "if len(xs) < 1_000_000:\n                xs.append(x)"), "long")
-    assert bench.value("long") == [1_000_000]
+    assert result.error.message == "stopped after 1,000,000 rounds of its loops"
+
+
+def test_the_rounds_of_all_loops_of_a_run_count_together(bench: Any) -> None:
+    counted = "n = 0\n    while n < {0}:\n        n += 1\n"
+    once = counted + "    xs = [0]\n    for x in xs:\n        if x < {0}:\n            xs.append(x + 1)\n"
+    bench.define(once.format(500_000) + "    return len(xs)", "enough")
+    assert bench.value("enough") == 500_001
+    bench.define(once.format(500_001) + "    return len(xs)", "more")
+    assert bench.service.invoke("more").error.code == "loop_limit"
+    # Rounds over what a list had before the loop are free.
+    bench.define(
+        "n, xs, ys = 0, [0] * 1_500_000, []\n    for x in xs:\n        n += 1\n        ys += [x][:0]\n    return n",
+        "free",
+    )
+    assert bench.value("free") == 1_500_000
 
 
 def test_prints(bench: Any) -> None:
