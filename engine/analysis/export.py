@@ -9,6 +9,7 @@ from albert_tools.engine.analysis.polynomials import Polynomial, as_bound, plus
 from albert_tools.engine.analysis.state import Analysis, Recorded
 from albert_tools.engine.analysis.substitution import default_value
 from albert_tools.engine.analysis.values import KEYS, NEVER, NO_ORIGINS, REST, AbstractValue, Origins, Site, join
+from albert_tools.engine.model.json_values import problem_in
 from albert_tools.engine.model.manifest import (
     ANY_NAME,
     Alternative,
@@ -124,7 +125,9 @@ class _Export:
         if part.kind == "any":
             return Hole("any", data=data)
         if part.of:
-            return Hole(part.kind, of=tuple(self._part(p, data) for p in part.of))
+            inner = tuple(self._part(p, data) for p in part.of)
+            # A piece of a text that can't leave the program may leave it.
+            return Hole(part.kind, of=inner) if all(map(_can_leave, inner)) else Hole("any", data=data)
         return part
 
     # Values
@@ -138,7 +141,9 @@ class _Export:
         self._left -= 1
         data, control = a.heap.deep(value)
         origins = self._origins(data), self._origins(control)
-        alternatives = tuple(sorted((self._alternative(t, origins[0]) for t in value.alternatives), key=repr))
+        # No call and no result can have another one: it fails before the value leaves the program.
+        possible = [t for t in value.alternatives if all(map(_can_leave, t))]
+        alternatives = tuple(sorted((self._alternative(t, origins[0]) for t in possible), key=repr))
         if not value.sites:
             return Value(alternatives, *origins)
         containers = [a.heap.at[s] for s in value.sites]
@@ -157,7 +162,7 @@ class _Export:
         fields: dict[str, Value] | None = None
         rest = None
         if dicts:
-            names = {k for c in dicts for k in c.fields if isinstance(k, str)}
+            names = {k for c in dicts for k in c.fields if isinstance(k, str) and _can_leave(k)}
             fields = {
                 # Among the other keys of one dictionary can be a known key of another.
                 name: self._inner(join(c.fields.get(name, NEVER) | c.fields.get(REST, NEVER) for c in dicts), above)
@@ -172,3 +177,8 @@ class _Export:
         return Value(
             alternatives, *origins, items, places, fields, rest, False, self._bound(self._bounds.of_items(value))
         )
+
+
+def _can_leave(part: templates.Part | float | None) -> bool:
+    """Whether a part of a template, or a constant, can leave the program."""
+    return isinstance(part, Hole | templates.Count) or problem_in(part) is None

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from albert_tools.engine.check.annotation_schemas import MAX_SCHEMA_NODES
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.model.definition import ToolDefinition, canonical
+from albert_tools.engine.model.json_values import problem_in
 from albert_tools.engine.model.messages import brief
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Severity, in_order
@@ -42,8 +43,8 @@ CODES = (
     ),
     FindingCode(
         "definition-text",
-        "A default or a choice in the tool's definition is not valid Unicode.",
-        "A definition is JSON, and JSON has no half of a surrogate pair.",
+        "A text, a default or a choice in the tool's definition can't leave a program.",
+        "A definition is JSON, and has 64-bit integers, finite numbers and valid Unicode only.",
         example='''def work(path: str = "\\ud800") -> str:
     """Return the path."""
     return path
@@ -94,15 +95,16 @@ def _shortened(finding: Diagnostic) -> Diagnostic:
 
 def problem_of(definition: ToolDefinition, function: tree.FunctionDef) -> Diagnostic | None:
     """The finding about a definition that is too large, or that can't be written as JSON."""
-    try:
-        size = len(canonical([definition.description, definition.parameters_schema(), definition.result]))
-    except UnicodeEncodeError:
+    parts = [definition.description, definition.parameters_schema(), definition.result]
+    problem = problem_in(parts)
+    if problem is not None:
         return error(
             "definition-text",
             function.name_span,
-            "a default or a choice contains half of a surrogate pair, which JSON can't express",
-            hint="write the whole character",
+            f"the tool's definition contains {problem}, which can't leave a program",
+            hint="write whole characters, finite numbers and 64-bit integers; None as a default, and the value in the body",
         )
+    size = len(canonical(parts))
     if size <= MAX_DEFINITION_BYTES:
         return None
     return error(

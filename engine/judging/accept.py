@@ -20,6 +20,7 @@ from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.bounds import MAX_EXAMPLES
 from albert_tools.engine.model.definition import Callee, Program, ToolDefinition, ToolParameter, composite, pins_of
 from albert_tools.engine.model.example import Example
+from albert_tools.engine.model.json_values import problem_in
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.manifest import ANY_NAME, Manifest
 from albert_tools.engine.model.primitive import NAME
@@ -90,6 +91,8 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
         timeout=tool.timeout,
         manifest=tool.manifest,
     )
+    if problem_in([definition.description, definition.parameters_schema(), tool.manifest.as_dict()]) is not None:
+        raise Unbelievable("a value that can't leave a program")
     if not _covers(definition, tool.manifest, callees):
         raise Unbelievable("a manifest that contradicts the calls")
     if definition.depth > MAX_TOOL_DEPTH:

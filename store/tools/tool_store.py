@@ -349,7 +349,8 @@ def _checked(version: ToolVersion) -> dict[str, Any]:
         )
     try:
         # Convert to JSON and back, to verify exactly what a reader will get.
-        document: dict[str, Any] = json.loads(json.dumps(version.to_document(), allow_nan=False))
+        text = json.dumps(version.to_document(), allow_nan=False, ensure_ascii=False)
+        document: dict[str, Any] = json.loads(text.encode())
         prove(document, name)
     except (Damaged, ValueError, TypeError, RecursionError) as error:
         raise Failure(

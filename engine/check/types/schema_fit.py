@@ -6,6 +6,7 @@ from typing import Any
 
 from albert_tools.engine.check.types.value_types import Alternative, Type, join
 from albert_tools.engine.model.definition import Schema
+from albert_tools.engine.model.json_values import problem_in
 from albert_tools.engine.model.schema import union_of, violations
 
 #: The kinds of schemas that a value of a class can fit. A float can be a whole number.
@@ -60,6 +61,8 @@ def _schema_of(value: Alternative) -> Schema | None:
         return None
     if value.fields is None:
         return {"type": "object", "additionalProperties": schema_for(value.items)}
+    if problem_in([str(f.key) for f in value.fields]) is not None:
+        return {"type": "object"}
     return {
         "type": "object",
         "properties": {str(f.key): schema_for(f.type) for f in value.fields},

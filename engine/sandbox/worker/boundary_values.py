@@ -14,13 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from albert_tools.engine.model.bounds import MAX_WRITE
+from albert_tools.engine.model.json_values import MAX_INT, MIN_INT
 from albert_tools.engine.model.limits import LARGE_STRING, MAX_NODES, MAX_VALUE_DEPTH, MiB
 
 #: The most bytes of a call's arguments or its answer: the largest file that a primitive reads or writes, and the other values.
 MAX_ANSWER = MAX_WRITE + 4 * MiB
 
-_MIN_INT = -(2**63)
-_MAX_INT = 2**63 - 1
 _INFINITY = float("inf")
 
 
@@ -85,7 +84,7 @@ class _Exporter:
         if v is None or kind is bool:
             return v
         if kind is int:
-            if _MIN_INT <= v <= _MAX_INT:
+            if MIN_INT <= v <= MAX_INT:
                 return v
             raise Unexportable("not_json", "an int beyond 64 bits", "convert it with str(…)")
         if kind is float:

@@ -225,3 +225,34 @@ def t() -> int:
 def aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa(path: str) -> str:  # error: 5 [tool-name] "a tool's name has at most 128 characters"
     """Read."""
     return path
+---
+# a definition has only values that can leave a program
+def t(most: float = 1e999) -> float:  # error: 5 [definition-text] "the tool's definition contains the float inf, which can't leave a program"
+    """Give."""
+    return most
+---
+# a default of bytes
+def t(text: Any = b"a") -> str:  # error: 5 [definition-text] "the tool's definition contains bytes, which can't leave a program"
+    """Give."""
+    return str(text)
+---
+# a choice beyond 64 bits
+def t(key: Literal[18446744073709551616]) -> int:  # error: 5 [definition-text] "the tool's definition contains an int beyond 64 bits, which can't leave a program"
+    """Give."""
+    return key
+---
+# a description with half of a surrogate pair
+def t() -> int:  # error: 5 [definition-text] "the tool's definition contains half of a surrogate pair, which can't leave a program"
+    """Give \ud800."""
+    return 1
+---
+# a helper's defaults, and a result that is inferred, may be values that can't leave a program
+def t(deep: bool):
+    """Give."""
+    if deep:
+        return {"\ud800": _least([1])}
+    return None
+
+def _least(numbers: list[int], most: float = 1e999) -> float:
+    """Find the least."""
+    return min([most, *numbers])

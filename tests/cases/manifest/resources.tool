@@ -171,3 +171,27 @@ def t() -> list:
     return tools.list_directory()
 # manifest: list_directory at most once
 # manifest: result from list_directory
+---
+# a value that can't leave a program is none of a result or of an argument
+def t(times: list[float], path: str, names: dict[str, str]) -> float | None:
+    """Find the least time."""
+    best = float("inf")
+    for time in times:
+        if time < best:
+            best = time
+    content = {"\ud800": "a", "b": names["c"]}
+    tools.write_file(path=path or "a\ud800b", content=content.get(str(best), "\ud800"))
+    return best if best != float("inf") else None
+# manifest: write_file writes {path}; at most once
+# manifest: > content from {names}, {times}
+# manifest: result from {times}
+# manifest: when and how often is decided by
+# manifest: > write_file {path}
+---
+# a piece of a text that can't leave a program may leave it
+import posixpath
+def t(path: str) -> None:
+    """Write."""
+    tools.write_file(path=posixpath.normpath("a\ud800/../" + path), content="\ud800b"[1:])
+# manifest: write_file writes ANYTHING from {path}; at most once
+# manifest: > content ANYTHING

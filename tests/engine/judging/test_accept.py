@@ -90,6 +90,10 @@ RECURSIVE = {"$ref": "#/$defs/A"}
         {"manifest": {"effects": ["read"], "calls": [{**CALL, "arguments": {"*": {"open": True}}}]}},
         {"manifest": {"effects": ["read"], "calls": [{**CALL, "source": ""}]}},
         {"manifest": {"effects": []}},
+        # These can't be stored.
+        {"manifest": {**TOOL["manifest"], "result": {"alternatives": [float("inf")]}}},
+        {"manifest": {**TOOL["manifest"], "result": {"fields": {"\ud800": {}}}}},
+        {"parameters": [{**PARAMETER, "required": False, "default": 2**64}]},
         {"examples": [EXAMPLE] * 51},
         {"parameters": [PARAMETER, PARAMETER]},
         {"parameters": [{**PARAMETER, "name": "a b"}]},

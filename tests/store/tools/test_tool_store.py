@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.manifest import Manifest, Value
 from albert_tools.engine.model.protocols import Summary, ToolStore
 from albert_tools.store.tools.names import Place
 from albert_tools.store.tools.tool_store import KEEP, TinyToolStore
@@ -28,6 +29,16 @@ def test_a_saved_tool_is_loaded_by_this_store_and_by_another(store: TinyToolStor
     assert protocol.load("shout") == version
     assert TinyToolStore(store.folder).load("shout", version.version) == version
     assert protocol.list() == [Summary("shout", version.version, "Shout it.", "2025-01-01T00:00:00Z", 1)]
+
+
+@pytest.mark.parametrize("constant", [("\ud800",), float("inf")], ids=ascii)
+def test_a_version_that_can_not_be_stored_is_refused(store: TinyToolStore, make, constant) -> None:
+    version = make()
+    manifest = Manifest(("read",), result=Value((constant,)))
+    assert _code(store.save, replace(version, definition=replace(version.definition, manifest=manifest))) == (
+        "invalid_arguments"
+    )
+    assert store.list() == []
 
 
 def test_saving_the_newest_version_again_changes_nothing(store: TinyToolStore, make) -> None:
