@@ -17,6 +17,7 @@ from albert_tools.grammar.generated_programs import Program
 from albert_tools.grammar.mutants import mutant
 from tests.helpers import containment
 from tests.helpers.answers import Answers
+from tests.helpers.defined_programs import DefinedPrograms
 from tests.helpers.generated_tools import GeneratedTools, some_program
 from tests.helpers.recorded_run import Recorded, TooManyCalls, recorded
 from tests.helpers.sandbox_run import SandboxRuns, difference
@@ -40,7 +41,12 @@ class Found(Exception):
 
 
 def try_program(
-    choices: Choices, catalog: GeneratedTools, seed: int, sandbox: SandboxRuns | None, with_mistake: bool = False
+    choices: Choices,
+    catalog: GeneratedTools,
+    seed: int,
+    sandbox: SandboxRuns | None,
+    with_mistake: bool = False,
+    defined: DefinedPrograms | None = None,
 ) -> bool:
     """Make a program of the choices, and try it. Without a sandbox it is only compared with its manifest.
 
@@ -50,6 +56,7 @@ def try_program(
         seed: The seed of the answers of tools.
         sandbox: Where it runs.
         with_mistake: Whether it gets one mistake. Then it may be refused, and it may not terminate.
+        defined: A service in which it is defined; None to skip this.
 
     Returns:
         Whether the program was accepted.
@@ -65,6 +72,9 @@ def try_program(
         if with_mistake:
             return False
         raise Found("refused", str(check(program.source, catalog).diagnostics), program)
+    problem = None if defined is None else defined.problem(program.source)
+    if problem is not None:
+        raise Found("not stored as it was defined", problem, program)
     ours = None
     if sandbox is not None:
         ours = sandbox.run(checked, program.arguments, catalog, Answers(seed))

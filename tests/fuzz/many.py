@@ -1,7 +1,8 @@
 """``python -m tests.fuzz.many COUNT [FIRST [PROCESSES]]``: tries generated programs beside CPython and inside their manifests.
 
-Each seed gives one program, and every tenth has a mistake. The processes share the seeds. A program that fails is made smaller and
-printed, one for each kind of failure and a hundred seeds. The exit code is 1 if there is one.
+Each seed gives one program. Every tenth has a mistake, and every tenth is defined in a service, too. The processes share the
+seeds. A program that fails is made smaller and printed, one for each kind of failure and a hundred seeds. The exit code is 1 if
+there is one.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import tempfile
 import time
 from collections import Counter
+from contextlib import closing
+from pathlib import Path
 
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.grammar.choices import Choices, GivenChoices, RandomChoices, smaller
 from albert_tools.grammar.source_error import SourceError
 from tests.fuzz.beside import Found, try_program
+from tests.helpers.defined_programs import DefinedPrograms, defined_programs
 from tests.helpers.generated_tools import generated_tools
 from tests.helpers.sandbox_run import SandboxRuns
 
@@ -52,24 +57,26 @@ def _batch(number: int) -> tuple[Counter[str], list[str]]:
     except SourceError as error:
         done["failed"] += 1
         return done, [f"\n=== saved tools of batch {number}: refused\n{error}\n"]
-    sandbox, strict = SandboxRuns(), SandboxRuns(SHORT)
-    try:
+    with (
+        closing(SandboxRuns()) as sandbox,
+        closing(SandboxRuns(SHORT)) as strict,
+        tempfile.TemporaryDirectory() as folder,
+        defined_programs(Path(folder), catalog) as service,
+    ):
         for seed in range(number * BATCH, (number + 1) * BATCH):
             with_mistake = seed % 10 == 9
+            defined = service if seed % 10 == 5 else None
             done["programs"] += 1
             choices = RandomChoices(seed)
             try:
-                accepted = try_program(choices, catalog, seed, strict if with_mistake else sandbox, with_mistake)
-                done["accepted"] += accepted
+                run = strict if with_mistake else sandbox
+                done["accepted"] += try_program(choices, catalog, seed, run, with_mistake, defined)
             except Exception as error:
                 done["failed"] += 1
                 kind = _kind(error)
                 done[kind] += 1
                 if kind not in problems:
-                    problems[kind] = _smallest(choices.made, number, seed, error, strict, with_mistake)
-    finally:
-        sandbox.close()
-        strict.close()
+                    problems[kind] = _smallest(choices.made, number, seed, error, strict, with_mistake, defined)
     return done, list(problems.values())
 
 
@@ -78,7 +85,13 @@ def _kind(error: Exception) -> str:
 
 
 def _smallest(
-    made: list[int], batch: int, seed: int, error: Exception, sandbox: SandboxRuns, with_mistake: bool
+    made: list[int],
+    batch: int,
+    seed: int,
+    error: Exception,
+    sandbox: SandboxRuns,
+    with_mistake: bool,
+    defined: DefinedPrograms | None,
 ) -> str:
     """A report of the smallest program that fails in the same way."""
     catalog = generated_tools(batch)
@@ -87,7 +100,7 @@ def _smallest(
 
     def attempt(choices: Choices) -> Exception | None:
         try:
-            try_program(choices, catalog, seed, sandbox if differs else None, with_mistake)
+            try_program(choices, catalog, seed, sandbox if differs else None, with_mistake, defined)
         except Exception as found:
             return found
         return None
