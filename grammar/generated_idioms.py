@@ -97,6 +97,13 @@ READING = [
     '<x> = b"\\xff" + <text>.encode("utf-8", "replace")\n<new str> = <x>.decode("utf-8", "replace")',
     '<new str> = (<text> + "\\ud800").encode("utf-8", "replace").decode()',
     '<x> = (<text> + "\\ud800/..")[: <int>]\nprint(posixpath.normpath(<x>) == <x>, <call>)',
+    # Lambdas with names, and functions that a dict holds.
+    "<x> = lambda y, z=1: y[:z] + <text>\n<new texts> = [<x>(y) for y in <texts>]",
+    "<x> = lambda y: [<call>, y][1]\n<new texts> = sorted(<texts>, key=<x>)",
+    '<x> = {"a": lambda y: [<call>, y][1], "b": str, "c": lambda y: <text>}\n<new str> = <x>["c" if <test> else "a"](<text>)',
+    '<x> = <text>\n<y> = {"": lambda z: z + <x>, "a": lambda z: <x>}\n<x> = <text>\nif "" in <y>:\n    print(<y>[""](<str>), <call>)',
+    'print({"a": len, "b": lambda y: print(<call>)}["b" if <test> else "a"](<text>))',
+    "print([type(y).__name__ for y in [<int>, <text>, <texts>, None]], type(<int>) == int, <call>)",
     # Other texts.
     '<x> = <text>\n<y> = <int> % 9\n<new str> = f"{<x>:>{<y>}}"',
     '<new str> = "%(a)s%(b)d" % {"a": <text>, "b": <int>}',

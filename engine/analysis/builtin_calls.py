@@ -279,5 +279,5 @@ _FUNCTIONS: dict[str, _Function] = {
     "ord": lambda a, call: numbers(a, *call.all),
     **dict.fromkeys(("pow", "round"), _arithmetic),
     **dict.fromkeys(("all", "any", "bool", "isinstance"), truth_result),
-    **dict.fromkeys(("ascii", "bin", "bytes", "chr", "format", "hex", "oct", "repr"), text_result),
+    **dict.fromkeys(("type", "ascii", "bin", "bytes", "chr", "format", "hex", "oct", "repr"), text_result),
 }

@@ -9,7 +9,15 @@ from typing import Any
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.assignments import assign
 from albert_tools.engine.analysis.builtin_calls import call_builtin
-from albert_tools.engine.analysis.calls import Arguments, Invocation, arguments_of, call_helper, ends_early, is_lazy
+from albert_tools.engine.analysis.calls import (
+    Arguments,
+    Invocation,
+    arguments_of,
+    call_back,
+    call_helper,
+    ends_early,
+    is_lazy,
+)
 from albert_tools.engine.analysis.containers import (
     anything,
     booleans,
@@ -256,6 +264,9 @@ def _plain_call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue
     arguments = arguments_of(a, node, control)
     if isinstance(node.func, tree.Name) and node.func.id in a.facts.functions:
         return call_helper(a, node, node.func.id, arguments, control)
+    table = a.facts.table_of(node.func)
+    if table is not None and isinstance(node.func, tree.Subscript):
+        return _chosen(a, node, table, a.evaluate(node.func.slice, control), arguments, control)
     call = Invocation(node, arguments, control)
     read_buffers(a, control, *arguments.all)
     named = a.facts.facade(node.func)
@@ -272,6 +283,16 @@ def _plain_call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue
         box = a.evaluate(node.func.value, control)
         result = call_method(a, node.func.attr, box, call)
     return result if arguments.more is NEVER else _unpacked(a, call, box, result)
+
+
+def _chosen(
+    a: Analysis, node: tree.Call, table: tree.Dict, key: AbstractValue, arguments: Arguments, control: Origins
+) -> AbstractValue:
+    """The result of a function that a dictionary holds: of any of them."""
+    decided = a.heap.condition(key)
+    once = new_tuple(a, node, [NEVER], "once")
+    found = join(call_back(a, node, f, arguments.positional, control | decided, once) for f in table.values)
+    return found.under(decided)
 
 
 def _unpacked(a: Analysis, call: Invocation, box: AbstractValue, result: AbstractValue) -> AbstractValue:

@@ -142,7 +142,7 @@ class Facts(Struct, eq=False, dict=True):
     def public(self) -> tuple[tree.FunctionDef, ...]:
         """The functions at module level whose names don't begin with an underscore."""
         found = (f for f in self.functions.values() if self.parent(f) is self.module)
-        return tuple(f for f in found if not f.name.startswith("_"))
+        return tuple(f for f in found if not f.name.startswith("_") and f.name not in self.scopes.lambdas)
 
     @cached_property
     def tool_calls_itself(self) -> bool:
@@ -188,6 +188,8 @@ class Facts(Struct, eq=False, dict=True):
         found = {}
         for node in self.every(tree.Name):
             is_unbound = id(node) in self.scopes.unbound and self.fixed(node.id) is None
+            if node.id == "type" and self.is_type_question(self.parent(node) or node):
+                continue
             # Other rules check annotations, decorators, patterns, classes and other statements of the module.
             if (is_unbound or self.only_in_annotations(node.id)) and not self._is_read_elsewhere(node):
                 found[id(node)] = node
@@ -238,6 +240,71 @@ class Facts(Struct, eq=False, dict=True):
     def own_nodes(self, function: tree.FunctionDef) -> Iterator[tree.Node]:
         """The nodes of a function's body, without those of the functions in it."""
         return walk_own(*function.body)
+
+    @cached_property
+    def tables(self) -> dict[str, tree.Dict]:
+        """The dictionaries of functions by their names: ``{"add": lambda a, b: a + b, "max": max}``.
+
+        Such a name is bound once. It is only indexed to call what it finds, or asked for a key, and only in its own function.
+        """
+        made: dict[str, list[tree.Assign]] = {}
+        for stmt in self.every(tree.Assign):
+            match stmt:
+                case tree.Assign(targets=(tree.Name(id=name),), value=tree.Dict(values=values)) if any(
+                    self._is_function_value(v) for v in values
+                ):
+                    made.setdefault(name, []).append(stmt)
+        bound = [b.name for n in self.every(*BINDING) for b in bindings(n)] if made else []
+        found: dict[str, tree.Dict] = {}
+        for name, (first, *others) in made.items():
+            uses = [n for n in self.every(tree.Name) if n.id == name and n is not first.targets[0]]
+            home = self.function_of(first)
+            if not others and bound.count(name) == 1 and all(self._is_table_use(n, home) for n in uses):
+                assert isinstance(first.value, tree.Dict)
+                found[name] = first.value
+        return found
+
+    def _is_function_value(self, node: tree.Expr) -> bool:
+        if isinstance(node, tree.Lambda):
+            return True
+        entry = self.entry(node)
+        if entry is not None:
+            return entry.kind in ("function", "class") and not entry.lazy and entry.callback is None
+        if not isinstance(node, tree.Name):
+            return False
+        builtin = vocabulary.BUILTINS.get(node.id)
+        return node.id in self.functions or (builtin is not None and builtin.pure and not builtin.lazy)
+
+    def _is_table_use(self, node: tree.Name, home: tree.FunctionDef | None) -> bool:
+        above = self.parent(node)
+        if home is not None and self.function_of(node) is not home:
+            return False
+        if isinstance(above, tree.Compare):
+            return above.left is not node and set(above.ops) <= {"in", "not in"}
+        return isinstance(above, tree.Subscript) and above.value is node and self.is_called(above)
+
+    def table_of(self, func: tree.Expr) -> tree.Dict | None:
+        """The dictionary of functions that a call chooses from: ``operations[op](a, b)``, ``{"neg": abs}[op](a)``."""
+        match func:
+            case tree.Subscript(value=tree.Name(id=name)):
+                return self.tables.get(name)
+            case tree.Subscript(value=tree.Dict(values=values) as table) if any(map(self._is_function_value, values)):
+                return table
+        return None
+
+    def is_in_table(self, node: tree.Expr) -> bool:
+        """Whether a function is a value of a dictionary of functions."""
+        table = self.parent(node)
+        if (
+            not isinstance(table, tree.Dict)
+            or not any(v is node for v in table.values)
+            or not self._is_function_value(node)
+        ):
+            return False
+        above = self.parent(table)
+        if isinstance(above, tree.Subscript):
+            return above.value is table and self.is_called(above)
+        return any(known is table for known in self.tables.values())
 
     @cached_property
     def assigned_attributes(self) -> frozenset[int]:
@@ -306,6 +373,16 @@ class Facts(Struct, eq=False, dict=True):
             (self.imported, "imported"),
         )
 
+    def is_type_question(self, call: tree.Node) -> bool:
+        """Whether a type is compared, or asked for its name: ``type(x) is int``, ``type(x).__name__``."""
+        match call:
+            case tree.Call(func=tree.Name(id="type") as func, args=(value,), keywords=()):
+                above = self.parent(call)
+                named = isinstance(above, tree.Attribute) and above.attr == "__name__"
+                plain = id(func) in self.scopes.unbound and not isinstance(value, tree.Starred)
+                return plain and (named or isinstance(above, tree.Compare))
+        return False
+
     def facade(self, node: tree.Expr) -> tuple[str, str] | None:
         """``(module, dotted entry)`` if an expression names a part of a façade, otherwise None.
 
@@ -360,6 +437,12 @@ class Facts(Struct, eq=False, dict=True):
                 caller = self.function_of(node)
                 if caller is not None and caller.name in graph:
                     graph[caller.name].setdefault(node.id, node.span)
+        for node in self.every(tree.Name) if self.tables else ():
+            caller = self.function_of(node)
+            if node.id in self.tables and caller is not None and caller.name in graph:
+                for value in self.tables[node.id].values:
+                    if isinstance(value, tree.Name) and value.id in self.functions:
+                        graph[caller.name].setdefault(value.id, node.span)
         return graph
 
     def reaches(self, start: str) -> frozenset[str]:

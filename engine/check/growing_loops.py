@@ -91,6 +91,8 @@ class _Growth:
         for node in walk_own(part):
             if self._grows(node):
                 return True
+            if isinstance(node, tree.Name) and node.id in self._facts.tables:
+                return True
             if isinstance(node, tree.Name) and node.id in self._facts.functions:
                 if self._functions & {node.id, *self._facts.reaches(node.id)}:
                     return True

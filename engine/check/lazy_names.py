@@ -147,7 +147,7 @@ def _acting_functions(facts: Facts) -> frozenset[str]:
     """The functions whose calls have effects, and the built-ins."""
     direct = {f.name for node, _ in facts.tool_calls if (f := facts.function_of(node))}
     direct |= {f.name for node in facts.every(tree.Name) if node.id in _EFFECTS and (f := facts.function_of(node))}
-    return _EFFECTS.union(f for f in facts.functions if f in direct or facts.reaches(f) & direct)
+    return _EFFECTS.union(facts.tables, (f for f in facts.functions if f in direct or facts.reaches(f) & direct))
 
 
 def _acts(part: tree.Node, acting: frozenset[str]) -> bool:

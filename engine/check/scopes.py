@@ -6,7 +6,7 @@ meaning there. Comprehensions and lambdas have scopes of their own. A name that 
 `resolve` finds the binding of each name. Then it gives another name to each binding whose spelling alone could mislead: to what
 hides a name of the language, a function or a module, and to what other functions than its own can reach. So in the resolved tree,
 equal names that matter mean the same, and all tables go by name. The new name is the old one with a mark and a number; `spelled`
-gives the old one back. The program that runs is made of the original text.
+gives the old one back. A lambda that an assignment names becomes a function. The program that runs is made of the original text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _NUMBERED = re.compile(f"{MARK}\\d+")
 
 #: The names that mean something in every source, if nothing hides them. Those of the prelude can't be hidden.
 _LANGUAGE = frozenset(
-    {*vocabulary.BUILTINS, *vocabulary.EXCEPTIONS, *vocabulary.PLAIN_TYPES, *vocabulary.TYPING} - vocabulary.PRELUDE
+    {"type", *vocabulary.BUILTINS, *vocabulary.EXCEPTIONS, *vocabulary.PLAIN_TYPES, *vocabulary.TYPING}
+    - vocabulary.PRELUDE
 )
 #: What a binding gives its name: a kind, and which function, class or module it is. All variables are the same.
 Meaning: TypeAlias = tuple[object, ...]
@@ -118,6 +119,7 @@ class Scopes(NamedTuple):
         captures: The variables of functions around it that a function reads or binds, by its name.
         captured: All these variables.
         changed_inside: Those that a nested function binds.
+        lambdas: The names of functions that are lambdas in the source.
         repeated: The names of functions, classes and modules that have more than one meaning in a scope, with the scope.
     """
 
@@ -127,6 +129,7 @@ class Scopes(NamedTuple):
     captures: dict[str, frozenset[str]]
     captured: frozenset[str]
     changed_inside: frozenset[str]
+    lambdas: frozenset[str]
     repeated: tuple[Symbol, ...]
 
 
@@ -216,6 +219,13 @@ class _Reader:
                 scope.bind(part.id, node)
 
     def assign(self, node: tree.Assign, scope: Scope) -> None:
+        match node:
+            case tree.Assign(targets=(tree.Name(id=name),), value=tree.Lambda(params=params, body=body)):
+                scope.bind(name, node, ("function", id(node)))
+                inner = self._scope("function", node, scope)
+                self._later(inner, (body,))
+                self._parameters(params, inner, scope)
+                return
         for target in node.targets:
             self._targets(target, scope, node)
         self._later(scope, (*node.targets, node.value))
@@ -310,6 +320,7 @@ class _Resolver:
             {self._name_of(f): frozenset(s.name for s in symbols) for f, symbols in self._captures.items()},
             frozenset(s.name for s in captured),
             frozenset(s.name for s in captured if s.changed_inside),
+            frozenset(self._name_of(f) for key, f in self._functions.items() if isinstance(f.node, tree.Assign)),
             tuple(s for s in self._symbols() if s.is_fixed and len(s.meanings) > 1),
         )
 
@@ -333,14 +344,18 @@ class _Resolver:
             return False  # a finding reports the binding
         if symbol.scope is not self._module:
             return symbol.captured or symbol.is_fixed or name in _LANGUAGE or name in self._module.symbols
+        if any(isinstance(node, tree.Assign) for node in symbol.meanings.values() if symbol.is_fixed):
+            return True  # it is no public function
         types_alone = any(m[:1] == ("import",) and m[1] in vocabulary.ANNOTATION_NAMES for m in symbol.meanings)
         return name in _LANGUAGE and not types_alone and not any(m[0] == "class" for m in symbol.meanings)
 
     def _name_of(self, function: Scope) -> str:
         """The name of a function."""
         assert function.parent is not None
-        assert isinstance(function.node, tree.FunctionDef)
-        return function.parent.symbols[function.node.name].name
+        match function.node:
+            case tree.Assign(targets=(tree.Name(id=spelling),)) | tree.FunctionDef(name=spelling):
+                return function.parent.symbols[spelling].name
+        raise AssertionError("not a function")
 
     # The tree with the new names
 
@@ -362,7 +377,16 @@ class _Resolver:
                     changes[name] = new[id(value)]
             if changes:
                 new[id(node)] = replace(node, **changes)
+            if id(node) in self._functions and isinstance(node, tree.Assign):
+                new[id(node)] = self._function(node, new)
         return new
+
+    def _function(self, node: tree.Assign, new: dict[int, tree.Node]) -> tree.FunctionDef:
+        """The function that a named lambda is."""
+        made: Any = new.get(id(node.value), node.value)
+        name = self._name_of(self._functions[id(node)])
+        body = (tree.Return(made.body.span, made.body),)
+        return tree.FunctionDef(node.span, name, made.params, None, body, (), node.targets[0].span)
 
     def _changes(self, node: tree.Node, binders: dict[int, Scope], keywords: dict[int, str]) -> dict[str, Any]:
         """The fields of a node that contain other names."""

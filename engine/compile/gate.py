@@ -57,7 +57,7 @@ ATTRIBUTES = frozenset(
     isnan isnumeric isocalendar isoformat isoweekday isprintable isqrt isspace issubset issuperset istitle isupper
     itemgetter items join key keys lastgroup lastindex lcm ldexp le leapdays lgamma limit_denominator line_num
     linear_regression literal_eval ljust loads log log10 log1p log2 lookup lower lshift lstrip lt maketrans match max
-    max_prefixlen maxlen md5 mean median median_high median_low merge message microsecond microseconds min minute
+    max_prefixlen maxlen maxsize md5 mean median median_high median_low merge message microsecond microseconds min minute
     mirrored mod mode modf month month_abbr month_name monthcalendar monthrange most_common move_to_end mul multimode
     name nan ndiff ne neg netloc netmask network network_address nextafter nlargest normalize normpath not_ nsmallest
     num_addresses numerator numeric octdigits or_ overlaps packed pairwise params parse parse_qs parse_qsl partition
@@ -90,14 +90,14 @@ GLOBALS = frozenset(
 MODULES = frozenset(
     """
     ast base64 bisect calendar collections copy csv datetime decimal difflib fractions functools hashlib heapq html io
-    ipaddress itertools json math operator posixpath re shlex statistics string textwrap tomllib unicodedata
+    ipaddress itertools json math operator posixpath re shlex statistics string sys textwrap tomllib unicodedata
     urllib.parse uuid zoneinfo
     """.split()
 )
 
 #: Names that lowering adds. Some are called, others are read. A program can't bind them, except for one flag.
 HIDDEN_CALLS = frozenset(
-    "__call __gather __parallel __rounds __tick __fatal __join __format __str __repr __ascii __dict".split()
+    "__call __gather __parallel __rounds __tick __fatal __join __format __str __repr __ascii __dict __type __type_name".split()
 )
 HIDDEN_NAMES = frozenset({"__Fatal", "__Exception", "__fine"})
 
@@ -149,6 +149,8 @@ class _Policy(RestrictingNodeTransformer):
     def __init__(self, errors: list[str], warnings: list[str], used_names: dict[str, bool]) -> None:
         super().__init__(errors, warnings, used_names)
         self.bound: set[str] = set()
+        #: The operands of comparisons.
+        self._compared: set[int] = set()
 
     def visit(self, node: ast.AST) -> Any:
         kind = type(node).__name__
@@ -240,10 +242,16 @@ class _Policy(RestrictingNodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if isinstance(node.func, ast.Name) and node.func.id in HIDDEN_CALLS:
             self.used_names[node.func.id] = True
+            if node.func.id == "__type" and id(node) not in self._compared:
+                self.error(node, "a type may only be compared")
             if node.func.id == "__call" and not _is_message(node):
                 self.error(node, "a tool call must name its tool and its arguments")
             self._visit_all([*node.args, *node.keywords])
             return node
+        return self.node_contents_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self._compared.update(id(operand) for operand in (node.left, *node.comparators))
         return self.node_contents_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:

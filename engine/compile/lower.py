@@ -9,6 +9,7 @@ annotations with their imports and aliases, TypedDict classes) and rewrites the 
   overlap.
 - The body of a ``while`` begins with ``__tick()``, and ``for x in xs`` becomes ``for x in __rounds(xs)`` if `xs` may grow in the
   loop. Both count the rounds of the whole run, and end the process at the limit.
+- ``type(x) is int`` becomes ``__type(x) is int``, and ``type(x).__name__`` becomes ``__type_name(x)``.
 - Every ``try`` gets a first handler for `MemoryError` and `RecursionError` that ends the process. So a program never sees a limit
   as an exception, and no ``finally`` runs after it.
 
@@ -81,6 +82,7 @@ class _Lowering(ast.NodeTransformer):
         self.growing = growing_iterables(facts)
         calls = [call for call in facts.every(tree.Call) if isinstance(call.func, tree.Name)]
         self.typed_dicts = {call.span for call in calls if called_name(call) in facts.typed_dicts}
+        self.types = {call.span for call in calls if facts.is_type_question(call)}
         self.reading = {call.span for call in calls if called_name(call) == "parallel" and self._only_reads(call)}
 
     def module(self, module: ast.Module) -> ast.Module:
@@ -188,8 +190,17 @@ class _Lowering(ast.NodeTransformer):
         if isinstance(node.func, ast.Name):
             if node.func.id == "parallel":
                 return self._parallel(node)
+            if self.places[id(node)] in self.types:
+                return ast.copy_location(_call("__type", self.visit(node.args[0])), node)
             if self.places[id(node)] in self.typed_dicts:
                 node.func = ast.copy_location(_name("__dict"), node.func)
+        self.generic_visit(node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if node.attr == "__name__" and self.places.get(id(node.value)) in self.types:
+            assert isinstance(node.value, ast.Call)
+            return ast.copy_location(_call("__type_name", self.visit(node.value.args[0])), node)
         self.generic_visit(node)
         return node
 

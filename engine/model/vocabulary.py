@@ -178,6 +178,7 @@ _FACADES: dict[str, str] = {
     " pvariance stdev variance quantiles:n,method correlation covariance linear_regression StatisticsError!",
     "string": "ascii_letters= ascii_lowercase= ascii_uppercase= digits= hexdigits= octdigits= punctuation="
     " printable= whitespace= capwords Template#",
+    "sys": "maxsize=",
     "textwrap": "dedent indent:prefix fill:width,initial_indent,subsequent_indent,break_long_words,break_on_hyphens,"
     "expand_tabs,replace_whitespace,drop_whitespace,max_lines,placeholder"
     " wrap:width,initial_indent,subsequent_indent,break_long_words,break_on_hyphens,expand_tabs,replace_whitespace,"
@@ -232,7 +233,6 @@ INSTEAD: dict[str, str] = {
     "urllib.request": "call tools.http_request(url=…)",
     "http": "call tools.http_request(url=…)",
     "httpx": "call tools.http_request(url=…)",
-    "sys": "take values as parameters, and print() for messages",
     "glob": "list with tools.list_directory(path=…, recursive=True) and choose by name",
     "fnmatch": "choose by name with str.endswith or re.fullmatch",
     "shutil": "read and write with tools.read_file and tools.write_file",

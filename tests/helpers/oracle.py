@@ -88,6 +88,8 @@ def _lowered(program: dict[str, Any], answer: Answer, print_: Callable[..., None
         "__tick": lambda: None,
         "__Exception": Exception,
         "__dict": dict,
+        "__type": lambda value: type(value),
+        "__type_name": lambda value: type(value).__name__,
         "__parallel": lambda reads, *bodies: tuple([body() for body in bodies]),
         "__Fatal": (MemoryError, RecursionError),
         "__fatal": limit,

@@ -188,6 +188,7 @@ ENTRIES: dict[str, list[str]] = {
         "[string.punctuation, string.printable, string.whitespace, string.capwords('a bc')]",
         "string.Template('$a and ${b}').substitute(a=1, b=2) + string.Template('$x').safe_substitute()",
     ],
+    "sys": ["sys.maxsize"],
     "textwrap": [
         "[textwrap.dedent('  a\\n   b'), textwrap.indent('a\\nb', prefix='> '), textwrap.shorten('a b c d', width=5, placeholder='…')]",
         "textwrap.fill('one two three four', width=9, initial_indent='- ', subsequent_indent='  ', break_long_words=False)",

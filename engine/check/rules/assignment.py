@@ -273,6 +273,8 @@ class _Flow:
                 return self.expr(node.body, true).either(self.expr(node.orelse, false))
             case tree.NamedExpr():
                 return self.expr(node.value, s).bind(node.target.id)
+            case tree.Lambda() if self.facts.is_in_table(node):
+                return s  # it is called later
             case tree.Lambda():
                 self.expr(node.body, s.bind(*(p.name for p in node.params)))
                 return s

@@ -62,6 +62,12 @@ INSTEAD: dict[str, str] = {
     "partial": "use a lambda in the callback position, or a helper",
     "lru_cache": "keep results in a dict that you pass along",
     "cache": "keep results in a dict that you pass along",
+    "setrecursionlimit": "leave it out; functions may call each other 1,000 deep",
+    "argv": "take values as parameters",
+    "stdin": "take the text as a parameter",
+    "stdout": "write print(…)",
+    "stderr": "write print(…)",
+    "exit": "return from the function, or raise ToolError(…)",
     "uuid4": "programs are deterministic; use uuid.uuid5(namespace, name)",
     "uuid1": "programs are deterministic; use uuid.uuid5(namespace, name)",
     "namedtuple": "use a dict, or a TypedDict class",
@@ -114,6 +120,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         root, _ = attribute_chain(node)
         if id(root) in facts.unbound or id(node) in facts.assigned_attributes:
             continue  # reported as an unknown name or an assignment
+        if node.attr == "__name__" and facts.is_type_question(node.value):
+            continue
         named = facts.facade(node)
         if named is not None:
             yield from _facade(facts, node, *named)

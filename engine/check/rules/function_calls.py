@@ -94,6 +94,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         elif isinstance(func, tree.Attribute):
             if facts.facade(func) is not None:
                 yield from _facade_arguments(facts, node)
+        elif (table := facts.table_of(func)) is not None:
+            yield from _table_arguments(facts, node, table)
         elif not isinstance(func, tree.Lambda):
             yield error(
                 "not-callable",
@@ -103,6 +105,25 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             )
         if isinstance(func, tree.Lambda):
             yield error("not-callable", func, "a lambda can't be called directly", hint="write its body instead")
+
+
+def _table_arguments(facts: Facts, call: tree.Call, table: tree.Dict) -> Iterator[Diagnostic]:
+    """Check a call of a function that a dictionary holds."""
+    if call.keywords or any(isinstance(a, tree.Starred) for a in call.args):
+        yield error(
+            "arguments",
+            call,
+            "a function of a dict takes its arguments by position",
+            hint="write operations[name](a, b)",
+        )
+    others = [v for k, v in zip(table.keys, table.values, strict=True) if k is None or not facts.is_in_table(v)]
+    for value in others:
+        yield error(
+            "not-callable",
+            value,
+            "this dict is called, so it may hold functions only",
+            hint="move it into another dict",
+        )
 
 
 def _is_local(facts: Facts, name: tree.Name) -> bool:

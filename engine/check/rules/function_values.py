@@ -28,7 +28,7 @@ CODES = (
         "lambda-value",
         "A lambda is used outside a callback position.",
         "If functions could be stored and passed on, nobody could say what a call calls.",
-        example=in_tool("clean = lambda text: text.strip()\nreturn path"),
+        example=in_tool("steps = [lambda text: text.strip()]\nreturn path"),
         rewrite=in_tool("return list(map(lambda text: text.strip(), path.split()))"),
     ),
 )
@@ -78,11 +78,14 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     hint='write parallel(tools.read_file(path="a"), tools.read_file(path="b"))',
                 )
                 continue
+            if facts.is_in_table(node):
+                continue
             yield error(
                 "lambda-value",
                 node,
                 "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)",
-                hint="define a helper at module level: def _name(…):",
+                hint="a name that is only called may hold it: double = lambda x: 2 * x; so may a dict that is only"
+                " indexed to call: operations[name](3)",
             )
 
 
@@ -116,6 +119,8 @@ def _allowed(facts: Facts, node: tree.Expr) -> bool:
         and facts.facade(above.func) == ("collections", "defaultdict")
     ):
         return True
+    if facts.is_in_table(node):
+        return True
     if callback_position(facts, node):
         if isinstance(node, tree.Name) and node.id in facts.functions:
             return True
@@ -142,6 +147,11 @@ def _second_of_isinstance(call: tree.Call, node: tree.Expr) -> bool:
 
 def _type_position(facts: Facts, node: tree.Expr) -> bool:
     above = facts.parent(node)
+    holder = (
+        facts.parent(above) if isinstance(above, tree.Tuple | tree.List | tree.Set) and above is not None else above
+    )
+    if isinstance(holder, tree.Compare) and any(map(facts.is_type_question, (holder.left, *holder.comparators))):
+        return True
     while isinstance(above, tree.Tuple) or (isinstance(above, tree.BinOp) and above.op == "|"):
         node, above = above, facts.parent(above)
     return isinstance(above, tree.Call) and _second_of_isinstance(above, node)

@@ -123,16 +123,28 @@ def _part(facts: Facts, part: tree.Expr, reached: set[str]) -> Iterator[Diagnost
                 "a walrus in a parallel body would be shared between the bodies",
                 hint="put the body into a helper, and assign there",
             )
+        yield from _table(facts, node)
         if isinstance(node, tree.Name) and node.id in facts.functions and node.id not in reached:
             reached |= {node.id} | facts.reaches(node.id)
         # The expression itself creates no named container, so it must not change any named container.
         yield from _changes(facts, node)
 
 
+def _table(facts: Facts, node: tree.Node) -> Iterator[Diagnostic]:
+    if isinstance(node, tree.Call) and facts.table_of(node.func) is not None:
+        yield error(
+            "parallel",
+            node,
+            "inside parallel a function can't be chosen from a dict",
+            hint="choose it with if, or with match",
+        )
+
+
 def _helper(facts: Facts, helper: tree.FunctionDef) -> Iterator[Diagnostic]:
     fresh = _fresh(facts, helper)
     owned = _owned(facts, helper, fresh)
     for node in facts.own_nodes(helper):
+        yield from _table(facts, node)
         yield from _changes(facts, node, fresh, owned)
         if isinstance(node, tree.Nonlocal):
             yield error(

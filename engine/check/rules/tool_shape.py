@@ -109,9 +109,17 @@ def _module_level(facts: Facts) -> Iterator[Diagnostic]:
     for stmt in facts.module.body:
         if isinstance(stmt, tree.Assign | tree.AnnAssign):
             for node in tree.walk(stmt):
-                if isinstance(node, tree.Name) and (
-                    node.id in ("tools", "parallel", "print") or node.id in facts.functions
-                ):
+                if not isinstance(node, tree.Name):
+                    continue
+                if node.id in facts.functions and facts.is_in_table(node):
+                    if facts.functions[node.id].span > stmt.span:
+                        yield error(
+                            "module-level",
+                            node,
+                            f"{node.id!r} is defined further down",
+                            hint="move its def above this line",
+                        )
+                elif node.id in ("tools", "parallel", "print") or node.id in facts.functions:
                     yield error(
                         "module-level",
                         node,

@@ -42,7 +42,7 @@ OUTSIDE: dict[str, str] = {
     "setattr": "use a dict: d[key] = value",
     "hasattr": "use isinstance(value, str), or key in d",
     "delattr": "use a dict: del d[key]",
-    "type": "use isinstance(value, str); for a message write f'{value!r}'",
+    "type": "use isinstance(value, str), type(value) == str or type(value).__name__",
     "id": "compare with == or is",
     "hash": "use hashlib.sha256(text.encode()).hexdigest()",
     "globals": "name the value",

@@ -208,7 +208,8 @@ class Expressions:
             case tree.Dict():
                 return self._dict(node, s)
             case tree.Lambda():
-                self.sites.escape(self.body_of(node, None, s))
+                # A function of a dict is called later, when names have other types.
+                self.sites.escape(self.body_of(node, None, {} if self.facts.is_in_table(node) else s))
                 return None
             case tree.Slice():
                 self.parts(node, s)

@@ -129,4 +129,6 @@ def program_builtins(made: dict[str, types.ModuleType], print_: Callable[..., No
     found["__Fatal"] = (MemoryError, RecursionError)
     # A program can hide the plain names.
     found.update({"__Exception": Exception, "__dict": dict})
+    # `type` alone would lead to classes.
+    found.update({"__type": lambda value: type(value), "__type_name": lambda value: type(value).__name__})
     return found

@@ -1,6 +1,6 @@
 # an unavailable module, and its replacement
 import os  # error: 8 [unknown-module] "the module 'os' can't be imported"
-import sys  # error: 8 [unknown-module] "the module 'sys' can't be imported"
+import glob  # error: 8 [unknown-module] "the module 'glob' can't be imported"
 import time  # error: 8 [unknown-module] "the module 'time' can't be imported"
 import random  # error: 8 [unknown-module] "the module 'random' can't be imported"
 import subprocess  # error: 8 [unknown-module] "the module 'subprocess' can't be imported"

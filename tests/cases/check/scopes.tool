@@ -273,3 +273,78 @@ def t(path: str) -> Any:
         return None
     except ToolError:
         return 1
+---
+# type outside of a comparison
+def t(x: Any) -> Any:
+    """Ask."""
+    kind = type(x)  # error: 12 [outside-name] "'type' is not in the language"
+    return kind == type(1) or type(1, 2) == "a"  # error: 31 [outside-name] "'type' is not in the language"
+---
+# a type that is compared with something else
+def t(x: Any) -> Any:
+    """Ask."""
+    return x == int or [int] == type(x).mro()
+# error: 17 [function-value] "the type 'int' can't be used as a value"
+# error: 25 [function-value] "the type 'int' can't be used as a value"
+# error: 33 [outside-name] "'type' is not in the language"
+# error: 41 [unknown-attribute] "no method 'mro' in the language"
+---
+# a parameter named type
+def t(type: str, id: int) -> str:
+    """Show."""
+    return f"{type}{id}"
+---
+# what sys doesn't have
+import sys
+
+def t(n: int) -> int:
+    """Count."""
+    sys.setrecursionlimit(10000)  # error: 9 [unknown-attribute] "sys has no 'setrecursionlimit' here"
+    return n
+---
+# a dict of functions that is more than indexed and called
+def t(name: str) -> Any:
+    """Choose."""
+    table = {"len": len}  # error: 21 [function-value] "the function 'len' can't be used as a value"
+    other = table
+    return other[name]("a")  # error: 12 [not-callable] "only names and methods can be called"
+---
+# a dict of functions that is changed
+def t(name: str) -> Any:
+    """Choose."""
+    table = {"id": lambda x: x}  # error: 20 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+    table["other"] = 1
+    return table[name]("a")  # error: 12 [not-callable] "only names and methods can be called"
+---
+# a dict with functions and values, and arguments by name
+def t(name: str) -> Any:
+    """Choose."""
+    table = {"len": len, "no": 3}  # error: 32 [not-callable] "this dict is called, so it may hold functions only"
+    return table[name](x=1)  # error: 12 [arguments] "a function of a dict takes its arguments by position"
+---
+# a helper in a dict above its definition
+TABLE = {"a": _size}  # error: 15 [module-level] "'_size' is defined further down"
+
+def _size(x: str) -> int:
+    return len(x)
+
+def t(name: str) -> int:
+    """Choose."""
+    return TABLE[name]("a")
+---
+# a function chosen in parallel
+TABLE = {"len": len, "str": str}
+
+def t(names: list[str]) -> list:
+    """Choose."""
+    return parallel(TABLE[n]("a") for n in names)  # error: 21 [parallel] "inside parallel a function can't be chosen from a dict"
+---
+# a named lambda is no value, and has one meaning
+def t(n: int) -> Any:
+    """Add."""
+    double = lambda x: 2 * x
+    double = 3  # error: 5 [rebound-name] "'double' is a function here already, and can't get another meaning"
+    once = lambda x: x
+    return [once, once(1, 2)]
+# error: 13 [function-value] "the function 'once' can't be used as a value"
+# error: 27 [arguments] "once takes 1 positional argument"

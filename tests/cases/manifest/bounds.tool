@@ -177,3 +177,19 @@ def t(str: str, len: list[str]) -> None:
 # manifest: > content from {str}
 # manifest: when and how often is decided by
 # manifest: > write_file {len}
+---
+# a function chosen from a dict
+def t(op: str, path: str) -> Any:
+    """Choose."""
+    table = {"read": lambda p: tools.read_file(path=p), "drop": lambda p: tools.delete_file(path=p)}
+    save = lambda text: tools.write_file(path="out", content=text)
+    save(op)
+    return table[op](path)
+# manifest: delete_file deletes {path}; at most once
+# manifest: write_file writes "out"; at most once
+# manifest: > content from {op}
+# manifest: read_file reads {path}; at most once
+# manifest: write_file("out") may write what is read by read_file({path})
+# manifest: result from {op}, delete_file({path}), read_file({path})
+# manifest: when and how often is decided by
+# manifest: > delete_file {op}

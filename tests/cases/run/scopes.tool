@@ -183,3 +183,75 @@ def t(dict: str) -> Any:
 
 # arguments: {"dict": "a"}
 # result: [{"name": "a"}, "{'name': 'a'}"]
+---
+# the type of a value
+import collections
+import datetime
+import re
+
+def t(xs: list) -> Any:
+    """Ask."""
+    values = [*xs, (1,), {2}, b"", collections.Counter(), datetime.date(2024, 1, 1), re.match("a", "a"), ToolError("x"), KeyError(1)]
+    names = [type(x).__name__ for x in values]
+    exact = [type(x) == int for x in xs] + [type(x) in (bool, str) for x in xs] + [type(True) is not int, type(1) != type("")]
+    return [names, exact, [x for x in xs if type(x) is type(None)]]
+
+# arguments: {"xs": [1, True, None, "a", [], {}]}
+# result: [["int", "bool", "NoneType", "str", "list", "dict", "tuple", "set", "bytes", "Counter", "date", "Match", "ToolError", "KeyError"], [True, False, False, False, False, False, False, True, False, True, False, False, True, True], [None]]
+---
+# the largest size
+import sys
+from sys import maxsize
+
+def t() -> Any:
+    """Ask."""
+    best = sys.maxsize
+    for x in [3, 2]:
+        best = min(best, x)
+    return [best, maxsize == 2**63 - 1]
+
+# result: [2, True]
+---
+# lambdas with names
+square = lambda x: x * x
+
+def t(xs: list) -> Any:
+    """Map."""
+    n = 2
+    plus = lambda x, more=1: square(x) + n + more
+    n = 3
+    return [plus(1), plus(1, more=5), [plus(x) for x in xs], sorted(xs, key=lambda x: -plus(x)), list(map(square, xs))]
+
+# arguments: {"xs": [2, 3]}
+# result: [5, 9, [8, 13], [3, 2], [4, 9]]
+---
+# tables of functions
+import operator
+
+def _half(x, y):
+    return x / 2 + y
+
+OPERATIONS = {"+": operator.add, "max": max, "half": _half, "-": lambda a, b: a - b}
+
+def t(names: list) -> Any:
+    """Compute."""
+    found = []
+    first = "1"
+    local = {"read": lambda p: tools.read_file(path=p), "size": lambda p: len(p) + first + later}
+    first, later = 1, 1
+    for name in names:
+        if name in OPERATIONS:
+            found.append(OPERATIONS[name](5, 3))
+        elif name not in local:
+            found.append({"a": lambda x: x * 2, "b": len}["a" if name else "b"](name))
+        else:
+            found.append(local[name]("ab"))
+    try:
+        local["missing"]("a")
+    except KeyError as error:
+        found.append(str(error))
+    return found
+
+# arguments: {"names": ["+", "max", "half", "-", "read", "size", "x", ""]}
+# calls: read_file(path="ab") -> "x"
+# result: [8, 5, 5.5, 2, "x", 4, "xx", 0, "'missing'"]
