@@ -101,7 +101,7 @@ READING = [
     "<x> = lambda y, z=1: y[:z] + <text>\n<new texts> = [<x>(y) for y in <texts>]",
     "<x> = lambda y: [<call>, y][1]\n<new texts> = sorted(<texts>, key=<x>)",
     '<x> = {"a": lambda y: [<call>, y][1], "b": str, "c": lambda y: <text>}\n<new str> = <x>["c" if <test> else "a"](<text>)',
-    '<x> = <text>\n<y> = {"": lambda z: z + <x>, "a": lambda z: <x>}\n<x> = <text>\nif "" in <y>:\n    print(<y>[""](<str>), <call>)',
+    '<x> = <text>\n<y> = {"": lambda z: z + <x>, "a": lambda z: <x>}\n<x> = <text>\nprint(<y>[""](<str>), <call>)',
     'print({"a": len, "b": lambda y: print(<call>)}["b" if <test> else "a"](<text>))',
     "print([type(y).__name__ for y in [<int>, <text>, <texts>, None]], type(<int>) == int, <call>)",
     # Other texts.

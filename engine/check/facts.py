@@ -6,6 +6,7 @@ module, a type or the language means the same wherever it stands. Any other name
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -247,21 +248,26 @@ class Facts(Struct, eq=False, dict=True):
 
         Such a name is bound once. It is only indexed to call what it finds, or asked for a key, and only in its own function.
         """
-        made: dict[str, list[tree.Assign]] = {}
+        made: dict[str, tree.Assign] = {}
         for stmt in self.every(tree.Assign):
             match stmt:
                 case tree.Assign(targets=(tree.Name(id=name),), value=tree.Dict(values=values)) if any(
-                    self._is_function_value(v) for v in values
+                    map(self._is_function_value, values)
                 ):
-                    made.setdefault(name, []).append(stmt)
-        bound = [b.name for n in self.every(*BINDING) for b in bindings(n)] if made else []
+                    made[name] = stmt
+        if not made:
+            return {}
+        bound = Counter(b.name for n in self.every(*BINDING) for b in bindings(n))
+        uses: defaultdict[str, list[tree.Name]] = defaultdict(list)
+        for node in self.every(tree.Name):
+            uses[node.id].append(node)
         found: dict[str, tree.Dict] = {}
-        for name, (first, *others) in made.items():
-            uses = [n for n in self.every(tree.Name) if n.id == name and n is not first.targets[0]]
-            home = self.function_of(first)
-            if not others and bound.count(name) == 1 and all(self._is_table_use(n, home) for n in uses):
-                assert isinstance(first.value, tree.Dict)
-                found[name] = first.value
+        for name, stmt in made.items():
+            home = self.function_of(stmt)
+            others = (use for use in uses[name] if use is not stmt.targets[0])
+            if bound[name] == 1 and all(self._is_table_use(use, home) for use in others):
+                assert isinstance(stmt.value, tree.Dict)
+                found[name] = stmt.value
         return found
 
     def _is_function_value(self, node: tree.Expr) -> bool:
@@ -292,19 +298,20 @@ class Facts(Struct, eq=False, dict=True):
                 return table
         return None
 
+    @cached_property
+    def called_tables(self) -> tuple[tree.Dict, ...]:
+        """All dictionaries of functions: those with names, and those that are indexed where they are written."""
+        inline = (c.func.value for c in self.every(tree.Call) if isinstance(c.func, tree.Subscript))
+        written = (d for d in inline if isinstance(d, tree.Dict) and any(map(self._is_function_value, d.values)))
+        return (*self.tables.values(), *written)
+
     def is_in_table(self, node: tree.Expr) -> bool:
         """Whether a function is a value of a dictionary of functions."""
-        table = self.parent(node)
-        if (
-            not isinstance(table, tree.Dict)
-            or not any(v is node for v in table.values)
-            or not self._is_function_value(node)
-        ):
-            return False
-        above = self.parent(table)
-        if isinstance(above, tree.Subscript):
-            return above.value is table and self.is_called(above)
-        return any(known is table for known in self.tables.values())
+        return id(node) in self._in_tables
+
+    @cached_property
+    def _in_tables(self) -> frozenset[int]:
+        return frozenset(id(v) for table in self.called_tables for v in table.values if self._is_function_value(v))
 
     @cached_property
     def assigned_attributes(self) -> frozenset[int]:

@@ -82,21 +82,19 @@ class _Growth:
         self._facts = facts
         #: A subscript can be a slice without a colon.
         self._has_slices = any(name.id == "slice" for name in facts.every(tree.Name))
-        self._functions = {name for name, f in facts.functions.items() if any(map(self._grows, facts.own_nodes(f)))}
+        direct = {name for name, f in facts.functions.items() if any(map(self._grows, facts.own_nodes(f)))}
+        self._names = {*facts.tables, *(f for f in facts.functions if direct & {f, *facts.reaches(f)})}
+        self._known: dict[int, bool] = {}
         #: Whether any part can.
-        self.anywhere = bool(self._functions) or any(map(self._grows, facts.nodes))
+        self.anywhere = bool(direct) or any(map(self._grows, facts.nodes))
 
     def within(self, part: tree.Node) -> bool:
         """Whether a part can, itself or through the functions that it names."""
-        for node in walk_own(part):
-            if self._grows(node):
-                return True
-            if isinstance(node, tree.Name) and node.id in self._facts.tables:
-                return True
-            if isinstance(node, tree.Name) and node.id in self._facts.functions:
-                if self._functions & {node.id, *self._facts.reaches(node.id)}:
-                    return True
-        return False
+        if id(part) not in self._known:
+            self._known[id(part)] = any(
+                self._grows(node) or (isinstance(node, tree.Name) and node.id in self._names) for node in walk_own(part)
+            )
+        return self._known[id(part)]
 
     def _grows(self, node: tree.Node) -> bool:
         match node:

@@ -61,6 +61,7 @@ _KEYWORD_EXTRA = frozenset({"max", "min", "sorted", "print", "zip", "dict"})
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each call that is not a tool call."""
+    yield from _table_values(facts)
     for node in facts.every(tree.Call):
         if tool_name(node.func) is not None:
             continue
@@ -94,8 +95,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         elif isinstance(func, tree.Attribute):
             if facts.facade(func) is not None:
                 yield from _facade_arguments(facts, node)
-        elif (table := facts.table_of(func)) is not None:
-            yield from _table_arguments(facts, node, table)
+        elif facts.table_of(func) is not None:
+            yield from _table_arguments(node)
         elif not isinstance(func, tree.Lambda):
             yield error(
                 "not-callable",
@@ -107,7 +108,19 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield error("not-callable", func, "a lambda can't be called directly", hint="write its body instead")
 
 
-def _table_arguments(facts: Facts, call: tree.Call, table: tree.Dict) -> Iterator[Diagnostic]:
+def _table_values(facts: Facts) -> Iterator[Diagnostic]:
+    for table in facts.called_tables:
+        for key, value in zip(table.keys, table.values, strict=True):
+            if key is None or not facts.is_in_table(value):
+                yield error(
+                    "not-callable",
+                    value,
+                    "this dict is called, so it may hold functions only",
+                    hint="move it into another dict",
+                )
+
+
+def _table_arguments(call: tree.Call) -> Iterator[Diagnostic]:
     """Check a call of a function that a dictionary holds."""
     if call.keywords or any(isinstance(a, tree.Starred) for a in call.args):
         yield error(
@@ -115,14 +128,6 @@ def _table_arguments(facts: Facts, call: tree.Call, table: tree.Dict) -> Iterato
             call,
             "a function of a dict takes its arguments by position",
             hint="write operations[name](a, b)",
-        )
-    others = [v for k, v in zip(table.keys, table.values, strict=True) if k is None or not facts.is_in_table(v)]
-    for value in others:
-        yield error(
-            "not-callable",
-            value,
-            "this dict is called, so it may hold functions only",
-            hint="move it into another dict",
         )
 
 
