@@ -70,8 +70,6 @@ def lower(checked: Checked) -> Lowered:
 class _Lowering(ast.NodeTransformer):
     def __init__(self, facts: Facts, parsed: ast.Module, plain_strings: bool) -> None:
         self.facts = facts
-        #: The place of each of CPython's nodes in our tree.
-        self.places = {id(theirs): ours.span for ours, theirs in twins(facts.parsed, parsed)}
         #: Write f-strings as calls, because Python 3.11 allows no backslash in their fields.
         self.plain_strings = plain_strings
         self.tools_of: dict[str, set[str]] = {name: set() for name in facts.functions}
@@ -84,6 +82,9 @@ class _Lowering(ast.NodeTransformer):
         self.typed_dicts = {call.span for call in calls if called_name(call) in facts.typed_dicts}
         self.types = {call.span for call in calls if facts.is_type_question(call)}
         self.reading = {call.span for call in calls if called_name(call) == "parallel" and self._only_reads(call)}
+        decided = self.growing or self.typed_dicts or self.types or self.reading
+        #: The place of each of CPython's nodes in our tree, if anything depends on it.
+        self.places = {id(theirs): ours.span for ours, theirs in twins(facts.parsed, parsed)} if decided else {}
 
     def module(self, module: ast.Module) -> ast.Module:
         body = [stmt for stmt in module.body if not self._is_alias(stmt)]
@@ -190,9 +191,9 @@ class _Lowering(ast.NodeTransformer):
         if isinstance(node.func, ast.Name):
             if node.func.id == "parallel":
                 return self._parallel(node)
-            if self.places[id(node)] in self.types:
+            if self.places.get(id(node)) in self.types:
                 return ast.copy_location(_call("__type", self.visit(node.args[0])), node)
-            if self.places[id(node)] in self.typed_dicts:
+            if self.places.get(id(node)) in self.typed_dicts:
                 node.func = ast.copy_location(_name("__dict"), node.func)
         self.generic_visit(node)
         return node
@@ -232,7 +233,7 @@ class _Lowering(ast.NodeTransformer):
         return ast.copy_location(_call("__call", ast.Constant(name), arguments), node)
 
     def _parallel(self, node: ast.Call) -> ast.expr:
-        reads = ast.Constant(self.places[id(node)] in self.reading)
+        reads = ast.Constant(self.places.get(id(node)) in self.reading)
         first = node.args[0]
         if len(node.args) == 1 and isinstance(first, ast.GeneratorExp):
             names = list(dict.fromkeys(n for g in first.generators for n in _targets(g.target)))
