@@ -97,15 +97,15 @@ async def test_a_weaker_fence_gives_the_same_answers(kind: str) -> None:
 
 async def test_values_that_are_loaded_late_or_exceed_64_bits(judge: SourceJudge) -> None:
     source = (
-        '@example(arguments={"x": 1}, result=[1.5, {"a": (1, None)}])\n'
-        f'def t(x: int, y: int = {10**30}, z: Literal["\\N{{BULLET}}", -1] = -1) -> Any:\n    """Return \\u00e9."""\n'
+        f'@example(arguments={{"x": 1}}, result=[1.5, {{"a": (1, None)}}, {10**30}])\n'
+        'def t(x: int, z: Literal["\\N{BULLET}", -1] = -1) -> Any:\n    """Return \\u00e9."""\n'
         '    return f"{x!r}\\u2022" + "\\N{BULLET}"\n'
     )
     checked = (await judge.check(source.encode(), Known(), compiled=True)).checked
     assert checked is not None
-    assert [p.default for p in checked.definition.parameters] == [None, 10**30, -1]
-    assert checked.definition.parameters[2].schema == {"enum": ["\N{BULLET}", -1]}
-    assert checked.examples[0].result == [1.5, {"a": [1, None]}]
+    assert [p.default for p in checked.definition.parameters] == [None, -1]
+    assert checked.definition.parameters[1].schema == {"enum": ["\N{BULLET}", -1]}
+    assert checked.examples[0].result == [1.5, {"a": [1, None]}, 10**30]
     assert codes(await judge.check(HEAD + '    return "\\N{NO SUCH NAME}"\n', Known())) == {"syntax"}
 
 
