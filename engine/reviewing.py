@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from albert_tools.engine.authority.reviews import VersionState
-from albert_tools.engine.call.context import ServiceContext
+from albert_tools.engine.call.context import Renewed, ServiceContext
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
@@ -27,13 +28,20 @@ class Reviewer:
     """Makes reviews of saved versions."""
 
     def __init__(
-        self, store: ToolStore, lookup: Lookup, context: ServiceContext, runs: RunManager, examples: Examples
+        self,
+        store: ToolStore,
+        lookup: Lookup,
+        context: ServiceContext,
+        runs: RunManager,
+        examples: Examples,
+        renewed: Renewed,
     ) -> None:
         self._store = store
         self._lookup = lookup
         self._context = context
         self._runs = runs
         self._examples = examples
+        self._renewed = renewed
 
     async def review(self, name: str, version: str | None, rerun: bool) -> VersionReview:
         """The review of a version; of the newest one if `version` is None. Without `rerun`, nothing is run.
@@ -41,7 +49,7 @@ class Reviewer:
         Raises:
             Failure: `unknown_tool`, `damaged`, `io_error`; `invalid_arguments` for a primitive.
         """
-        found = await asyncio.to_thread(self._collected, name, version)
+        found = await self._current(name, version)
         if not rerun:
             return found
         examples: tuple[ExampleRun, ...] = ()
@@ -55,11 +63,25 @@ class Reviewer:
             repeated = await replays(self._runs, name, found.changes.since, found.version.version)
         return replace(found, examples=examples, examples_problem=problem, replays=repeated)
 
-    def _collected(self, name: str, version: str | None) -> VersionReview:
-        found = self._lookup.look_up(name, version).version
+    async def _current(self, name: str, version: str | None) -> VersionReview:
+        """The review without runs. If what the version can do can't be found out anew, the review says why."""
+        found = (await asyncio.to_thread(self._lookup.look_up, name, version)).version
         if found is None:
             raise Failure("invalid_arguments", f"{name} is a primitive; only saved tools are reviewed", tool=name)
-        before = self._before(found)
+        before = await asyncio.to_thread(self._before, found)
+        problem = ""
+        try:
+            found = await self._renewed(found, True)
+        except Failure as failure:
+            problem = failure.message
+        if before is not None:
+            # If its source is refused now, the new version is compared with what was found out then.
+            with suppress(Failure):
+                before = await self._renewed(before, True)
+        collected = await asyncio.to_thread(self._collected, found, before)
+        return replace(collected, outdated=collected.outdated or problem or None)
+
+    def _collected(self, found: ToolVersion, before: ToolVersion | None) -> VersionReview:
         return VersionReview(
             found,
             self._state(found),

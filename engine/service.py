@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.judging.source_judge import Judgement, SourceJudge
     from albert_tools.engine.model.example import Example
     from albert_tools.engine.model.record_types import Entry
+    from albert_tools.engine.renewing import Renewer
     from albert_tools.engine.review.version_review import ExampleRun, VersionReview
     from albert_tools.engine.sandbox.worker.spawn import Spawned
     from albert_tools.engine.upgrading import Upgrade
@@ -232,8 +233,9 @@ class ToolService:
         self.context = context
         self._sandbox = sandbox
         self._source_judge: SourceJudge | None = None
+        self._renewer: Renewer | None = None
         self._entered = self._closed = False
-        self._pipeline = Pipeline(registry, store, self._started)
+        self._pipeline = Pipeline(registry, store, self._started, self._renewed)
         self._runs = RunManager(self._pipeline, lambda: self.context)
         self.actions = Actions(self._pipeline, lambda: self.context)
         #: Runs the agent's own tools, see `engine.agent`.
@@ -283,6 +285,20 @@ class ToolService:
         if not self._entered:
             # Nobody would end its processes.
             raise RuntimeError("this service was not entered; write `async with ToolService.open(…) as service:`")
+
+    async def _renewed(self, version: ToolVersion, is_stored: bool = True) -> ToolVersion:
+        """The version with a manifest of the present analysis, see `Renewer`."""
+        if version.is_current:
+            return version
+        return await self._renewing.renewed(version, is_stored)
+
+    @property
+    def _renewing(self) -> Renewer:
+        from albert_tools.engine.renewing import Renewer
+
+        if self._renewer is None:
+            self._renewer = Renewer(self.registry, self.store, self._pipeline.lookup, self._judge.check)
+        return self._renewer
 
     async def _started(self) -> Sandbox:
         await self._sandbox.start()
@@ -599,7 +615,14 @@ class ToolService:
     async def _check(
         self, source: str | bytes, together: Mapping[str, ToolDefinition] | None = None, *, compiled: bool = False
     ) -> Judgement:
-        return await self._judge.check(source, _Catalog(self, together or {}), compiled=compiled)
+        catalog = _Catalog(self, together or {})
+        judgement = await self._judge.check(source, catalog, compiled=compiled)
+        checked = judgement.checked
+        saved = [c for c in checked.calls if c.name not in catalog.together] if checked is not None else []
+        if await self._renewing.renew(saved):
+            # Its manifest contains those of its callees.
+            return await self._judge.check(source, catalog, compiled=compiled)
+        return judgement
 
     def outdated(self, name: str) -> str | None:
         """Why a tool can't run; None if it can. A primitive always can."""
@@ -1213,6 +1236,9 @@ class ToolService:
                 raise Failure("outdated", f"{name} is outdated: {problem}", hint="define it again", tool=name)
             return self.reviews.approve(name, found.version, by, why, manifest, seen)
 
+        stored = (await asyncio.to_thread(self._pipeline.lookup.look_up, name, version)).version
+        if stored is not None:
+            await self._renewed(stored)
         return await asyncio.to_thread(approved)
 
     async def decide(
@@ -1279,7 +1305,9 @@ class ToolService:
         from albert_tools.engine.reviewing import Reviewer
 
         self._must_be_open()
-        reviewer = Reviewer(self.store, self._pipeline.lookup, self.context, self._runs, self._example_runs)
+        reviewer = Reviewer(
+            self.store, self._pipeline.lookup, self.context, self._runs, self._example_runs, self._renewed
+        )
         return await reviewer.review(name, version, rerun)
 
     async def _example_runs(self, version: ToolVersion) -> tuple[ExampleRun, ...]:
@@ -1364,18 +1392,18 @@ class _Catalog:
 
     def __init__(self, service: ToolService, together: Mapping[str, ToolDefinition]) -> None:
         self._service = service
-        self._together = together
+        self.together = together
 
     def get(self, name: str) -> ToolDefinition | None:
-        if name in self._together and self._service.registry.primitive(name) is None:
-            return self._together[name]
+        if name in self.together and self._service.registry.primitive(name) is None:
+            return self.together[name]
         return self._service.registry.get(name)
 
     def names(self) -> builtins.list[str]:
-        return builtins.list(dict.fromkeys([*self._service.registry.names(), *self._together]))
+        return builtins.list(dict.fromkeys([*self._service.registry.names(), *self.together]))
 
     def outdated(self, name: str) -> str | None:
-        return None if name in self._together else self._service.outdated(name)
+        return None if name in self.together else self._service.outdated(name)
 
     def look_alike(self, name: str) -> str | None:
         if self.get(name) is not None:

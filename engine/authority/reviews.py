@@ -241,7 +241,7 @@ def _state(version: ToolVersion, row: ReviewRow | None) -> VersionState:
     if row is None:
         return VersionState(version.name, version.version, "pending", version.author, "", version.created, manifest)
     if row.state == "active" and row.manifest != manifest:
-        why = f"its manifest has changed since {row.by} approved it"
+        why = f"what it can do was found out anew, and differs from what {row.by} approved"
         return VersionState(version.name, version.version, "pending", row.by, why, row.at, manifest)
     state: State = row.state  # type: ignore[assignment]
     return VersionState(version.name, version.version, state, row.by, row.why, row.at, manifest)

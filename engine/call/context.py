@@ -14,6 +14,7 @@ from albert_tools.engine.call.absent import NO_JOURNAL, NO_LEDGER, NO_SESSION, N
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.resource_pool import ResourcePool
 from albert_tools.engine.call.target import UNKNOWN, Lookup, Target
+from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import UNJUDGED_POLICY, Effect, ToolInvocation, ToolResult
 from albert_tools.engine.policy.decision import Decision
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
     from albert_tools.engine.call.manifest_fence import Fence
-    from albert_tools.engine.model.definition import Json, Mode, ToolVersion
+    from albert_tools.engine.model.definition import Json, Mode
     from albert_tools.engine.model.primitive import Primitive
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
     from albert_tools.engine.model.telemetry import Observer, Span
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: Called for each text that a program prints, with the tool's name and the text.
 Log = Callable[[str, str], None]
+#: Analyses a version again. The second argument says whether it is stored.
+Renewed = Callable[[ToolVersion, bool], Awaitable[ToolVersion]]
 
 
 class Repeated(Exception):
@@ -191,6 +194,8 @@ class Run(Struct, eq=False):
     workspace: Any
     #: Starts the sandbox. It is awaited when a composite runs.
     sandbox: Callable[[], Awaitable[Sandbox]]
+    #: Finds out anew what a version can do, if an earlier analysis has found it out.
+    renewed: Renewed
     #: A monotonic clock, in seconds.
     clock: Callable[[], float]
     #: When the request began, by the clock.

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from albert_tools.engine.judging.answers import Answer, Unbelievable
 from albert_tools.engine.model import vocabulary
@@ -22,7 +23,7 @@ from albert_tools.engine.model.definition import Callee, Program, ToolDefinition
 from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.json_values import problem_in
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
-from albert_tools.engine.model.manifest import ANY_NAME, Manifest
+from albert_tools.engine.model.manifest import ANALYSIS, ANY_NAME, Manifest
 from albert_tools.engine.model.primitive import NAME
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.model.schema_validity import fault_in
@@ -89,7 +90,7 @@ def checked_source(answer: Answer, source: str, known: Mapping[str, ToolDefiniti
         ),
         result=tool.result,
         timeout=tool.timeout,
-        manifest=tool.manifest,
+        manifest=replace(tool.manifest, analysis=ANALYSIS),
     )
     if problem_in([definition.description, definition.parameters_schema(), tool.manifest.as_dict()]) is not None:
         raise Unbelievable("a value that can't leave a program")

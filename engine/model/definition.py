@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from albert_tools.engine.model.manifest import Declared, Manifest
+from albert_tools.engine.model.manifest import ANALYSIS, Declared, Manifest
 
 Json = Any
 Schema = dict[str, Any]
@@ -159,8 +159,8 @@ class ToolDefinition(Struct, frozen=True, dict=True):
 
     @cached_property
     def manifest_digest(self) -> str:
-        """The digest of the manifest; empty if it is not known."""
-        return digest(self.manifest.as_dict()) if self.manifest is not None else ""
+        """The digest of what the manifest says; empty if it is not known."""
+        return digest(replace(self.manifest, analysis=0).as_dict()) if self.manifest is not None else ""
 
     def parameters_schema(self) -> Schema:
         """All parameters as one JSON Schema object that allows no other names."""
@@ -369,6 +369,16 @@ class ToolVersion(Struct, frozen=True):
     def name(self) -> str:
         """The tool's name."""
         return self.definition.name
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the present analysis has made its manifest, or it has none."""
+        manifest = self.definition.manifest
+        return manifest is None or manifest.analysis == ANALYSIS
+
+    def with_manifest(self, manifest: Manifest | None) -> ToolVersion:
+        """The same version with another manifest. The manifest is no part of its hash."""
+        return replace(self, definition=replace(self.definition, manifest=manifest))
 
     def content(self) -> Json:
         """The content whose hash is the name of the version. It determines the behaviour; the time of saving is not part of it."""

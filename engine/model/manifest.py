@@ -15,6 +15,10 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
+#: The number of the present analysis. Raise it with each change after which a source can have another manifest. Then stored
+#: versions are analysed again.
+ANALYSIS = 1
+
 #: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
 Origin: TypeAlias = str
 
@@ -138,6 +142,7 @@ class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
         result: The result.
         printed: The origins of what it prints.
         raised: The origins of the messages of its errors.
+        analysis: The number of the analysis that has made it; 0 if it is not known. An approval does not cover it.
     """
 
     effects: tuple[str, ...] = ()
@@ -145,6 +150,7 @@ class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     result: Value = Value(open=True)
     printed: tuple[Origin, ...] = ()
     raised: tuple[Origin, ...] = ()
+    analysis: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The stored JSON form. Fields with default values are left out."""

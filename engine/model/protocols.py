@@ -77,6 +77,13 @@ class ToolStore(Protocol):
             Failure: `unknown_tool`, `damaged`, or `io_error` if the operating system refuses to read.
         """
 
+    def renew(self, version: ToolVersion) -> None:
+        """Replace the manifest of a stored version by that of `version`, durably. Nothing else changes.
+
+        Raises:
+            Failure: As `save`; `unknown_tool` if the version is not stored.
+        """
+
     def list(self) -> list[Summary]:
         """The tools that are not deleted, by name. Damaged entries have a `problem`."""
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.errors import shown
-from albert_tools.engine.call.target import target_of
+from albert_tools.engine.call.target import Target, target_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 
@@ -15,8 +15,8 @@ async def lookup(call: Call, run: Run) -> Call:
     """Find the primitive or the saved version that the call names.
 
     Raises:
-        Failure: `unknown_tool`, `damaged`, `io_error`, `invalid_arguments`; `permission_denied` for a call that the
-            checker has not seen in the program.
+        Failure: `unknown_tool`, `damaged`, `io_error`, `invalid_arguments`; `outdated` for a version that can't be analysed
+            again; `permission_denied` for a call that the checker has not seen in the program.
     """
     if not call.pinned:
         caller = call.callers[-1]
@@ -24,12 +24,20 @@ async def lookup(call: Call, run: Run) -> Call:
             "permission_denied", f"{caller} was not checked to call {shown(call.tool)}", rule="pins", tool=caller
         )
     if call.depth:
-        return replace(call, target=run.lookup.look_up(call.tool, call.version))
+        return replace(call, target=await _current(run.lookup.look_up(call.tool, call.version), run))
     if run.action is not None:
         run.target = target_of(run.action)
     else:
-        run.target = run.lookup.look_up(call.tool, call.version, run.unsaved)
+        run.target = await _current(run.lookup.look_up(call.tool, call.version, run.unsaved), run)
     return replace(call, target=run.target)
+
+
+async def _current(target: Target, run: Run) -> Target:
+    """The target with a manifest of the present analysis. All stages see this one."""
+    if target.version is None or target.version.is_current:
+        return target
+    version = await run.renewed(target.version, target.version is not run.unsaved)
+    return replace(target, definition=version.definition, version=version)
 
 
 def demand_limits(call: Call, run: Run) -> None:

@@ -28,6 +28,7 @@ from albert_tools.engine.call.context import (
     JudgeAgain,
     Known,
     Log,
+    Renewed,
     Repeated,
     Resumed,
     Run,
@@ -98,6 +99,7 @@ class Pipeline:
         registry: The primitives and saved tools.
         store: The saved tools.
         sandbox: Starts the sandbox. It is awaited when a composite runs.
+        renewed: See `Run`.
         clock: A monotonic clock, in seconds.
     """
 
@@ -106,10 +108,12 @@ class Pipeline:
         registry: ToolRegistry,
         store: ToolStore,
         sandbox: Callable[[], Awaitable[Sandbox]],
+        renewed: Renewed,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.lookup = Lookup(registry, store)
         self._sandbox = sandbox
+        self._renewed = renewed
         self._clock = clock
         self._slots = asyncio.Semaphore(MAX_RUNS)
         self.examples = asyncio.Semaphore(MAX_EXAMPLES_AT_ONCE)
@@ -158,6 +162,7 @@ class Pipeline:
             lookup=self.lookup,
             workspace=service.workspace,
             sandbox=self._sandbox,
+            renewed=self._renewed,
             clock=self._clock,
             began=began,
             log=log,

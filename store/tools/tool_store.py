@@ -213,6 +213,25 @@ class TinyToolStore:
                 raise io_failure(f"save the tool {name!r} to", place.entry, error) from error
         return True
 
+    def renew(self, version: ToolVersion) -> None:
+        """Replace the manifest of a stored version by that of `version`, durably. Nothing else changes.
+
+        Raises:
+            Failure: `unknown_tool` if the version is not stored; `damaged`, `io_error`, `invalid_arguments`.
+        """
+        name = version.name
+        document = _checked(version)
+        place = Place.of(self.folder, name)
+        with writing(place.shard):
+            try:
+                found = [_renew(place, path, document) for path in (place.entry, place.archived(version.version))]
+            except Damaged as error:
+                raise _damaged(name, place.entry, error) from error
+            except OSError as error:
+                raise io_failure(f"save the tool {name!r} to", place.entry, error) from error
+        if not any(found):
+            raise _no_version(name, version.version, place)
+
     def delete(self, name: str, over: str | None = None) -> None:
         """Remove the tool from the list. Its versions are retained, and saving the tool again restores it. For `over` see `save`.
 
@@ -313,6 +332,23 @@ def _archive(place: Place, name: str, document: Mapping[str, Any]) -> None:
     make_folder(place.archive)
     meta = {"schema": SCHEMA, "name": name, "head": document["version"], "deleted": False, "archived": 0}
     write_atomic(place.shard, target, encode({META: {"1": meta}, VERSIONS: {"1": dict(document)}}))
+
+
+def _renew(place: Place, path: Path, document: Mapping[str, Any]) -> bool:
+    """Replace the manifest of a version in one file. Returns False if the file does not contain the version."""
+    from albert_tools.store.tools.storage import encode
+
+    entry = read_entry(path, document["name"])
+    if entry is None:
+        return False
+    stored = next((d for d in entry.tables[VERSIONS].values() if d["version"] == document["version"]), None)
+    if stored is None:
+        return False
+    stored["manifest"] = document["manifest"]
+    write_atomic(place.shard, path, encode(entry.tables))
+    # The times of archived files have the order of saving.
+    os.utime(path, ns=(entry.stamp[0], entry.stamp[0]))
+    return True
 
 
 def _fresh(place: Place, name: str, versions: dict[str, Any]) -> Tables:

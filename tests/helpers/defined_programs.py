@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from albert_tools import SyncToolService
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.model.definition import canonical
+from albert_tools.engine.model.manifest import ANALYSIS
 from albert_tools.store.tools.tool_store import TinyToolStore
 from tests.helpers.generated_tools import GeneratedTools
 
@@ -27,7 +30,7 @@ class DefinedPrograms:
 
     def problem(self, source: str) -> str | None:
         """What is wrong with the version of a source after it was stored."""
-        expected = analyse(check_or_raise(source, self._catalog))
+        expected = replace(analyse(check_or_raise(source, self._catalog)), analysis=ANALYSIS)
         defined = self._service.define(source)
         loaded = TinyToolStore(self._home / "tools").load(defined.name).definition
         manifest = loaded.manifest

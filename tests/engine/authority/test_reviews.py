@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from albert_tools.engine.authority.reviews import BY_RULES, MAX_VERSIONS, Reviews
 from albert_tools.engine.model.failure import Failure
@@ -101,7 +100,10 @@ def test_an_approval_does_not_hold_for_another_manifest(reviews: Reviews, store:
     document["manifest"]["effects"] = []
     file.write_text(json.dumps(changed))
     found = reviews.state("shout", FIRST.version)
-    assert (found.state, found.why) == ("pending", "its manifest has changed since ann approved it")
+    assert (found.state, found.why) == (
+        "pending",
+        "what it can do was found out anew, and differs from what ann approved",
+    )
     assert [s.state for s in reviews.queue()] == ["pending"]
 
 
@@ -116,7 +118,7 @@ def test_a_version_is_approved_with_the_manifest_that_was_read(reviews: Reviews)
 def test_a_version_without_a_manifest_is_pending_and_can_not_be_approved(
     reviews: Reviews, store: TinyToolStore
 ) -> None:
-    store.save(replace(SECOND, definition=replace(SECOND.definition, manifest=None)))
+    store.save(SECOND.with_manifest(None))
     assert reviews.state("shout", SECOND.version).state == "pending"
     with pytest.raises(Failure, match="without a manifest"):
         reviews.approve("shout", SECOND.version, "ann")

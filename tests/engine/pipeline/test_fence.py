@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from albert_tools import CallContext, primitive
 from albert_tools.engine.authority.reviews import BY_RULES
-from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Symbol, Term, Value
+from albert_tools.engine.model.manifest import ANALYSIS, Hole, Manifest, PlannedCall, Symbol, Term, Value
 from albert_tools.engine.pipeline import reviewed
 from tests.engine.conftest import DONE, PRIMITIVES, Bench
 
@@ -62,7 +62,7 @@ def approved(bench: Bench, manifest: Manifest, name: str = "t", by: str = "ann")
     """Give the newest version of a tool a manifest, and approve it."""
     store = bench.service.service.store
     version = store.load(name)
-    store.save(replace(version, definition=replace(version.definition, manifest=manifest)))
+    store.save(version.with_manifest(replace(manifest, analysis=ANALYSIS)))
     bench.service.approve(name, by)
 
 

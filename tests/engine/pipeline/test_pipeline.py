@@ -24,7 +24,6 @@ from albert_tools.engine.model.result import ToolInvocation
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker import boundary_values
-from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.testing import registry, scratch_workspace
 from tests.engine.conftest import Deeper
 from tests.helpers.effort import examples
@@ -166,10 +165,10 @@ class BrokenStore:
 def pipeline(
     work: Any, rules: Any = None, clock: Any = time.monotonic, store: Any = None
 ) -> tuple[Pipeline, ServiceContext]:
-    async def none() -> Sandbox:
+    async def none(*_: Any) -> Any:
         raise AssertionError("no program runs here")
 
-    made = Pipeline(registry(), store or BrokenStore(), none, clock)
+    made = Pipeline(registry(), store or BrokenStore(), none, none, clock)
     return made, ServiceContext(work, RulesSource(rules or Governance(), None))
 
 

@@ -33,11 +33,34 @@ def test_a_saved_tool_is_loaded_by_this_store_and_by_another(store: TinyToolStor
 
 @pytest.mark.parametrize("constant", [("\ud800",), float("inf")], ids=ascii)
 def test_a_version_that_can_not_be_stored_is_refused(store: TinyToolStore, make, constant) -> None:
-    version = make()
-    manifest = Manifest(("read",), result=Value((constant,)))
-    assert _code(store.save, replace(version, definition=replace(version.definition, manifest=manifest))) == (
-        "invalid_arguments"
-    )
+    version = make().with_manifest(Manifest(("read",), result=Value((constant,))))
+    assert _code(store.save, version) == "invalid_arguments"
+    assert store.list() == []
+
+
+def test_only_the_manifest_of_a_renewed_version_changes(store: TinyToolStore, make) -> None:
+    made = [make(text=f"a{i}") for i in range(KEEP + 2)]
+    for version in made:
+        store.save(version)
+    before = store.history("shout", 100)
+    for version in (made[0], made[5], made[-1]):  # archived, older, newest
+        renewed = version.with_manifest(Manifest(("read",), printed=("parameter:a",), analysis=7))
+        store.renew(renewed)
+        assert store.load("shout", version.version) == renewed
+        assert TinyToolStore(store.folder).load("shout", version.version) == renewed
+    assert store.load("shout").version == made[-1].version
+    assert store.history("shout", 100) == before
+    assert store.load("shout", made[4].version) == made[4]
+    assert _code(store.renew, make(text="never saved")) == "unknown_tool"
+    assert store.verify() == []
+
+
+def test_a_removed_tool_is_renewed_and_stays_removed(store: TinyToolStore, make) -> None:
+    store.save(make())
+    store.delete("shout")
+    renewed = make().with_manifest(Manifest(("read",), analysis=7))
+    store.renew(renewed)
+    assert store.load("shout", renewed.version) == renewed
     assert store.list() == []
 
 

@@ -1,8 +1,8 @@
 """`kill -9` at random times: every reported save is complete in the store, and no other version is damaged.
 
-Two children at a time save without pause. Each saves its own tools and one shared tool, and reports each save that has
-returned. Each child is killed at a random time, two hundred children in all. The save that a kill interrupted is either
-complete in the store or missing.
+Two children at a time save without pause. Each saves its own tools and one shared tool, renews what it has saved, and then reports
+it. Each child is killed at a random time, two hundred children in all. The save that a kill interrupted is either complete in the
+store or missing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def save_without_pause(report: Report, folder: Path, child: int, life: int) -> N
     i = 0
     while True:
         name = name_of(child, i)
-        store.save(make(name, f"{child}.{life}.{i}"))
+        version = make(name, f"{child}.{life}.{i}")
+        store.save(version)
+        store.renew(version)
         report((name, f"{child}.{life}.{i}"))
         i += 1
 

@@ -1,0 +1,111 @@
+"""Analyses stored versions again whose manifests an earlier or later analysis has made.
+
+A version's manifest has the number of its analysis. When the version is run or reviewed and the number is another one, the judging
+process analyses the source again, against the tools that the version pins. The new manifest replaces the stored one, and the
+version remains the same. An approval covers what a manifest says, so it holds only if the new one says the same.
+
+The callees come first, because a manifest contains those of its callees. Two processes that do this at once write the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from albert_tools.engine.call.target import Lookup
+from albert_tools.engine.call.tool_registry import ToolRegistry
+from albert_tools.engine.judging.source_judge import Judgement, Tools
+from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolVersion
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import ToolStore
+
+
+class Renewer:
+    """Analyses versions again, one at a time.
+
+    Args:
+        registry: The primitives.
+        store: The saved tools.
+        lookup: Says whether a version can still run.
+        judge: Checks a source that may call these tools.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        store: ToolStore,
+        lookup: Lookup,
+        judge: Callable[[str, Tools], Awaitable[Judgement]],
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._lookup = lookup
+        self._judge = judge
+        self._one_at_a_time = asyncio.Lock()
+
+    async def renewed(self, version: ToolVersion, is_stored: bool = True) -> ToolVersion:
+        """The version with a manifest of the present analysis. A version that can't run any more is returned as it is.
+
+        Raises:
+            Failure: `outdated` if the checker refuses the source now; `sandbox_unavailable`, `io_error`, `damaged`, ….
+        """
+        if version.is_current:
+            return version
+        async with self._one_at_a_time:
+            return await self._renewed(version, is_stored)
+
+    async def renew(self, calls: Iterable[Callee]) -> bool:
+        """Renew the saved tools among some callees. Returns whether one of them needed it. Raises as `renewed`."""
+        needed = False
+        for callee in calls:
+            if callee.kind == "composite":
+                version = await asyncio.to_thread(self._store.load, callee.name, callee.version)
+                needed |= await self.renewed(version) is not version
+        return needed
+
+    async def _renewed(self, version: ToolVersion, is_stored: bool) -> ToolVersion:
+        if is_stored:
+            # Somebody else may have done it in the meantime.
+            version = await asyncio.to_thread(self._store.load, version.name, version.version)
+        if version.is_current or await asyncio.to_thread(self._lookup.outdated, version) is not None:
+            return version
+        pinned: dict[str, ToolDefinition] = {version.name: version.definition}
+        for callee in version.calls:
+            if callee.kind == "composite":
+                found = await asyncio.to_thread(self._store.load, callee.name, callee.version)
+                pinned[callee.name] = (await self._renewed(found, True)).definition
+        judgement = await self._judge(version.source, _PinnedTools(self._registry, pinned))
+        checked = judgement.checked
+        if checked is None or checked.calls != version.calls:
+            why = next((d.message for d in judgement.diagnostics if d.severity == "error"), "it has other callees")
+            raise Failure(
+                "outdated",
+                f"what {version.name} can do must be found out anew, and its source is refused now: {why}",
+                hint="define it again; `albert upgrade` then upgrades the tools that call it",
+                tool=version.name,
+            )
+        renewed = version.with_manifest(checked.definition.manifest)
+        if is_stored:
+            await asyncio.to_thread(self._store.renew, renewed)
+        return renewed
+
+
+class _PinnedTools:
+    """The tools that the source of a version may call: the primitives, and the saved tools in the versions that it pins."""
+
+    def __init__(self, registry: ToolRegistry, pinned: Mapping[str, ToolDefinition]) -> None:
+        self._registry = registry
+        self._pinned = pinned
+
+    def get(self, name: str) -> ToolDefinition | None:
+        primitive = self._registry.primitive(name)
+        return primitive.definition if primitive is not None else self._pinned.get(name)
+
+    def names(self) -> list[str]:
+        return [*self._registry.primitive_names, *self._pinned]
+
+    def outdated(self, name: str) -> str | None:
+        return None
+
+    def look_alike(self, name: str) -> str | None:
+        return None
