@@ -5,6 +5,7 @@ is harmless for every value that a program can create."""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Iterator
 
 from albert_tools.engine.check.facts import Facts, attribute_chain, tool_name
@@ -204,7 +205,12 @@ def _type_method(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
     spelled = f"{node.value.id}.{node.attr}"
     if spelled in vocabulary.TYPE_METHODS and (facts.is_called(node) or callback_position(facts, node)):
         return
-    if node.attr in vocabulary.METHODS and node.attr not in vocabulary.MUTATORS and callback_position(facts, node):
+    keeps = node.attr in vocabulary.METHODS and node.attr not in vocabulary.MUTATORS
+    if keeps and callback_position(facts, node):
+        return
+    # Rules about changes and encodings only know the usual form, so the methods that they are about have no other.
+    of_type = node.attr not in ("decode", "encode") and hasattr(getattr(builtins, node.value.id), node.attr)
+    if keeps and of_type and facts.is_called(node):
         return
     yield error(
         "unknown-attribute",

@@ -166,3 +166,15 @@ def t(text: str, more: dict, name: str) -> Any:
     b = urllib.parse.parse_qs(text, encoding=name)  # error: 46 [encoding] "an encoding must be a literal that the language knows"
     c = urllib.parse.parse_qs(text, encoding="latin-1")
     return [len(a), b, c]
+---
+# methods of types: those that change nothing
+def t(xs: list[str], d: dict) -> Any:
+    """Compute."""
+    list.sort(xs)  # error: 10 [unknown-attribute] "'list.sort' can't be used here"
+    # hint: "call it on a value: value.sort(…)"
+    dict.setdefault(d, "a", [])  # error: 10 [unknown-attribute] "'dict.setdefault' can't be used here"
+    data = str.encode("a", "utf-8")  # error: 16 [unknown-attribute] "'str.encode' can't be used here"
+    # error: 23 [encoding] "an encoding must be a literal that the language knows"
+    odd = str.append("a", "b")  # error: 15 [unknown-attribute] "'str.append' can't be used here"
+    case = list.upper("x")  # error: 17 [unknown-attribute] "'list.upper' can't be used here"
+    return [str.join(",", xs), set.union(*map(set, xs)), dict.get(d, "a"), data, odd, case]

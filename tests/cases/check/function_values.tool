@@ -209,7 +209,6 @@ def t(xs: list) -> Any:
 def t(xs: list) -> Any:
     """Make."""
     return [str.upper("a"), list.append(xs, 1)]
-# error: 17 [unknown-attribute] "'str.upper' can't be used here"
 # error: 34 [unknown-attribute] "'list.append' can't be used here"
 ---
 # an instance method of a type as a value

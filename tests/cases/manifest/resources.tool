@@ -195,3 +195,13 @@ def t(path: str) -> None:
     tools.write_file(path=posixpath.normpath("a\ud800/../" + path), content="\ud800b"[1:])
 # manifest: write_file writes ANYTHING from {path}; at most once
 # manifest: > content ANYTHING
+---
+# methods of types
+def t(name: str, other: str) -> str:
+    """Read."""
+    for path in set.union({name}, {other}):
+        print(tools.read_file(path=path))
+    return tools.read_file(path=str.join("/", [name, dict.get({"a": "x"}, "a", other)]))
+# manifest: read_file reads {name} or {other} or {name}/{other} or {name}/x; at most 3 ×
+# manifest: result from read_file({name}/{other} or {name}/x)
+# manifest: printed from {name}, {other}, read_file({name} or {other})

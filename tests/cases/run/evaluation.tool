@@ -412,3 +412,19 @@ def t() -> Any:
         xs.append(x)
     return xs
 # result: [3, 1, 4, 2, 3, 4]
+---
+# methods of types
+def t(rows: list[list[int]], text: str) -> Any:
+    """Compute."""
+    counts = {"a": 1}
+    return [
+        sorted(set.union(*map(set, rows))), sorted(set.intersection(set(rows[0]), *rows[1:])), dict.get(counts, "b", 0), list(dict.items(counts)),
+        str.join("-", (str.upper(c) for c in text)), str.split(text, sep="b"), int.bit_length(255), list.index(rows[0], 2), float.is_integer(2.0),
+    ]
+# arguments: {"rows": [[1, 2], [2, 3]], "text": "abc"}
+# result: [[1, 2, 3], [2], 0, [["a", 1]], "A-B-C", ["a", "c"], 8, 1, True]
+---
+# a method of another type
+def t() -> Any:
+    """Compute."""
+    return set.union([1], [2])  # raises: TypeError "descriptor 'union' for 'set' objects doesn't apply to a 'list' object"
