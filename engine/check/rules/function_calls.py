@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, is_typed_dict, tool_name
 from albert_tools.engine.check.rule import error, without_parentheses
+from albert_tools.engine.check.scopes import spelled
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.grammar import tree
@@ -90,7 +91,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     "not-callable",
                     func,
                     f"{func.id!r} is a value; only functions named in the source can be called",
-                    hint="define a helper: def _name(…): at module level",
+                    hint=f"it hides another meaning of the name; give the variable another one, such as {func.id}_"
+                    if facts.fixed(spelled(func.id)) is not None
+                    else "define a function: def name(…):",
                 )
         elif isinstance(func, tree.Attribute):
             if facts.facade(func) is not None:
