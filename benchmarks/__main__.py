@@ -17,6 +17,7 @@ from benchmarks import (
     keeping,
     many,
     observers,
+    ordinary,
     records,
     runs,
     spared,
@@ -31,6 +32,7 @@ def main() -> None:
         "--only",
         choices=[
             "evaluate",
+            "ordinary",
             "runs",
             "checking",
             "keeping",
@@ -53,6 +55,8 @@ def main() -> None:
     )
     if options.only in (None, "evaluate"):
         print("## Evaluation, as a ratio to CPython\n", *evaluate.table(options.rounds), "", sep="\n", flush=True)
+    if options.only in (None, "ordinary"):
+        print("## Ordinary programs\n", *ordinary.table(), "", sep="\n", flush=True)
     if options.only in (None, "runs"):
         print("## Runs and calls\n", *runs.table(options.rounds * 20), "", sep="\n", flush=True)
     if options.only in (None, "checking"):

@@ -1,0 +1,21 @@
+"""The programs of ordinary Python in `benchmarks/`: what is accepted has CPython's results."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from benchmarks.ordinary import Albert, expected_results, outcome, programs
+
+#: The share of the programs that is accepted, at least. The others have classes, generators, `str.format` and the like.
+ACCEPTED = 0.9
+
+
+def test_ordinary_programs_are_accepted_and_have_the_results_of_cpython() -> None:
+    side = Albert()
+    try:
+        found = {p.entry: outcome(side, p, expected_results(p)) for p in programs()}
+    finally:
+        side.close()
+    assert {entry: said for entry, said in found.items() if said != "same" and not said.startswith("refused")} == {}
+    kinds = Counter(said.partition(":")[0] for said in found.values())
+    assert kinds["same"] >= ACCEPTED * len(found)
