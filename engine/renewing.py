@@ -1,8 +1,8 @@
-"""Analyses stored versions again that the present analysis has not analysed.
+"""Analyses stored versions again whose manifests an earlier or later analysis has made.
 
-A manifest has the number of its analysis. When a version is run or reviewed whose manifest has another number, or can't be read,
-the judging process analyses its source again, against the tools that the version pins. The new manifest replaces the stored one,
-and the version remains the same. An approval covers what a manifest says, so it holds only if the new one says the same.
+A version's manifest has the number of its analysis. When the version is run or reviewed and the number is another one, the judging
+process analyses the source again, against the tools that the version pins. The new manifest replaces the stored one, and the
+version remains the same. An approval covers what a manifest says, so it holds only if the new one says the same.
 
 The callees come first, because a manifest contains those of its callees. Two processes that do this at once write the same.
 """

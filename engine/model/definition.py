@@ -372,9 +372,9 @@ class ToolVersion(Struct, frozen=True):
 
     @property
     def is_current(self) -> bool:
-        """Whether the present analysis has made its manifest."""
+        """Whether the present analysis has made its manifest, or it has none."""
         manifest = self.definition.manifest
-        return manifest is not None and manifest.analysis == ANALYSIS
+        return manifest is None or manifest.analysis == ANALYSIS
 
     def with_manifest(self, manifest: Manifest | None) -> ToolVersion:
         """The same version with another manifest. The manifest is no part of its hash."""
@@ -435,7 +435,7 @@ class ToolVersion(Struct, frozen=True):
                 depth=document["depth"],
                 timeout=document["timeout"],
                 version=document["version"],
-                manifest=_known_manifest(document.get("manifest")),
+                manifest=Manifest.from_dict(document["manifest"]) if "manifest" in document else None,
             )
             program = Program(
                 name=document["name"],
@@ -464,16 +464,6 @@ class ToolVersion(Struct, frozen=True):
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the document is not a tool version ({error!r})") from error
         return version
-
-
-def _known_manifest(document: Any) -> Manifest | None:
-    """A stored manifest; None if there is none, or if another analysis has made it and it has another form."""
-    try:
-        return Manifest.from_dict(document) if document is not None else None
-    except ValueError:
-        if isinstance(document, dict) and document.get("analysis", 0) != ANALYSIS:
-            return None
-        raise
 
 
 def _misshapen(version: ToolVersion) -> str | None:

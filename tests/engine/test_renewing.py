@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from albert_tools import Failure, primitive
 from albert_tools.engine.judging import accept
 from albert_tools.engine.model import definition
 from albert_tools.engine.model.manifest import ANALYSIS, Manifest, Value
-from albert_tools.store.tools.names import Place
 from albert_tools.store.tools.tool_store import TinyToolStore
 from tests.engine.conftest import DONE, PRIMITIVES, Bench, one
 from tests.helpers.children import Child, Report
@@ -203,17 +201,3 @@ def test_a_version_of_a_later_analysis_is_analysed_again(bench: Bench) -> None:
     store_of(bench).renew(version.with_manifest(replace(manifest(bench, "inner"), analysis=ANALYSIS + 1)))
     bench.error("inner", a="x")
     assert manifest(bench, "inner").analysis == ANALYSIS
-
-
-@pytest.mark.parametrize("stored", [{"calls": [], "found_by": "another form", "analysis": ANALYSIS - 1}, None])
-def test_a_manifest_that_can_not_be_read_is_found_out_anew(bench: Bench, stored: Any) -> None:
-    expected = manifest(bench, "outer")
-    path = Place.of(store_of(bench).folder, "outer").entry
-    tables = json.loads(path.read_text())
-    (document,) = tables["versions"].values()
-    document["manifest"] = stored
-    path.write_text(json.dumps(tables))
-    assert store_of(bench).load("outer").definition.manifest is None
-    assert store_of(bench).verify() == []
-    assert bench.service.review("outer", rerun=False).version.definition.manifest == expected
-    assert manifest(bench, "outer") == expected
