@@ -78,6 +78,9 @@ def _name(a: Analysis, node: tree.Name, control: Origins) -> AbstractValue:
     held = (a.frame.instance, node.id)
     if held in a.held:
         a.add(a.exits, held, control)
+    entry = a.facts.entry(node)
+    if entry is not None and entry.kind == "constant":
+        return _facade_constant(*a.facts.imported[node.id])
     return a.lookup(node.id)
 
 
@@ -203,9 +206,9 @@ def _attribute(a: Analysis, node: tree.Attribute, control: Origins) -> AbstractV
 
 
 def _facade_constant(module: str, name: str) -> AbstractValue:
-    if module in ("string", "math"):
+    if module in ("math", "string", "sys"):
         found: Any = getattr(importlib.import_module(module), name, None)
-        if isinstance(found, str | float):
+        if isinstance(found, str | int | float):
             return constant(found)
     return AbstractValue(templates.ANYTHING)
 

@@ -205,3 +205,12 @@ def t(name: str, other: str) -> str:
 # manifest: read_file reads {name} or {other} or {name}/{other} or {name}/x; at most 3 ×
 # manifest: result from read_file({name}/{other} or {name}/x)
 # manifest: printed from {name}, {other}, read_file({name} or {other})
+---
+# an imported constant of a module
+from string import digits
+from sys import maxsize
+def t() -> str:
+    """Read."""
+    return tools.read_file(path=f"{digits}-{maxsize}")
+# manifest: read_file reads "0123456789-9223372036854775807"; at most once
+# manifest: result from read_file("0123456789-9223372036854775807")
