@@ -65,6 +65,11 @@ READING = [
     '<x> = json.loads(json.dumps({"p": <text>, "q": <texts>}))\n<new str> = str(<x>["p"])',
     "<x> = collections.Counter(<texts>)\n<new texts> = [y for y, z in <x>.most_common(2)]",
     "<x> = collections.defaultdict(list)\nfor y in <texts>:\n    <x>[y[:1]].append(y)\n<new texts> = list(<x>)",
+    "<x> = collections.defaultdict(lambda: [0, 0])\nfor y in <texts>:\n    <x>[y[:1]][<int> % 2] += 1\nprint(<x>[<text>], <call>)",
+    "<x> = collections.defaultdict(lambda: collections.defaultdict(lambda: 'a'))\nfor y in <texts>:\n    <x>[y[:1]][y] += y\n"
+    "<new str> = <x>[<str>][<text>]",
+    "<x> = collections.defaultdict(collections.Counter)\nfor y in <texts>:\n    <x>[y[:1]][y] += <int>\nprint(len(<x>), <call>)",
+    "<x> = collections.defaultdict(lambda: ['b', 3])\nfor y in <x>[<text>]:\n    print(y, <call>)",
     "<x> = collections.deque(<texts>, 2)\n<x>.rotate(<int> % 3)\n<new texts> = list(<x>)",
     "<new texts> = [y + z for y in <texts> for z in <texts> if y != z]",
     "<new texts> = sorted(set(<texts>) - set(<texts>))",
@@ -97,14 +102,15 @@ READING = [
     '<x> = b"\\xff" + <text>.encode("utf-8", "replace")\n<new str> = <x>.decode("utf-8", "replace")',
     '<new str> = (<text> + "\\ud800").encode("utf-8", "replace").decode()',
     '<x> = (<text> + "\\ud800/..")[: <int>]\nprint(posixpath.normpath(<x>) == <x>, <call>)',
-    # Lambdas with names, and functions that a dict holds.
+    # Lambdas with names, and types.
     "<x> = lambda y, z=1: y[:z] + <text>\n<new texts> = [<x>(y) for y in <texts>]",
     "<x> = lambda y: [<call>, y][1]\n<new texts> = sorted(<texts>, key=<x>)",
-    '<x> = {"a": lambda y: [<call>, y][1], "b": str, "c": lambda y: <text>}\n<new str> = <x>["c" if <test> else "a"](<text>)',
-    '<x> = <text>\n<y> = {"": lambda z: z + <x>, "a": lambda z: <x>}\n<x> = <text>\nprint(<y>[""](<str>), <call>)',
-    'print({"a": len, "b": lambda y: print(<call>)}["b" if <test> else "a"](<text>))',
+    "print([isinstance(y, (int, collections.Counter)) for y in [<dict>, <list>]], isinstance(<int>, type(<int>)), <call>)",
     "print([type(y).__name__ for y in [<int>, <text>, <texts>, None]], type(<int>) == int, <call>)",
     # Other texts.
+    '<new str> = "{}/{:>{}}".format(<text>, <str>, <int> % 9)',
+    '<new str> = "{0}-{1!r}{n}{0}".format(<text>, <list>, n=<call>)',
+    '<new str> = "{}{}".format(*[<text>, <str>], <text>)',
     '<x> = <text>\n<y> = <int> % 9\n<new str> = f"{<x>:>{<y>}}"',
     '<new str> = "%(a)s%(b)d" % {"a": <text>, "b": <int>}',
     '<new str> = <text>.translate(str.maketrans("ab/", "xyz"))',
@@ -117,8 +123,12 @@ READING = [
     "match [<int>, <text>]:\n    case [0 | 1 as y, str() as z]:\n        print(y, <call>)\n    case _:\n        print(0)",
 ]
 
-#: Statements that call a helper, or change variables of before.
+#: Statements that call a helper, change variables of before, or stand in no code that `parallel` reaches.
 CHANGING = [
+    # Functions that a dict holds.
+    '<x> = {"a": lambda y: [<call>, y][1], "b": str, "c": lambda y: <text>}\n<new str> = <x>["c" if <test> else "a"](<text>)',
+    '<x> = <text>\n<y> = {"": lambda z: z + <x>, "a": lambda z: <x>}\n<x> = <text>\nprint(<y>[""](<str>), <call>)',
+    'print({"a": len, "b": lambda y: print(<call>)}["b" if <test> else "a"](<text>))',
     "if s != 'again':\n    <x> = <self>(<int>, 'again', <list>, <dict>)\n    print(<x>)",
     "<x> = <int>\ndef <y>(z):\n    nonlocal <x>\n    <x> += z\n    return <x>\nprint([<y>(z) for z in <list>], <x>)",
     "<x> = <text>\ndef <y>():\n    nonlocal <x>\n    <x> = <text>\nif <test>:\n    <y>()\n<new str> = <x>",

@@ -223,8 +223,15 @@ def _defaultdict(a: Analysis, call: Invocation) -> AbstractValue:
     site = only_site(made)
     factory = call.node.args[0] if call.node.args else None
     name = factory.id if isinstance(factory, tree.Name) else ""
-    if name in ("list", "set", "tuple", "frozenset", "dict"):
-        default = a.heap.make(a.site(call.node, "default"), "dict" if name == "dict" else "list")
+    if factory is not None and (named := a.facts.facade(factory)) is not None:
+        name = named[1]
+    if isinstance(factory, tree.Lambda):
+        default = a.evaluate(factory.body, call.control)  # a constant
+    elif name in ("list", "set", "tuple", "frozenset", "deque", "dict", "Counter", "OrderedDict"):
+        kind = "dict" if name in ("dict", "Counter", "OrderedDict") else "list"
+        default = a.heap.make(a.site(call.node, "default"), kind)
+        if name == "Counter":
+            a.heap.put(only_site(default), REST, A_NUMBER)
         a.sized(only_site(default), "number", 0)
     elif name == "str":
         default = EMPTY_TEXT

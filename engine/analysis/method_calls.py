@@ -30,7 +30,7 @@ from albert_tools.engine.analysis.containers import (
     store,
     text_of,
 )
-from albert_tools.engine.analysis.operators import are_numbers, concatenated
+from albert_tools.engine.analysis.operators import are_numbers, concatenated, formatted
 from albert_tools.engine.analysis.regular_expressions import MATCHING, match_objects, replaced
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import (
@@ -44,6 +44,7 @@ from albert_tools.engine.analysis.values import (
     constant,
     join,
 )
+from albert_tools.engine.check.format_call import read_template, template_of
 
 _Method = Callable[[Analysis, AbstractValue, Invocation], AbstractValue]
 
@@ -156,6 +157,26 @@ def _partition(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractVal
     data, control = a.heap.deep(every)
     part = AbstractValue(templates.pieces(box.alternatives) if not box.sites else templates.ANYTHING, data, control)
     return new_tuple(a, call.node, [part, part, part])
+
+
+def _format(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    """`format` of a literal. Arguments that it has no field for are evaluated, too, and have no effect on the text."""
+    template = template_of(call.node)
+    assert template is not None
+    found = EMPTY_TEXT
+    for part in read_template(template):
+        if isinstance(part, str):
+            found = concatenated(a, found, constant(part))
+            continue
+        value, *inner = (_argument(call, argument) for argument in (part.argument, *part.inner))
+        found = concatenated(a, found, formatted(a, value, part.conversion, part.spec or "", inner))
+    return found
+
+
+def _argument(call: Invocation, argument: int | str) -> AbstractValue:
+    if isinstance(argument, int):
+        return call.arguments.get(argument) or NEVER
+    return call.arguments.named.get(argument, call.arguments.more)
 
 
 def _join(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
@@ -402,6 +423,7 @@ _METHODS: dict[str, _Method] = {
     ),
     **dict.fromkeys(sorted(MATCHING), _match),
     **dict.fromkeys(("sub", "subn"), _replaced),
+    "format": _format,
     "group": _group,
     "groups": _groups,
     "groupdict": _groupdict,

@@ -215,14 +215,19 @@ def formatted_text(a: Analysis, node: tree.Strings, control: Origins) -> Abstrac
 
 def _field(a: Analysis, field: tree.Field, control: Origins) -> AbstractValue:
     value = a.evaluate(field.value, control)
-    inner = [p for p in field.spec or () if not isinstance(p, str)]
-    if inner:
-        return text_of(a, value, *[a.evaluate(p.value, control) for p in inner])
-    if field.conversion or value.sites:
-        return text_of(a, value)
-    if not field.spec:
+    inner = [a.evaluate(p.value, control) for p in field.spec or () if not isinstance(p, str)]
+    spec = "".join(p for p in field.spec or () if isinstance(p, str))
+    return formatted(a, value, field.conversion, spec, inner)
+
+
+def formatted(
+    a: Analysis, value: AbstractValue, conversion: str | None, spec: str, inner: list[AbstractValue]
+) -> AbstractValue:
+    """A value as a field of a text. `inner` has the values in its specification; `spec` is complete if there are none."""
+    if inner or conversion or value.sites:
+        return text_of(a, value, *inner)
+    if not spec:
         return value._replace(alternatives=templates.texts(value.alternatives))
-    spec = "".join(p for p in field.spec if isinstance(p, str))
     known = value.constants()
     if known and len(known) <= _MAX_PAIRS and not re.search(r"\d{3}", spec):
         found = NEVER

@@ -161,11 +161,6 @@ class Facts(Struct, eq=False, dict=True):
         return tuple(c for c in self.every(tree.ClassDef) if not is_typed_dict(c))
 
     @cached_property
-    def makes_defaultdict(self) -> bool:
-        """Whether the source creates a `defaultdict`. Reading an item can add it."""
-        return any(self.facade(c.func) == ("collections", "defaultdict") for c in self.every(tree.Call))
-
-    @cached_property
     def _index(self) -> dict[type[tree.Node], list[tree.Node]]:
         index: dict[type[tree.Node], list[tree.Node]] = {}
         for node in self.nodes:
@@ -381,14 +376,24 @@ class Facts(Struct, eq=False, dict=True):
         )
 
     def is_type_question(self, call: tree.Node) -> bool:
-        """Whether a type is compared, or asked for its name: ``type(x) is int``, ``type(x).__name__``."""
+        """Whether a type is compared, or asked for: ``type(x) is int``, ``type(x).__name__``, ``isinstance(y, type(x))``."""
         match call:
             case tree.Call(func=tree.Name(id="type") as func, args=(value,), keywords=()):
                 above = self.parent(call)
                 named = isinstance(above, tree.Attribute) and above.attr == "__name__"
+                asked = called_name(above) == "isinstance"
                 plain = id(func) in self.scopes.unbound and not isinstance(value, tree.Starred)
-                return plain and (named or isinstance(above, tree.Compare))
+                return plain and (named or asked or isinstance(above, tree.Compare))
         return False
+
+    def makes_defaults(self, node: tree.Expr) -> bool:
+        """Whether an expression is what a `defaultdict` calls for a missing key."""
+        above = self.parent(node)
+        return (
+            isinstance(above, tree.Call)
+            and above.args[:1] == (node,)
+            and self.facade(above.func) == ("collections", "defaultdict")
+        )
 
     def facade(self, node: tree.Expr) -> tuple[str, str] | None:
         """``(module, dotted entry)`` if an expression names a part of a façade, otherwise None.

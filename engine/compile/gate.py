@@ -11,7 +11,9 @@ and inserts no guards. If the visitor would change the tree, the gate refuses th
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
+from string import Formatter
 from typing import Any, TypeVar
 
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
@@ -97,7 +99,8 @@ MODULES = frozenset(
 
 #: Names that lowering adds. Some are called, others are read. A program can't bind them, except for one flag.
 HIDDEN_CALLS = frozenset(
-    "__call __gather __parallel __rounds __tick __fatal __join __format __str __repr __ascii __dict __type __type_name".split()
+    """__call __gather __parallel __rounds __tick __fatal __join __format __str __repr __ascii __dict __type __type_name
+    __factory""".split()
 )
 HIDDEN_NAMES = frozenset({"__Fatal", "__Exception", "__fine"})
 
@@ -149,7 +152,7 @@ class _Policy(RestrictingNodeTransformer):
     def __init__(self, errors: list[str], warnings: list[str], used_names: dict[str, bool]) -> None:
         super().__init__(errors, warnings, used_names)
         self.bound: set[str] = set()
-        #: The operands of comparisons.
+        #: The operands of comparisons, and the types that `isinstance` asks for.
         self._compared: set[int] = set()
 
     def visit(self, node: ast.AST) -> Any:
@@ -243,11 +246,21 @@ class _Policy(RestrictingNodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id in HIDDEN_CALLS:
             self.used_names[node.func.id] = True
             if node.func.id == "__type" and id(node) not in self._compared:
-                self.error(node, "a type may only be compared")
+                self.error(node, "a type may only be compared, or asked for")
+            if node.func.id == "__factory" and not isinstance(node.args[0], ast.Lambda):
+                self.error(node, "only a lambda may make defaults")
             if node.func.id == "__call" and not _is_message(node):
                 self.error(node, "a tool call must name its tool and its arguments")
             self._visit_all([*node.args, *node.keywords])
             return node
+        match node.func:
+            case ast.Name(id="isinstance"):
+                self._compared.update(map(id, node.args[1:]))
+            case ast.Attribute(value=ast.Constant(value=str() as template), attr="format"):
+                if not _names_arguments(template):
+                    self.error(node, "the fields of a formatted text may only name arguments")
+                self._visit_all([*node.args, *node.keywords])
+                return node
         return self.node_contents_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -306,6 +319,16 @@ class _Policy(RestrictingNodeTransformer):
         if node.level or (not (node.module in MODULES and parts <= ATTRIBUTES) and not whole <= MODULES):
             self.error(node, f"{node.module!r} is not a module that programs have")
         return self.check_import_names(node)
+
+
+def _names_arguments(template: str, depth: int = 2) -> bool:
+    """Whether no field of a template reads an attribute or an item."""
+    try:
+        fields = [(name, spec or "") for _, name, spec, _ in Formatter().parse(template) if name is not None]
+    except ValueError:
+        return False
+    plain = all(re.fullmatch("[0-9A-Za-z_]*", name) for name, _ in fields)
+    return plain and (not fields or depth > 0) and all(_names_arguments(spec, depth - 1) for _, spec in fields)
 
 
 def _is_message(node: ast.Call) -> bool:

@@ -10,6 +10,7 @@ annotations with their imports and aliases, TypedDict classes) and rewrites the 
 - The body of a ``while`` begins with ``__tick()``, and ``for x in xs`` becomes ``for x in __rounds(xs)`` if `xs` may grow in the
   loop. Both count the rounds of the whole run, and end the process at the limit.
 - ``type(x) is int`` becomes ``__type(x) is int``, and ``type(x).__name__`` becomes ``__type_name(x)``.
+- ``defaultdict(lambda: 0)`` becomes ``defaultdict(__factory(lambda: 0))``, so that its text has no address.
 - Every ``try`` gets a first handler for `MemoryError` and `RecursionError` that ends the process. So a program never sees a limit
   as an exception, and no ``finally`` runs after it.
 
@@ -81,8 +82,9 @@ class _Lowering(ast.NodeTransformer):
         calls = [call for call in facts.every(tree.Call) if isinstance(call.func, tree.Name)]
         self.typed_dicts = {call.span for call in calls if called_name(call) in facts.typed_dicts}
         self.types = {call.span for call in calls if facts.is_type_question(call)}
+        self.factories = {node.span for node in facts.every(tree.Lambda) if facts.makes_defaults(node)}
         self.reading = {call.span for call in calls if called_name(call) == "parallel" and self._only_reads(call)}
-        decided = self.growing or self.typed_dicts or self.types or self.reading
+        decided = self.growing or self.typed_dicts or self.types or self.factories or self.reading
         #: The place of each of CPython's nodes in our tree, if anything depends on it.
         self.places = {id(theirs): ours.span for ours, theirs in twins(facts.parsed, parsed)} if decided else {}
 
@@ -197,6 +199,11 @@ class _Lowering(ast.NodeTransformer):
                 node.func = ast.copy_location(_name("__dict"), node.func)
         self.generic_visit(node)
         return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        made = self.places.get(id(node)) in self.factories
+        self.generic_visit(node)
+        return ast.copy_location(_call("__factory", node), node) if made else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if node.attr == "__name__" and self.places.get(id(node.value)) in self.types:

@@ -10,6 +10,20 @@ from typing import Any
 
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1
 
+#: For the class of a value that can't leave a program, what to write.
+REMEDIES = {
+    "set": "sorted(…) makes a list of it",
+    "frozenset": "sorted(…) makes a list of it",
+    "bytes": "decode it: value.decode(), or base64.b64encode(value).decode()",
+    "datetime": "value.isoformat()",
+    "date": "value.isoformat()",
+    "deque": "list(…) makes a list of it",
+    "dict_keys": "list(…) makes a list of it",
+    "dict_values": "list(…) makes a list of it",
+    "dict_items": "list(…) makes a list of it",
+    "range": "list(…) makes a list of it",
+}
+
 
 def problem_in(value: Any) -> str | None:
     """A part of a value that can't leave a program, in words; None if there is none."""

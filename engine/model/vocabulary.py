@@ -245,6 +245,15 @@ INSTEAD: dict[str, str] = {
     "enum": "use Literal[…] or constants",
     "logging": "use print(); it goes to the run's log",
     "pickle": "use json",
+    "array": "use a list",
+    "cmath": "keep both parts as floats; math.hypot and math.atan2 give length and angle",
+    "numbers": "ask isinstance(value, (int, float))",
+    "abc": "there are no classes of your own; write helpers",
+    "contextlib": "write try: … except ValueError: pass",
+    "warnings": "use print(); it goes to the run's log",
+    "traceback": "str(error) and error.code say what failed",
+    "numpy": "use lists; math and statistics have functions for numbers",
+    "pandas": "use lists of dicts; csv and statistics read and count",
 }
 
 METHODS_BY_TYPE: dict[str, str] = {

@@ -90,6 +90,7 @@ def _lowered(program: dict[str, Any], answer: Answer, print_: Callable[..., None
         "__dict": dict,
         "__type": lambda value: type(value),
         "__type_name": lambda value: type(value).__name__,
+        "__factory": lambda make: make,
         "__parallel": lambda reads, *bodies: tuple([body() for body in bodies]),
         "__Fatal": (MemoryError, RecursionError),
         "__fatal": limit,

@@ -9,7 +9,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 
 from albert_tools.engine.check.facts import Facts, attribute_chain, tool_name
-from albert_tools.engine.check.format_call import format_call_fix
+from albert_tools.engine.check.format_call import missing_argument, read_template, template_of
 from albert_tools.engine.check.rule import error, without_parentheses
 from albert_tools.engine.check.rules.function_values import callback_position
 from albert_tools.engine.model import vocabulary
@@ -30,8 +30,8 @@ CODES = (
         "unknown-attribute",
         "An attribute or method is not in the language.",
         "Only attributes that are harmless on every value are on the list.",
-        example=in_tool('return "{}.txt".format(path)'),
-        rewrite=in_tool('return f"{path}.txt"'),
+        example=in_tool('return path.format("a")'),
+        rewrite=in_tool('return path.replace("{}", "a")'),
     ),
     FindingCode(
         "method-value",
@@ -45,7 +45,7 @@ CODES = (
 
 #: Names that are excluded deliberately or belong to other languages, and their replacements.
 INSTEAD: dict[str, str] = {
-    "format": 'use an f-string: f"{value:>8}"',
+    "format": 'only a text that is written there can be formatted: "{} of {}".format(a, b), or f"{a} of {b}"',
     "format_map": 'use an f-string: f"{value}"',
     "now": "call tools.current_time()",
     "today": "call tools.current_time()",
@@ -60,6 +60,11 @@ INSTEAD: dict[str, str] = {
     "repeat": "write [value] * n",
     "groupby": "collect into a dict: groups.setdefault(key, []).append(value)",
     "tee": "make a list and read it twice",
+    "ChainMap": "merge the dicts, the first of them last: {**defaults, **given}",
+    "cmp_to_key": "sort by a key: key=lambda row: (row.year, row.name)",
+    "getsizeof": "write len(json.dumps(value))",
+    "float_info": "write math.ulp(1.0) for epsilon, and math.inf for a bound",
+    "maxunicode": "write 0x10FFFF",
     "partial": "use a lambda in the callback position, or a helper",
     "lru_cache": "keep results in a dict that you pass along",
     "cache": "keep results in a dict that you pass along",
@@ -109,6 +114,9 @@ INSTEAD: dict[str, str] = {
 }
 
 
+_FIELDS = 'a field is {}, {0} or {name}, with a format as in {:>8}; or write an f-string: f"{value:>8}"'
+
+
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each attribute, according to the expression before it."""
     for node in facts.every(tree.Attribute):
@@ -131,7 +139,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 "private-attribute",
                 node.attr_span,
                 f"the attribute {node.attr!r} is private",
-                hint="use the value itself",
+                hint="write an operator or a built-in: x + y, x == y, y in x, len(x), str(x)"
+                if node.attr.startswith("__") and node.attr.endswith("__")
+                else "use the value itself",
             )
         elif isinstance(node.value, tree.Name) and node.value.id in vocabulary.BUILTINS:
             yield from _type_method(facts, node)
@@ -228,6 +238,9 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
     called = call is not None
     if node.attr in (vocabulary.METHODS if called else vocabulary.ATTRIBUTES):
         return
+    if call is not None and (template := template_of(call)) is not None:
+        yield from _format(call, node, template)
+        return
     if node.attr in vocabulary.METHODS:
         if callback_position(facts, node):
             yield from _callback(node)
@@ -262,5 +275,16 @@ def _plain(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
         node.attr_span,
         f"no {what} {node.attr!r} in the language" + (f"; did you mean {near!r}?" if near else ""),
         hint=hint,
-        fix=format_call_fix(facts, call) if call is not None and node.attr == "format" else None,
     )
+
+
+def _format(call: tree.Call, node: tree.Attribute, template: str) -> Iterator[Diagnostic]:
+    try:
+        fields = read_template(template)
+    except ValueError as problem:
+        yield error("unknown-attribute", node.attr_span, f"this can't be formatted: {problem}", hint=_FIELDS)
+        return
+    missing = missing_argument(call, fields)
+    if missing is not None:
+        what = f"argument {missing + 1}" if isinstance(missing, int) else f"argument {missing!r}"
+        yield error("arguments", call, f"the text has a field for {what}, which is not given", hint=_FIELDS)

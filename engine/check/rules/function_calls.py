@@ -60,6 +60,11 @@ USAGE = {
 _KEYWORD_EXTRA = frozenset({"max", "min", "sorted", "print", "zip", "dict"})
 
 
+#: The types that a `defaultdict` may call, also in a lambda.
+_CONSTANT_TYPES = frozenset({"int", "list", "dict", "set", "str", "float", "bool", "tuple"})
+_CONTAINERS = frozenset({("collections", "Counter"), ("collections", "OrderedDict"), ("collections", "deque")})
+
+
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each call that is not a tool call."""
     yield from _table_values(facts)
@@ -269,20 +274,48 @@ def _facade_arguments(facts: Facts, call: tree.Call) -> Iterator[Diagnostic]:
     plain = [a for a in call.args if not isinstance(a, tree.Starred)]
     if named == ("itertools", "repeat") and len(plain) + len(call.keywords) != 2:
         yield error("arguments", call, "repeat needs a count: it would never end", hint="write repeat(value, 3)")
-    if named == ("collections", "defaultdict") and not _makes_defaults(call):
+    if named == ("collections", "defaultdict") and not _makes_defaults(facts, call):
         yield error(
             "arguments",
             call,
-            "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple",
-            hint="or use d.setdefault(key, value)",
+            "defaultdict takes a type, or a lambda that makes a constant",
+            hint="write defaultdict(list), defaultdict(lambda: [0, 0]), or d.setdefault(key, value)",
         )
 
 
-def _makes_defaults(call: tree.Call) -> bool:
-    """Whether the first argument of a `defaultdict` is a built-in type or None."""
+def _makes_defaults(facts: Facts, call: tree.Call) -> bool:
+    """Whether the first argument of a `defaultdict` is a type, a lambda that makes a constant, or None."""
     match call.args[:1]:
-        case (tree.Name(id="int" | "list" | "dict" | "set" | "str" | "float" | "bool" | "tuple"),):
+        case (tree.Name(id=name),) if name in _CONSTANT_TYPES:
             return True
         case (tree.Constant(value=None),):
             return True
+        case (tree.Lambda(params=(), body=body),):
+            return _makes_constant(facts, body)
+        case (tree.Name() | tree.Attribute() as made,):
+            return facts.facade(made) in _CONTAINERS
     return False
+
+
+def _makes_constant(facts: Facts, node: tree.Expr) -> bool:
+    """Whether an expression has no names but those of types, so that it makes equal values whenever it is evaluated."""
+    match node:
+        case tree.Constant() | tree.Strings():
+            return not isinstance(node, tree.Strings) or node.constant is not None
+        case tree.UnaryOp(operand=operand):
+            return _makes_constant(facts, operand)
+        case tree.BinOp(left=left, right=right):
+            return _makes_constant(facts, left) and _makes_constant(facts, right)
+        case tree.List(elts=parts) | tree.Tuple(elts=parts) | tree.Set(elts=parts):
+            return all(_makes_constant(facts, part) for part in parts)
+        case tree.Dict(keys=keys, values=values):
+            return all(part is not None and _makes_constant(facts, part) for part in (*keys, *values))
+        case tree.Call(func=tree.Name(id=name), args=args, keywords=()) if name in _CONSTANT_TYPES:
+            return all(_makes_constant(facts, argument) for argument in args)
+        case tree.Call(func=func, args=args, keywords=()):
+            module, name = facts.facade(func) or ("", "")
+            if (module, name) == ("collections", "defaultdict"):
+                return len(args) == 1 and _makes_defaults(facts, node)
+            return (module, name) in _CONTAINERS and not args
+    entry = facts.entry(node)
+    return entry is not None and entry.kind == "constant"

@@ -78,7 +78,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     hint='write parallel(tools.read_file(path="a"), tools.read_file(path="b"))',
                 )
                 continue
-            if facts.is_in_table(node):
+            if facts.is_in_table(node) or facts.makes_defaults(node):
                 continue
             yield error(
                 "lambda-value",
@@ -111,15 +111,9 @@ def _allowed(facts: Facts, node: tree.Expr) -> bool:
     if facts.is_exception(node):
         return _exception_position(facts, node)
     if _type_position(facts, node):
-        return isinstance(node, tree.Name) and node.id in TYPES
-    if (
-        isinstance(above, tree.Call)
-        and above.args
-        and above.args[0] is node
-        and facts.facade(above.func) == ("collections", "defaultdict")
-    ):
-        return True
-    if facts.is_in_table(node):
+        entry = facts.entry(node)
+        return (isinstance(node, tree.Name) and node.id in TYPES) or (entry is not None and entry.kind == "class")
+    if facts.makes_defaults(node) or facts.is_in_table(node):
         return True
     if callback_position(facts, node):
         if isinstance(node, tree.Name) and node.id in facts.functions:

@@ -51,6 +51,13 @@ CODES = (
         rewrite=in_tool("return len(path)").replace("-> Any", "-> int"),
     ),
     FindingCode(
+        "not-json",
+        "A result or an argument of a tool is no JSON value.",
+        "What leaves a program is None, a boolean, a number, text, a list, or a dict with text as keys. Anything else fails.",
+        example=in_tool("return set(path)"),
+        rewrite=in_tool("return sorted(set(path))"),
+    ),
+    FindingCode(
         "missing-return",
         "The tool's result has a type, but the tool never returns a value.",
         "Python returns None at the end, which does not fit the annotation, so each call fails.",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from albert_tools.engine.check.types.value_types import Alternative, Type, join
+from albert_tools.engine.check.types.value_types import Alternative, Type, join, spell
 from albert_tools.engine.model.definition import Schema
-from albert_tools.engine.model.json_values import problem_in
+from albert_tools.engine.model.json_values import REMEDIES, problem_in
 from albert_tools.engine.model.schema import union_of, violations
 
 #: The kinds of schemas that a value of a class can fit. A float can be a whole number.
@@ -25,8 +25,21 @@ _MAX_DEPTH = 10
 
 
 def never_fits(type_: Type, schema: Schema) -> bool:
-    """Whether no value of a type fits a schema."""
+    """Whether no value of a type fits a schema. Every schema takes JSON values only."""
     return _Fit(schema).never(type_, schema, 0)
+
+
+def why_no_json(type_: Type) -> tuple[str, str] | None:
+    """Why no value of a type can leave a program, and what to write; None if one can, as far as the type says."""
+    if not never_fits(type_, {}):
+        return None
+    if all(a.odd_keys for a in type_ or ()):
+        return "this dict has a key that is no text, and JSON has only text as keys", "convert it: {str(key): …}"
+    names = {a.name for a in type_ or ()} - _KINDS.keys()
+    if not names:
+        return "this holds a value that is not JSON", "JSON has text, numbers, None, lists, and dicts with text as keys"
+    remedies = {REMEDIES.get(name.rpartition(".")[2], "list(…) makes a list of it") for name in names}
+    return f"this is {spell(type_)}, which can't leave the program", " or ".join(sorted(remedies))
 
 
 #: The schemas of classes without content.
@@ -77,8 +90,10 @@ class _Fit:
 
     def never(self, type_: Type, schema: Any, depth: int) -> bool:
         """Whether no value of a type fits this part of the schema."""
-        if not type_ or not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        if not type_ or depth > _MAX_DEPTH:
             return False
+        if not isinstance(schema, dict):
+            schema = {}  # any JSON value
         if "$ref" in schema:
             name = str(schema["$ref"]).removeprefix("#/$defs/")
             return self.never(type_, self.root.get("$defs", {}).get(name), depth + 1)
@@ -90,6 +105,8 @@ class _Fit:
                 return all(self.never((value,), part, depth + 1) for part in schema[key])
         if value.constant:
             return bool(violations(value.constant[0], {**schema, "$defs": self.root.get("$defs", {})}))
+        if value.name not in _KINDS or value.odd_keys == "some":
+            return True
         kinds = schema.get("type")
         if kinds is not None and _KINDS.get(value.name, set()).isdisjoint(
             kinds if isinstance(kinds, list) else [kinds]
@@ -97,7 +114,9 @@ class _Fit:
             return True
         if value.fields is None:
             return False
-        return self._unfit_dict(value, schema, depth) if value.name == "dict" else False
+        if value.name == "dict":
+            return self._unfit_dict(value, schema, depth)
+        return any(self.never(f.type, schema.get("items"), depth + 1) for f in value.fields)
 
     def _unfit_dict(self, value: Alternative, schema: Schema, depth: int) -> bool:
         """Whether a dict with known keys lacks a key, has a key too many, or has a wrong value."""

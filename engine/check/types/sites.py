@@ -47,11 +47,13 @@ class Sites:
         """Whether the values of a site keep their content."""
         return self.changed is not None and (site, name) not in self.changed
 
-    def container(self, name: str, site: int, items: Type, fields: tuple[Field, ...] | None = None) -> Type:
+    def container(
+        self, name: str, site: int, items: Type, fields: tuple[Field, ...] | None = None, odd_keys: str = ""
+    ) -> Type:
         """The type of a new container with this content."""
         made = plain(name)
         if name not in CHANGEABLE or self.known(site, name):
-            made = container(name, site, items, fields)
+            made = container(name, site, items, fields, odd_keys)
         self._keep(made, [items, *(f.type for f in fields or ())])
         return made
 

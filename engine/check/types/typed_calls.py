@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from albert_tools.engine.check.annotation_schemas import is_literal
 from albert_tools.engine.check.facts import is_typed_dict, tool_name
+from albert_tools.engine.check.format_call import template_of
 from albert_tools.engine.check.rule import error
 from albert_tools.engine.check.rules.function_calls import USAGE
 from albert_tools.engine.check.types import operations, signatures
-from albert_tools.engine.check.types.schema_fit import never_fits
+from albert_tools.engine.check.types.schema_fit import never_fits, why_no_json
 from albert_tools.engine.check.types.sites import CHANGEABLE
 from albert_tools.engine.check.types.source_types import State
 from albert_tools.engine.check.types.typed_expressions import CONVERT, Expressions
@@ -107,6 +108,9 @@ class Calls(Expressions):
         return from_schema(definition.result, id(node), self.sites.changed)
 
     def _refused(self, node: tree.Expr, name: str, parameter: ToolParameter, type_: Type) -> None:
+        if (no_json := why_no_json(type_)) is not None:
+            self.report(error("not-json", node, no_json[0], hint=no_json[1]), "ToolError")
+            return
         takes = parameter.description or spell_schema(parameter.schema)
         values = [v for a in type_ or () for v in a.constant]
         found = violations(values[0], parameter.schema, parameter.name) if len(values) == 1 else []
@@ -231,6 +235,8 @@ class Calls(Expressions):
             items = self.items(func.value, base) if base and all(a.name == "list" for a in base) else None
             self.sites.escape(self.body_of(key, items, s))
         name = func.attr
+        if template_of(node) is not None:
+            return plain("str")
         if name not in vocabulary.METHODS or self.attribute(func, base):
             self.sites.escape(base, *types)
             return None

@@ -39,6 +39,10 @@ CAUGHT_BY = {
 }
 
 
+#: The classes of keys that JSON does not have.
+_ODD_KEYS = frozenset({"None", "bool", "int", "float", "bytes", "tuple", "frozenset"})
+
+
 class Expressions:
     """The expressions of one function, or of the module's constants."""
 
@@ -380,18 +384,20 @@ class Expressions:
 
     def _dict(self, node: tree.Dict, s: State) -> Type:
         fields: dict[str, Type] | None = {}
+        odd_keys = ""
         for key, value in zip(node.keys, node.values, strict=True):
             kind = None if key is None else self.expr(key, s)
             type_ = self.expr(value, s)
             if key is not None:
                 self._key(key, kind)
+                odd_keys = odd_keys or _odd(kind, "some")
             if fields is not None and isinstance(key, tree.Strings) and isinstance(key.constant, str):
                 fields[key.constant] = widened(type_)
             else:
                 fields = None
         if not fields:
             self.sites.escape(*(self.types.get(id(v)) for v in node.values))
-            return plain("dict")
+            return self.sites.container("dict", id(node), None, None, odd_keys) if odd_keys else plain("dict")
         return self.sites.container("dict", id(node), None, tuple(Field(k, t) for k, t in fields.items()))
 
     def _comprehension(self, node: tree.ListComp | tree.SetComp | tree.DictComp | tree.GeneratorExp, s: State) -> Type:
@@ -408,10 +414,12 @@ class Expressions:
                 if inner is not None:
                     inner, _ = self.condition(test, inner)
         items: Type = None
+        odd_keys = ""
         if inner is not None and isinstance(node, tree.DictComp):
             key = self.expr(node.key, inner)
             self._key(node.key, key)
             self.sites.escape(key)
+            odd_keys = _odd(key, "all")
             items = widened(self.expr(node.value, inner))
         elif inner is not None and not isinstance(node, tree.DictComp):
             items = widened(self.expr(node.elt, inner))
@@ -420,7 +428,7 @@ class Expressions:
         if self.source.has_walrus:
             self.dropped.pop()
         names: dict[type[tree.Node], str] = {tree.ListComp: "list", tree.SetComp: "set", tree.DictComp: "dict"}
-        return self.sites.container(names.get(type(node), "lazy"), id(node), items)
+        return self.sites.container(names.get(type(node), "lazy"), id(node), items, None, odd_keys)
 
     # Items, attributes and keys
 
@@ -538,3 +546,8 @@ def _advice(type_: Type) -> str:
     if any(a.name == "slice" for a in type_ or ()):
         return "only texts, lists and tuples have slices"
     return ""
+
+
+def _odd(key: Type, which: str) -> str:
+    """`which`, if a key is certainly no text. What can't be a key at all has another finding."""
+    return which if key and all(a.name in _ODD_KEYS for a in key) else ""

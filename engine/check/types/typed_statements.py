@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import BIND_LOCALS, bindings, pattern_bindings
-from albert_tools.engine.check.rule import error
+from albert_tools.engine.check.rule import error, warning
 from albert_tools.engine.check.rules.assignment import irrefutable, is_always_true
 from albert_tools.engine.check.types import operations
 from albert_tools.engine.check.types.narrowing import narrowed
-from albert_tools.engine.check.types.schema_fit import never_fits
+from albert_tools.engine.check.types.schema_fit import never_fits, why_no_json
 from albert_tools.engine.check.types.source_types import State
 from albert_tools.engine.check.types.typed_calls import Calls
 from albert_tools.engine.check.types.value_types import Type, plain, sites_of, spell, widened
@@ -147,7 +147,14 @@ class Body(Calls):
             # Callers have the type of the first visit, in which parameters can be anything.
             known = sites_of(self.source.results.get(function.name)) if function else frozenset()
             self.sites.escaped |= sites_of(type_) - known
-        elif schema and not self.facts.tool_calls_itself and never_fits(type_, schema):
+        elif self.facts.tool_calls_itself:
+            pass
+        elif (why := why_no_json(type_)) is not None:
+            self.report(error("not-json", stmt.value or stmt, why[0], hint=why[1]), None)
+        elif type_ and all(a.odd_keys for a in type_):
+            message = "the keys of this dict are no text, and JSON has only text as keys"
+            self.report(warning("not-json", stmt.value or stmt, message, hint="convert them: {str(key): …}"), None)
+        elif schema and never_fits(type_, schema):
             message = f"this is {spell(type_)}, and the result must be {spell_schema(schema)}"
             hint = "return a value that fits, or change the annotation after ->"
             self.report(error("result-type", stmt.value or stmt, message, hint=hint), None)

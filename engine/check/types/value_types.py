@@ -43,6 +43,7 @@ class Alternative(Struct, frozen=True):
         constant: The value of a constant, in a tuple; otherwise the empty tuple.
         items: The items of a container, or the values of a dict.
         fields: All keys of a dict, or all positions of a tuple; None if they are not known.
+        odd_keys: For a dict, ``some`` if it certainly has a key that is no text, ``all`` if each key that it may have is none.
         site: Where a list, dict or set is made; 0 if nothing is known about its content.
         parts: The number of alternatives in this one.
         sites: The sites of this one, and of all that it contains.
@@ -55,6 +56,7 @@ class Alternative(Struct, frozen=True):
     site: int = 0
     parts: int = 1
     sites: frozenset[Site] = frozenset()
+    odd_keys: str = ""
 
 
 Type: TypeAlias = tuple[Alternative, ...] | None
@@ -79,7 +81,9 @@ def constant(value: Any) -> Type:
     return (Alternative(name, (value,)),)
 
 
-def container(name: str, site: int, items: Type = None, fields: tuple[Field, ...] | None = None) -> Type:
+def container(
+    name: str, site: int, items: Type = None, fields: tuple[Field, ...] | None = None, odd_keys: str = ""
+) -> Type:
     """The type of a container with this content."""
     inside = [items, *(f.type for f in fields or ())]
     parts = 1 + sum(a.parts for each in inside for a in each or ())
@@ -88,7 +92,7 @@ def container(name: str, site: int, items: Type = None, fields: tuple[Field, ...
     sites = frozenset().union(*(a.sites for each in inside for a in each or ()))
     if name in ("list", "dict", "set"):
         sites |= {(site, name)}
-    return (Alternative(name, (), items, fields, site, parts, sites),)
+    return (Alternative(name, (), items, fields, site, parts, sites, odd_keys),)
 
 
 def widened(type_: Type) -> Type:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from albert_tools.engine.model.bounds import MAX_WRITE
-from albert_tools.engine.model.json_values import MAX_INT, MIN_INT
+from albert_tools.engine.model.json_values import MAX_INT, MIN_INT, REMEDIES
 from albert_tools.engine.model.limits import LARGE_STRING, MAX_NODES, MAX_VALUE_DEPTH, MiB
 
 #: The most bytes of a call's arguments or its answer: the largest file that a primitive reads or writes, and the other values.
@@ -124,7 +124,7 @@ class _Exporter:
         if isinstance(v, int):
             # Since Python 3.12, `calendar.weekday` returns an enum of ints.
             return self.copy(int(v), depth)
-        raise Unexportable("not_json", _article(kind.__name__), _INSTEAD.get(kind.__name__, "convert it with str(…)"))
+        raise Unexportable("not_json", _article(kind.__name__), REMEDIES.get(kind.__name__, "convert it with str(…)"))
 
     def charge(self, nodes: int, size: int) -> None:
         """Count the items of a container before they are copied, so that a long one fails early. Check all sums."""
@@ -142,20 +142,6 @@ class _Exporter:
 
 class _BadKey(Exception):
     pass
-
-
-_INSTEAD = {
-    "set": "sorted(…) makes a list of it",
-    "frozenset": "sorted(…) makes a list of it",
-    "bytes": "decode it: value.decode(), or base64.b64encode(value).decode()",
-    "datetime": "value.isoformat()",
-    "date": "value.isoformat()",
-    "deque": "list(…) makes a list of it",
-    "dict_keys": "list(…) makes a list of it",
-    "dict_values": "list(…) makes a list of it",
-    "dict_items": "list(…) makes a list of it",
-    "range": "list(…) makes a list of it",
-}
 
 
 def _utf8(text: str) -> int:

@@ -7,6 +7,7 @@ reach other names. CPython imports some modules at their first use. They are imp
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import io
 import os
@@ -131,4 +132,15 @@ def program_builtins(made: dict[str, types.ModuleType], print_: Callable[..., No
     found.update({"__Exception": Exception, "__dict": dict})
     # `type` alone would lead to classes.
     found.update({"__type": lambda value: type(value), "__type_name": lambda value: type(value).__name__})
+    found["__factory"] = _Factory
     return found
+
+
+class _Factory(functools.partial[Any]):
+    """A lambda that makes the missing values of a `defaultdict`. Unlike that of a function, its text has no address."""
+
+    def __repr__(self) -> str:
+        return f"<function {self.func.__qualname__}>"
+
+    def __deepcopy__(self, memo: Any) -> _Factory:
+        return self

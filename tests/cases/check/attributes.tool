@@ -18,13 +18,24 @@ def t(f: Any) -> Any:
 # error: 64 [unknown-attribute] "no method 'mro' in the language"
 # error: 73 [unknown-attribute] "no attribute 'func_globals' in the language"
 ---
-# the methods format and format_map
-def t(text: str, x: Any) -> Any:
+# only a literal is formatted, and its fields only name arguments
+def t(text: str, x: Any, xs: list, d: dict) -> Any:
     """Show."""
-    return ["{0}".format(x), text.format(x=x), text.format_map({}), format(x, ">8")]
-# error: 19 [unknown-attribute] "no method 'format' in the language"
-# error: 35 [unknown-attribute] "no method 'format' in the language"
-# error: 53 [unknown-attribute] "no method 'format_map' in the language"
+    good = ["{0}".format(x), "{} {:>{}} {{}}".format(x, text, 8), "{n!r:.2f}".format(n=x), "{}{}".format(*xs), "{a}".format(**d), format(x, ">8")]
+    text.format(x=x)  # error: 10 [unknown-attribute] "no method 'format' in the language"
+    text.format_map({})  # error: 10 [unknown-attribute] "no method 'format_map' in the language"
+    f"{x}{{}}".format(x)  # error: 16 [unknown-attribute] "no method 'format' in the language"
+    more = list(map("{}".format, xs))  # error: 26 [unknown-attribute] "no attribute 'format' in the language"
+    "{0.real}".format(x)  # error: 16 [unknown-attribute] "this can't be formatted: the field {0.real} does not name an argument"
+    "{a[b]}".format(a=x)  # error: 14 [unknown-attribute] "this can't be formatted: the field {a[b]} does not name an argument"
+    "{:{0.real}}".format(x)  # error: 19 [unknown-attribute] "this can't be formatted: the field {0.real} does not name an argument"
+    "{:{:{}}}".format(x, 1, 2)  # error: 16 [unknown-attribute] "this can't be formatted: a field inside of a field has no format of its own"
+    "{} {0}".format(x)  # error: 14 [unknown-attribute] "this can't be formatted: either all fields have a number or none"
+    "{!x}".format(x)  # error: 12 [unknown-attribute] "this can't be formatted: there is no conversion !x"
+    "{".format(x)  # error: 9 [unknown-attribute] "this can't be formatted: Single '{' encountered in format string"
+    "{} {}".format(x)  # error: 5 [arguments] "the text has a field for argument 2, which is not given"
+    "{:{w}}".format(x)  # error: 5 [arguments] "the text has a field for argument 'w', which is not given"
+    return good, more
 ---
 # an unknown method gets the nearest name
 def t(text: str) -> Any:

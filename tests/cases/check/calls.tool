@@ -276,20 +276,30 @@ def t() -> float:
     """Call."""
     return math.pi()  # error: 12 [not-callable] "math.pi is a constant"
 ---
-# defaultdict requires a built-in type
-from collections import defaultdict
+# defaultdict takes a type, or a lambda that makes a constant
+import math
+from collections import Counter, defaultdict, deque
 
-def t(xs: list) -> dict:
+def _empty() -> list:
+    return []
+
+def t(xs: list, n: int) -> dict:
     """Group."""
     a = defaultdict(list)
     b = defaultdict(lambda: 0)
-# error: 9 [arguments] "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple"
-# error: 21 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
-    c = defaultdict()  # error: 9 [arguments] "defaultdict takes a built-in type: int, list, dict, set, str, float, bool or tuple"
+    c = defaultdict()  # error: 9 [arguments] "defaultdict takes a type, or a lambda that makes a constant"
     d = defaultdict(int, {"a": 1})
+    e = [defaultdict(lambda: [0, -1]), defaultdict(lambda: {"n": 0, "all": []}), defaultdict(lambda: [0] * 26), defaultdict(lambda: math.inf)]
+    f = [defaultdict(lambda: defaultdict(int)), defaultdict(lambda: defaultdict(lambda: set())), defaultdict(Counter), defaultdict(lambda: deque())]
+    g = defaultdict(lambda: n)  # error: 9 [arguments] "defaultdict takes a type, or a lambda that makes a constant"
+    h = defaultdict(lambda: tools.current_time())  # error: 9 [arguments] "defaultdict takes a type, or a lambda that makes a constant"
+    i = defaultdict(lambda x: 0)  # error: 9 [arguments] "defaultdict takes a type, or a lambda that makes a constant"
+    j = defaultdict(lambda: [x for x in xs])  # error: 9 [arguments] "defaultdict takes a type, or a lambda that makes a constant"
+    k = defaultdict(_empty)  # error: 9 [arguments] "defaultdict takes a type, or a lambda that makes a constant"
+    l = defaultdict(lambda: f"{n}")  # error: 9 [arguments] "defaultdict takes a type, or a lambda that makes a constant"
     for x in xs:
-        a[len(x)].append(x)
-    return {"a": a, "b": b, "c": c, "d": d}
+        a[str(x)].append(x)
+    return {"a": a, "b": b, "c": c, "d": d, "e": e, "f": f, "g": g, "h": h, "i": i, "j": j, "k": k, "l": l}
 ---
 # the result of print is None
 def t() -> None:

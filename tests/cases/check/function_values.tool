@@ -300,3 +300,12 @@ def t(xs: list) -> list:
     """Sort."""
     steps = [lambda x: x]  # error: 14 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
     return steps + xs
+---
+# classes of modules and types of values in isinstance
+import datetime
+from decimal import Decimal
+
+def t(x: Any) -> Any:
+    """Ask."""
+    kinds = [isinstance(x, Decimal), isinstance(x, (int, Decimal)), isinstance(x, datetime.date), isinstance(x, type(kinds := 1)), isinstance(x, int | Decimal)]
+    return [Decimal, kinds]  # error: 13 [function-value] "the function 'Decimal' can't be used as a value"

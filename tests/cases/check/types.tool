@@ -567,3 +567,27 @@ def t(path: str) -> Any:
 def t(counts: dict[str, int]) -> Any:
     """Count."""
     return [len(counts.items()), sorted(counts.values())[0] + 1, counts.keys() & {"a"}]
+---
+# values that can't leave the program
+import re
+
+def t(path: str, text: str) -> Any:
+    """Show."""
+    tools.http_request(url=path, headers={1: text})  # error: 42 [not-json] "this dict has a key that is no text, and JSON has only text as keys"
+    if path == "a":
+        return set(text)  # error: 16 [not-json] "this is set, which can't leave the program"
+    if path == "b":
+        return {"a": {(1, 2): text}}  # error: 16 [not-json] "this holds a value that is not JSON"
+    if path == "c":
+        return (text, text.encode())  # error: 16 [not-json] "this holds a value that is not JSON"
+    if path == "d":
+        return re.compile("a") if text else range(3)  # error: 16 [not-json] "this is re.Pattern | range, which can't leave the program"
+    if path == "e":
+        return {i: c for i, c in enumerate(text)}  # warning: 16 [not-json] "the keys of this dict are no text, and JSON has only text as keys"
+    if path == "f":
+        return {len(c): c for c in text}  # warning: 16 [not-json] "the keys of this dict are no text, and JSON has only text as keys"
+    changed = {1: 2}
+    changed.clear()
+    if path == "g":
+        return changed
+    return {c: 1 for c in text}

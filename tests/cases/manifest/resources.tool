@@ -214,3 +214,18 @@ def t() -> str:
     return tools.read_file(path=f"{digits}-{maxsize}")
 # manifest: read_file reads "0123456789-9223372036854775807"; at most once
 # manifest: result from read_file("0123456789-9223372036854775807")
+---
+# format of a literal is a template
+def t(folder: str, name: str, n: int) -> Any:
+    """Write."""
+    tools.write_file(path="{}/{}.txt".format(folder, name), content="a")
+    tools.write_file(path="{1}-{0:03}.txt".format(n, name), content="a")
+    tools.write_file(path="{f}/{x}".format(f=folder, x=tools.read_file(path="a")), content="a")
+    tools.write_file(path="{:>9}".format(name), content="a")
+# manifest: write_file writes {folder}/{name}.txt or {name}-‹ANYTHING from {name}, {n}›.txt or {folder}/‹output of read_file("a")› or ANYTHING from {name}; at most 4 ×
+# manifest: > content "a"
+# manifest: read_file reads "a"; at most once
+# manifest: write_file({folder}/{name}.txt) may write what is read by read_file("a")
+# manifest: write_file({name}-‹ANYTHING›.txt) may write what is read by read_file("a")
+# manifest: write_file({folder}/‹output of read_file(…)›) may write what is read by read_file("a")
+# manifest: write_file(ANYTHING) may write what is read by read_file("a")

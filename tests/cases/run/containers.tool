@@ -118,9 +118,10 @@ def t() -> Any:
 # result: [1, ["1"], "float"]
 ---
 # keys that are not text can't leave the program
-def t() -> Any:
+def t(key: Any) -> Any:
     """Map."""
-    return {"a": {1: "x"}}
+    return {"a": {key: "x"}}
+# arguments: {"key": 1}
 # raises: not_json "the result holds the key 1 at ['a'], which can't leave the program: keys are strings: convert them with str(…)"
 ---
 # a list as a key
@@ -183,7 +184,9 @@ def t() -> Any:
 # a set can't leave the program
 def t() -> Any:
     """Unite."""
-    return {"tags": {"a"}}
+    tags = {}
+    tags["tags"] = {"a"}
+    return tags
 # raises: not_json "the result holds a set at ['tags'], which can't leave the program: sorted(…) makes a list of it"
 ---
 # tuples become lists when they leave the program
@@ -245,8 +248,10 @@ def t() -> Any:
 # a view can't leave the program
 def t() -> Any:
     """Cross."""
-    return {"a": 1}.keys()
-# raises: not_json "the result holds a dict_keys, which can't leave the program: list(…) makes a list of it"
+    found = []
+    found.append({"a": 1}.keys())
+    return found
+# raises: not_json "the result holds a dict_keys at [0], which can't leave the program: list(…) makes a list of it"
 ---
 # views show later changes of their dict
 def t() -> Any:
@@ -304,3 +309,24 @@ def t() -> Any:
 # prints: "-6"
 # prints: "-37"
 # result: [["{41, -36, 'bz', 17}", [4, "bx", 75, 14, 57, -6, -37], ["0", "32", "16", "8", "24"]], [1, 2, 3], True]
+---
+# a defaultdict that makes constants
+import copy
+from collections import Counter, defaultdict
+
+def t(words: list[str]) -> Any:
+    """Group."""
+    pairs = defaultdict(lambda: [0, 0])
+    nested = defaultdict(lambda: defaultdict(lambda: {"n": 0}))
+    least = defaultdict(lambda: float("inf"))
+    letters = defaultdict(Counter)
+    for word in words:
+        pairs[word][0] += 1
+        nested[word[0]][word]["n"] += len(word)
+        least[word[0]] = min(least[word[0]], len(word))
+        letters[word[0]].update(word)
+    other = copy.deepcopy(nested)
+    other["z"]["y"]["n"] = 1
+    return [pairs, nested, least, letters, "z" in nested, len(other), pairs["none"] is pairs["none"], pairs["a"] is pairs["b"]]
+# arguments: {"words": ["ant", "bee", "ape", "ant"]}
+# result: [{"ant": [2, 0], "bee": [1, 0], "ape": [1, 0], "none": [0, 0], "a": [0, 0], "b": [0, 0]}, {"a": {"ant": {"n": 6}, "ape": {"n": 3}}, "b": {"bee": {"n": 3}}}, {"a": 3, "b": 3}, {"a": {"a": 3, "n": 2, "t": 2, "p": 1, "e": 1}, "b": {"b": 1, "e": 2}}, False, 3, True, False]

@@ -104,8 +104,10 @@ def t() -> Any:
 # bytes can't leave the program
 def t() -> Any:
     """Write."""
-    return b"a"
-# raises: not_json "the result holds a bytes, which can't leave the program: decode it: value.decode(), or base64.b64encode(value).decode()"
+    found = []
+    found.append(b"a")
+    return found
+# raises: not_json "the result holds a bytes at [0], which can't leave the program: decode it: value.decode(), or base64.b64encode(value).decode()"
 ---
 # a lone surrogate can't leave the program
 def t() -> Any:
@@ -177,3 +179,22 @@ w
 }""", f"\n{w=}\x41", f"{ {1: 2}=}", f"{w>7=}", f"{'=' + x=}",
     ]
 # result: ["x='a\\n'", "x = 'a\\n'", " x  =a\n", "x=    'a\\n'|", "w=    7|", "w=7", "w=      7", "ax='a\\n'w=7{b}7=7", "d['k']=1.5", "w==7=True", "w<=7=True", "(w := 8)=8", "[y for y in 'ab']=['a', 'b']", "dict(a=1)={'a': 1}", "é'ü'='ü'plainw=8", "w=8\\n", "\nw\n=\n8", "\nw=8A", " {1: 2}={1: 2}", "w>7=True", "'=' + x='=a\\n'"]
+---
+# format of a literal
+import datetime
+
+def t(a: str, n: int) -> Any:
+    """Show."""
+    day = datetime.date(2024, 5, 6)
+    return [
+        "{} has {:>4}|".format(a, n), "{1}{0}{1!r}".format(n, a), "{x:.2f}{{}}{y}".format(x=2.5, y=None), "{:{}}|{:>{w}}|".format(a, n, a, w=3),
+        "{:%d.%m.%Y}".format(day), "{}-{}".format(*[1, 2]), "{k}".format(**{"k": [1]}), "a" "{}" "b".format(True), "{0:x} {0:#b} {0:,}".format(n * 1000),
+    ]
+# arguments: {"a": "ox", "n": 5}
+# result: ["ox has    5|", "ox5'ox'", "2.50{}None", "ox   | ox|", "06.05.2024", "1-2", "[1]", "aTrueb", "1388 0b1001110001000 5,000"]
+---
+# a wrong format of a literal
+def t(a: str) -> Any:
+    """Show."""
+    return "{:d}".format(a)  # raises: ValueError "Unknown format code 'd' for object of type 'str'"
+# arguments: {"a": "ox"}
