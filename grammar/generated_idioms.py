@@ -82,7 +82,7 @@ READING = [
     "<x> = 0\nwhile True:\n    <x> += 1\n    if <x> > 2 or <test>:\n        break\n    <block>",
     "<x> = <texts>[:4]\nwhile (<y> := len(<x>)) > 1:\n    <x> = <x>[1:]\n    print(<y>, <call>)",
     "<x>, <y> = False, 0\nwhile not <x>:\n    <y> += 1\n    <x> = <y> > 2 or <test>\n    print(<call>)\n<new int> = <y>",
-    "<x> = <text>\nwhile len(<x>) < 9:\n    <x> += <text>[:3] + '.'\n<new str> = <x>",
+    "<x> = f'{<text>}'\nwhile len(<x>) < 9:\n    <x> += <text>[:3] + '.'\n<new str> = <x>",
     # Names that hide others.
     "<new texts> = [str for str in <texts>]",
     "<new list> = sorted((sum for sum in <list>), key=lambda abs: -abs)",

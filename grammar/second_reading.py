@@ -73,6 +73,8 @@ _HINTS = {
     "literal": "put the number into brackets: (0)",
     "nonlocal": "give the name a value in the function around this one, or leave nonlocal out",
     "default 'except:'": "put the handlers that name an exception above it",
+    # Since Python 3.13, a docstring must be valid Unicode.
+    "surrogates not allowed": "leave the half of a surrogate pair out; it is no text",
     "can't compile": "write it in smaller parts",
 }
 

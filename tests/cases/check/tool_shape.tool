@@ -241,9 +241,9 @@ def t(key: Literal[18446744073709551616]) -> int:  # error: 5 [definition-text] 
     """Give."""
     return key
 ---
-# a description with half of a surrogate pair
-def t() -> int:  # error: 5 [definition-text] "the tool's definition contains half of a surrogate pair, which can't leave a program"
-    """Give \ud800."""
+# a choice with half of a surrogate pair
+def t(key: Literal["\ud800"]) -> int:  # error: 5 [definition-text] "the tool's definition contains half of a surrogate pair, which can't leave a program"
+    """Give."""
     return 1
 ---
 # a helper's defaults, and a result that is inferred, may be values that can't leave a program

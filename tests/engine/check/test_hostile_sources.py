@@ -86,3 +86,12 @@ def test_a_pattern_with_too_many_names_is_refused() -> None:
     names = ", ".join(f"a{i}" for i in range(101))
     source = f"{HEAD}    match x:\n        case [{names}]:\n            return a1\n    return x\n"
     assert [d.message for d in check(source, CATALOG).diagnostics] == ["the pattern binds more than 100 names"]
+
+
+def test_a_description_is_valid_unicode_on_every_python() -> None:
+    """Python 3.13 itself refuses such a docstring; older versions accept it."""
+    report = check('def t() -> int:\n    """Give \\ud800."""\n    return 1\n', CATALOG)
+    (found,) = report.diagnostics
+    assert found.code in ("definition-text", "syntax")
+    assert found.hint is not None
+    assert "half of a surrogate pair" in f"{found.message} {found.hint}"
