@@ -222,8 +222,9 @@ class Reader:
             raise Unreadable(
                 f"it has a form that is not among the plain ones ({kind.replace('_', ' ')})", self._text(node)
             )
-        elif kind == "`" and "\\" in self._text(node.parent):
-            raise Unreadable("it has backslashes within backquotes", self._text(node.parent))
+        elif kind == "`" and re.search(r"[\\`]", self._text(node.parent)[1:-1]):
+            # Bash looks for the second one first, also within quotes.
+            raise Unreadable("it has backslashes or backquotes within backquotes", self._text(node.parent))
 
     def _compound(self, node: Any, depth: int) -> None:
         if node.type == "redirected_statement":
