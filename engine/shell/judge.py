@@ -26,8 +26,6 @@ MAX_PARTS = 500
 _SHELLS = ("bash", "sh")
 #: Programs that write content, which a later command could run.
 _WRITERS = frozenset(("tee", "cp", "mv", "git mv", "ln", "sed"))
-#: Syntax that Debian's `sh` and bash read differently.
-_NOT_IN_SH = re.compile(r"\[\[|\$['\"]|&>|\|&|<<<|[<>]\(|\bexport\b")
 _SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
 _GLOB = re.compile(r"[*?\[{].*", re.DOTALL)
 _TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
@@ -71,9 +69,9 @@ class _Judge:
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
 
-    def read(self, source: str, depth: int) -> None:
+    def read(self, source: str, depth: int, posix: bool = False) -> None:
         """Judge each action of a text."""
-        reader = Reader(source)
+        reader = Reader(source, posix)
         problem: Unclear | None = None
         try:
             reader.read()
@@ -160,9 +158,7 @@ class _Judge:
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
             return True
         if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
-            if name == "sh" and _NOT_IN_SH.search(rest[1].text):
-                raise Unreadable("sh and bash may read it differently", about)
-            self.read(rest[1].text, depth + 1)
+            self.read(rest[1].text, depth + 1, posix=name == "sh")
             return False
         if name in SPECIAL:
             SPECIAL[name](rest, about, inner.append)

@@ -11,6 +11,8 @@ only if
 
 Everything else is `Unreadable`. What is accepted becomes a list of actions: the calls, the files written by redirections, and the
 variables set. All branches count, also those that bash would skip.
+
+A text for `sh` may only have the nodes that POSIX describes, because `sh` can be another shell, such as dash.
 """
 
 from __future__ import annotations
@@ -90,6 +92,18 @@ _SPELLINGS = {
 _WORD_PATTERNS = {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _SPELLINGS.items()}
 _WORDS = frozenset((*_SPELLINGS, "string", "concatenation", "command_substitution", "process_substitution"))
 _IN_STRINGS = frozenset(("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"))
+# The nodes that every POSIX shell reads as bash does: compounds, words, signs.
+_POSIX = frozenset(
+    """
+    program list pipeline subshell compound_statement do_group if_statement elif_clause else_clause while_statement negated_command
+    for_statement case_statement case_item command_substitution redirected_statement command command_name comment test_command
+    unary_expression binary_expression test_operator variable_assignment variable_name special_variable_name file_redirect
+    file_descriptor word number raw_string string string_content concatenation simple_expansion expansion arithmetic_expansion
+    extglob_pattern
+    ; & && || | ( ) { } $( do done if then elif else fi while until for in ! case esac ;; ` [ ] = != " $ ${ # :- :+ :? - + ? % %% ##
+    $(( )) * / < > >> >| >& <&
+    """.split()
+) | {"\n"}
 
 _SIGN = re.compile(r"[^\w\s./,:=%@+~^-]")
 _NOTHING = re.compile("")
@@ -122,11 +136,19 @@ def _parse(data: bytes) -> Any:
     return tree_sitter.Parser(_language()).parse(data).root_node
 
 
-class Reader:
-    """Reads one text. After an error `actions` has what was found before it."""
+def _all_in(node: Any) -> Iterator[Any]:
+    pending = [node]
+    while pending:
+        yield (node := pending.pop())
+        pending += node.children
 
-    def __init__(self, source: str) -> None:
+
+class Reader:
+    """Reads one text, for `sh` if it is `posix`, otherwise for bash. After an error `actions` has what was found before it."""
+
+    def __init__(self, source: str, posix: bool = False) -> None:
         self.source = source
+        self._posix = posix
         self.actions: list[Action] = []
         #: Whether commands run repeatedly or in the background.
         self.repeats = False
@@ -153,6 +175,8 @@ class Reader:
         root = _parse(self._data)
         if root.has_error:
             raise Unreadable("it cannot be read with certainty")
+        if self._posix and (other := next((n for n in _all_in(root) if n.type not in _POSIX), None)) is not None:
+            raise Unreadable("sh and bash may read it differently", self._text(other))
         self._demand_covered(root, 0, len(self._data), _SPACE)
         self._statement(root, 0)
         if self._markers != here_documents:
