@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.places import demand_writable, is_log
-from albert_tools.engine.shell.programs import allow_list, demand_fits, has_subcommands, may_set, row_of
+from albert_tools.engine.shell.programs import TABLES, allow_list, demand_fits, has_subcommands, may_set, row_of
 from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Call, Reader, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
@@ -24,8 +24,6 @@ MAX_DEPTH = 8
 MAX_PARTS = 500
 
 _SHELLS = ("bash", "sh")
-#: Programs that write content, which a later command could run.
-_WRITERS = frozenset(("tee", "cp", "mv", "git mv", "ln", "sed"))
 _SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
 _GLOB = re.compile(r"[*?\[{].*", re.DOTALL)
 _TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
@@ -161,8 +159,7 @@ class _Judge:
             self.read(rest[1].text, depth + 1, posix=name == "sh")
             return False
         if name in SPECIAL:
-            SPECIAL[name](rest, about, inner.append)
-            self._wrote = self._wrote or name in _WRITERS
+            self._wrote = SPECIAL[name](rest, about, inner.append) or self._wrote
             return True
         # An argument of `env`.
         self._imports = self._imports or any(word.text.startswith("PYTHONPATH=") for word in rest)
@@ -181,7 +178,7 @@ class _Judge:
 
     def _is_listed(self, key: str, rest: list[Word], about: str) -> bool:
         """Whether the allow-list has a row for a program with its subcommand; then the arguments must fit it."""
-        for table in ("reads", "writes", "builds"):
+        for table in TABLES:
             row = row_of(table, key)
             if row is None:
                 continue
@@ -189,7 +186,7 @@ class _Judge:
                 raise Unclear("it may run what an earlier command has written", about)
             wrote = demand_fits(row, rest, about)
             log = key == "tee" and all(map(is_log, rest))
-            self._wrote = self._wrote or wrote or (key in _WRITERS and not log)
+            self._wrote = self._wrote or wrote or (table == "writes" and not log)
             return True
         return False
 

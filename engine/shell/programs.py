@@ -15,6 +15,9 @@ from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Word
 #: A pattern that matches nothing: what a row without a pattern for options allows.
 NOTHING = "(?!)"
 
+#: The tables of programs. Those of `writes` bring content into files, which a later program of `builds` could run.
+TABLES = ("reads", "changes", "writes", "builds")
+
 _OTHER_ARGUMENTS = "it is known to be harmless only with other arguments"
 #: First characters of an unknown word from which it could be an option, or several words.
 _COULD_BE_ANYTHING = (HOLE, "-", "", "*", "?", "[", "{")
@@ -35,7 +38,7 @@ def allow_list() -> dict[str, Any]:
 def has_subcommands(name: str) -> bool:
     """Whether the list has rows for subcommands of a program, so that a message should name them."""
     data = allow_list()
-    return any(key.startswith(f"{name} ") for table in ("reads", "writes", "builds") for key in data[table])
+    return any(key.startswith(f"{name} ") for table in TABLES for key in data[table])
 
 
 def row_of(table: str, key: str) -> Row | None:

@@ -145,10 +145,41 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "echo `cat <<E\n`; rm -rf sub; `\nE\n`",
         "lsof -i@evil.com",
         "lsof -i @evil.com",
+        "git switch x && make",
+        "git checkout main; make",
+        "git checkout -b x main && pytest",
+        "git stash pop; make",
+        "git stash; make",
+        "git stash push -m x; git stash apply && python a.py",
+        "git -C sub switch x; npm test",
+        "sh -c 'git switch x'; make",
+        "env A=1 git stash pop; make",
+        "for i in 1 2; do make; git switch x; done",
+        "make | git checkout main",
+        "{ sleep 1; make; } & git switch x",
+        "lsof -i@evil.com",
+        "lsof -i @evil.com",
     ],
 )
 def test_attacks_ask(command: str) -> None:
     assert judge_command(command).verdict != "ordinary"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git stash list; make",
+        "git stash show; make",
+        "git add -A; git commit -m x; make",
+        "sed -n 1p a; make",
+        "rm a.txt; make",
+        "make; git switch x",
+        "sh -c 'for f in *.txt; do wc -l \"$f\" | sort; done > out.txt 2>&1'",
+        "sh -c 'if [ -f a ]; then A=1 make -s; else echo ${x:-none} $(date) `pwd`; fi; case $x in a) ls;; esac'",
+    ],
+)
+def test_what_brings_no_content_and_what_each_shell_reads_alike_is_ordinary(command: str) -> None:
+    assert judge_command(command).verdict == "ordinary"
 
 
 @pytest.mark.parametrize(
