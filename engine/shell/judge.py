@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from albert_tools.engine.shell.dangers import danger_in
-from albert_tools.engine.shell.places import demand_writable, is_log
+from albert_tools.engine.shell.places import Start, is_log
 from albert_tools.engine.shell.programs import TABLES, allow_list, demand_fits, has_subcommands, may_set, row_of
 from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Call, Reader, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
@@ -29,28 +29,28 @@ _GLOB = re.compile(r"[*?\[{].*", re.DOTALL)
 _TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
 
 
-def judge_command(source: str) -> Judgement:
-    """What a text for bash runs. Never raises: a text that cannot be read asks."""
+def judge_command(source: str, folder: str = "") -> Judgement:
+    """What a text for bash runs that starts in `folder`, see `Start`. Never raises: a text that cannot be read asks."""
     if len(source) > MAX_LENGTH:
         # Not cached.
-        return _judged_text(source)
-    return _judged_cached(source)
+        return _judged_text(source, folder)
+    return _judged_cached(source, folder)
 
 
 @lru_cache(maxsize=256)
-def _judged_cached(source: str) -> Judgement:
-    return _judged_text(source)
+def _judged_cached(source: str, folder: str) -> Judgement:
+    return _judged_text(source, folder)
 
 
-def _judged_text(source: str) -> Judgement:
-    judge = _Judge(source)
+def _judged_text(source: str, folder: str) -> Judgement:
+    judge = _Judge(source, folder)
     judge.read(source, 0)
     return Judgement(tuple(dict.fromkeys(judge.parts)))
 
 
-def judge_argv(argv: tuple[str, ...]) -> Judgement:
+def judge_argv(argv: tuple[str, ...], folder: str = "") -> Judgement:
     """What a program with its arguments runs where no shell reads them. Never raises."""
-    judge = _Judge("")
+    judge = _Judge("", folder)
     if sum(map(len, argv)) > MAX_LENGTH or any(HOLE in word for word in argv):
         judge.report(Unreadable("it is too long, or holds NUL characters"), " ".join(argv))
     else:
@@ -59,8 +59,9 @@ def judge_argv(argv: tuple[str, ...]) -> Judgement:
 
 
 class _Judge:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, folder: str) -> None:
         self._source = source
+        self._start = Start(folder)
         self.parts: list[Part] = []
         #: Whether a file got new content, which a later command could run.
         self._wrote = False
@@ -108,17 +109,16 @@ class _Judge:
                 self._wrote = self._wrote or not is_log(action.target)
             elif action.name == "PYTHONPATH":
                 self._imports = True
-            if isinstance(action, Binding) and not may_set(action.name, action.value, action.exported):
+            if isinstance(action, Binding) and not may_set(action.name, action.value, action.exported, self._start):
                 raise Unclear("it sets a variable that may change how programs run", f"{action.name}=")
         except Unclear as problem:
             # A variable is a part like a call, so that the owner's patterns apply to it.
             self.report(problem, action.text, [Word(action.text)] if isinstance(action, Binding) else ())
 
-    @staticmethod
-    def _demand_plain_write(write: Write) -> None:
+    def _demand_plain_write(self, write: Write) -> None:
         if write.empties:
             raise Unclear("it empties a file", f": {write.text}")
-        demand_writable(write.target, write.text)
+        self._start.demand_writable(write.target, write.text)
 
     def call(self, argv: Sequence[Word], about: str, depth: int) -> None:
         """Judge a program with its arguments, and the commands that it runs."""
@@ -152,14 +152,14 @@ class _Judge:
         name = data["names"].get(name, name)
         rest = list(argv[1:])
         if name == "git":
-            rest = _without_leading_options(rest, about)
+            rest = self._without_leading_options(rest, about)
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
             return True
         if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
             self.read(rest[1].text, depth + 1, posix=name == "sh")
             return False
         if name in SPECIAL:
-            self._wrote = SPECIAL[name](rest, about, inner.append) or self._wrote
+            self._wrote = SPECIAL[name](rest, about, inner.append, self._start) or self._wrote
             return True
         # An argument of `env`.
         self._imports = self._imports or any(word.text.startswith("PYTHONPATH=") for word in rest)
@@ -169,7 +169,7 @@ class _Judge:
             key = " ".join([name, *(word.text for word in rest[:length])])
             runner = row_of("runners", key)
             if runner is not None and (rest or key != "env"):
-                run_inner(key, runner, rest[length:], about, inner.append)
+                run_inner(key, runner, rest[length:], about, inner.append, self._start)
                 return False
             if self._is_listed(key, rest[length:], about):
                 return True
@@ -184,23 +184,25 @@ class _Judge:
                 continue
             if self._wrote and (table == "builds" or self._imports):
                 raise Unclear("it may run what an earlier command has written", about)
-            wrote = demand_fits(row, rest, about)
+            if table != "reads":
+                # It may change files that it does not name.
+                self._start.demand_writable(Word("."), about)
+            wrote = demand_fits(row, rest, about, self._start)
             log = key == "tee" and all(map(is_log, rest))
             self._wrote = self._wrote or wrote or (table == "writes" and not log)
             return True
         return False
 
+    def _without_leading_options(self, arguments: list[Word], about: str) -> list[Word]:
+        """The arguments of git without ``--no-pager`` and ``-C folder``."""
+        while arguments[:1] == [Word("--no-pager")]:
+            del arguments[0]
+        if arguments[:1] == [Word("-C")] and len(arguments) > 1:
+            cd(arguments[1:2], about, lambda _: None, self._start)
+            del arguments[:2]
+        return arguments
+
 
 def _argv(words: Sequence[Word]) -> tuple[str, ...]:
     """The words for the owner's patterns; what globs and braces make is not known."""
     return tuple(word.text if word.known else _GLOB.sub(HOLE, word.text) or HOLE for word in words)
-
-
-def _without_leading_options(arguments: list[Word], about: str) -> list[Word]:
-    """The arguments of git without ``--no-pager`` and ``-C folder``."""
-    while arguments[:1] == [Word("--no-pager")]:
-        del arguments[0]
-    if arguments[:1] == [Word("-C")] and len(arguments) > 1:
-        cd(arguments[1:2], about, lambda _: None)
-        del arguments[:2]
-    return arguments

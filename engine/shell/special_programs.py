@@ -10,21 +10,21 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from albert_tools.engine.shell.places import demand_writable, is_inside, is_temporary
+from albert_tools.engine.shell.places import Start
 from albert_tools.engine.shell.programs import NOTHING, Row, may_set, split_options
 from albert_tools.engine.shell.reader import only_looks
-from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Word
+from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unfit, Word
 
 Run = Callable[[Sequence[Word]], None]
 
 
-def cd(arguments: Sequence[Word], about: str, run: Run) -> bool:
+def cd(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Into a folder of the workspace or below `/tmp`."""
     if len(arguments) != 1 or not arguments[0].known:
-        raise Unclear("the folder that it enters is not known before it runs", about)
+        raise Unfit("the folder that it enters is not known before it runs", about)
     folder = arguments[0]
-    if not is_inside(folder) and not is_temporary(folder._replace(text=folder.text + "/x")):
-        raise Unclear("it leaves the workspace, or enters a hidden folder", about)
+    if not start.is_inside(folder) and not start.is_temporary(folder._replace(text=folder.text + "/x")):
+        raise Unfit("it leaves the workspace, or enters a hidden folder", about)
     return False
 
 
@@ -32,7 +32,7 @@ _FIND_WITH_VALUE = r"-(i?name|i?path|type|maxdepth|mindepth|size|[mac](time|min)
 _FIND_PLAIN = r"[()!,] | -(not|and|or|a|o|print0?|prune|empty|ls|quit|follow|xdev|executable|readable)"
 
 
-def find(arguments: Sequence[Word], about: str, run: Run) -> bool:
+def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Tests and prints; `-exec` with an ordinary command. `-execdir` would run it in other folders."""
     at = 0
     while at < len(arguments) and arguments[at].known and not re.match(r"[-(!]", arguments[at].text):
@@ -83,9 +83,9 @@ _SED_WRITES = re.compile(r"[\d, +]*(?:s(.).*\1.*\1[gpI0-9]*)?w *[./].*")
 _SED_OPTIONS: Row = {"flags": r"-[nErsz]+ | -i | -i\.bak | -ni | --quiet", "takes": "-e"}
 
 
-def sed(arguments: Sequence[Word], about: str, run: Run) -> bool:
+def sed(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Scripts that only print, delete and replace lines; `-i` on files of the workspace."""
-    options, operands = split_options(_SED_OPTIONS, arguments, about)
+    options, operands = split_options(_SED_OPTIONS, arguments, about, start)
     scripts = [value for option, value in pairwise(options) if option == Word("-e")]
     files = operands
     if not scripts:
@@ -96,7 +96,7 @@ def sed(arguments: Sequence[Word], about: str, run: Run) -> bool:
     if not any(re.fullmatch(r"-n?i.*", option.text) for option in options):
         return False
     for word in files:
-        demand_writable(word, about)
+        start.demand_writable(word, about)
         if _SED_WRITES.fullmatch(word.text):
             raise Unclear("its script may do more than print, delete and replace lines", about)
     return True
@@ -106,9 +106,9 @@ _AWK_ACTS = re.compile(r"system|getline|@|>(?!=)|(?<!\|)\|(?!\|)|include|load|AR
 _AWK_OPTIONS: Row = {"flags": r"-F.+ | -v\w+=.*", "takes": "-[Fv]"}
 
 
-def awk(arguments: Sequence[Word], about: str, run: Run) -> bool:
+def awk(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Programs that neither write nor run anything."""
-    _, operands = split_options(_AWK_OPTIONS, arguments, about)
+    _, operands = split_options(_AWK_OPTIONS, arguments, about, start)
     if (
         not operands
         or not operands[0].known
@@ -119,7 +119,7 @@ def awk(arguments: Sequence[Word], about: str, run: Run) -> bool:
     return False
 
 
-def test(arguments: Sequence[Word], about: str, run: Run) -> bool:
+def test(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Tests of files and texts."""
     words = list(arguments)
     if words[-1:] == [Word("]")]:
@@ -130,7 +130,7 @@ def test(arguments: Sequence[Word], about: str, run: Run) -> bool:
 
 
 #: By the name of the program.
-SPECIAL: dict[str, Callable[[Sequence[Word], str, Run], bool]] = {
+SPECIAL: dict[str, Callable[[Sequence[Word], str, Run, Start], bool]] = {
     "cd": cd,
     "find": find,
     "sed": sed,
@@ -140,7 +140,7 @@ SPECIAL: dict[str, Callable[[Sequence[Word], str, Run], bool]] = {
 }
 
 
-def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: Run) -> None:
+def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: Run, start: Start) -> None:
     """A program of the table `runners`: its own options must be harmless; the command behind them is judged."""
     at = 0
     while at < len(arguments):
@@ -161,15 +161,17 @@ def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: R
         raise Unclear("the name of its program is not known before it runs", about)
     inner = list(arguments[at + len(before) :])
     if name == "env":
-        _set_variables(inner)
+        _set_variables(inner, start)
     if row.get("appends"):
-        inner = [ANY if "{}" in word.text else word for word in inner or [Word("echo")]] + [ANY]
+        inner = [ANY if "{}" in word.text else word for word in inner or [Word("echo")]] + [
+            ANY
+        ]
     run(inner)
 
 
-def _set_variables(words: list[Word]) -> None:
+def _set_variables(words: list[Word], start: Start) -> None:
     """Check the assignments of `env` and remove them from `words`."""
     while words and "=" in words[0].text.split(HOLE)[0]:
         name, _, value = words.pop(0).text.partition("=")
-        if not may_set(name, Word(value, HOLE not in value), exported=True):
+        if not may_set(name, Word(value, HOLE not in value), True, start):
             raise Unclear("it sets a variable that may change how programs run", f"{name}=")

@@ -182,6 +182,58 @@ def test_what_brings_no_content_and_what_each_shell_reads_alike_is_ordinary(comm
     assert judge_command(command).verdict == "ordinary"
 
 
+_WRITING = [
+    "rm -f tmpb",
+    "tee ci.yml",
+    "echo x > ci.yml",
+    "echo x >> ./ci.yml",
+    "cp /tmp/a .",
+    "touch a/../b",
+    "sed -i s/a/b/ x",
+    "sort -o x y",
+    "curl -o x https://example.org",
+    "git stash pop",
+    "git add -A",
+    "make",
+    "python a.py",
+    "pytest",
+    "cargo build",
+    "cd sub && rm x",
+    "find . -exec touch x \\;",
+    "sh -c 'rm x'",
+    "env PYTHONPATH=. pip list",
+    "git -C sub status",
+    "mkdir -p x",
+    "npm test",
+]
+
+
+@pytest.mark.parametrize("command", _WRITING)
+@pytest.mark.parametrize(
+    "folder", [".git/refs/heads", ".github/workflows", "a/.vscode", "sub/hooks", "/data", "/home/user"]
+)
+def test_a_path_is_judged_from_the_folder_in_which_the_command_starts(command: str, folder: str) -> None:
+    assert judge_command(command, folder).verdict != "ordinary"
+
+
+@pytest.mark.parametrize("command", [command for command in _WRITING if ".." not in command])
+@pytest.mark.parametrize("folder", ["", ".", "sub", "a/b c"])
+def test_the_same_commands_are_ordinary_in_a_plain_folder(command: str, folder: str) -> None:
+    assert judge_command(command, folder).verdict == "ordinary"
+
+
+@pytest.mark.parametrize(
+    "command", ["ls", "cat config", "git status", "grep -r x . | sort", "echo x > /tmp/a", "echo x > /dev/null"]
+)
+def test_reading_is_ordinary_in_a_hidden_folder(command: str) -> None:
+    assert judge_command(command, ".git/refs").verdict == "ordinary"
+
+
+def test_a_program_starts_in_a_folder_too() -> None:
+    assert judge_argv(("rm", "-f", "tmpb")).verdict == "ordinary"
+    assert judge_argv(("rm", "-f", "tmpb"), ".git/refs/heads").verdict == "unknown"
+
+
 @pytest.mark.parametrize(
     ("command", "texts"),
     [
