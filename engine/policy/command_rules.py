@@ -91,7 +91,7 @@ def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Jud
 
 
 def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
-    from albert_tools.engine.shell.command_patterns import matches, may_match
+    from albert_tools.engine.shell.command_patterns import matches, may_match, may_start
 
     patterns = FORBIDDEN.of(section)
     rule = f"{place}.{FORBIDDEN.name}"
@@ -105,6 +105,11 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
                 hint = "do without it" if certain else "write it out, without variables"
                 yield Decision("deny", rule, "command", message, hint)
+            elif part.starts and may_start(pattern, part.argv):
+                message = f"{_name(part)} could run a command that is forbidden by {pattern!r}"
+                hint = "write the command out by itself, without variables and without another program around it"
+                yield Decision("deny", rule, "command", message, hint)
+
 
 def _allowed(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
     from albert_tools.engine.shell.command_patterns import matches

@@ -16,7 +16,7 @@ from albert_tools.engine.shell.programs import TABLES, allow_list, demand_fits, 
 from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Call, Reader, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
-from albert_tools.engine.shell.word import HOLE, Unclear, Unreadable, Word
+from albert_tools.engine.shell.word import HOLE, Unclear, Unfit, Unreadable, Word
 
 #: Commands within commands (`sh -c`, `xargs`, `find -exec`).
 MAX_DEPTH = 8
@@ -24,8 +24,12 @@ MAX_DEPTH = 8
 MAX_PARTS = 500
 
 _SHELLS = ("bash", "sh")
+#: Shells, which run what they read if no operand names a script.
+_READING = frozenset("ash bash dash fish ksh mksh sh zsh".split())
+#: Builtins after which a name can mean another program.
+_RENAMING = ("alias", "hash")
 _SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
-_GLOB = re.compile(r"[*?\[{].*", re.DOTALL)
+_GLOB = re.compile(r"[*?]+|[\[{].*", re.DOTALL)
 _TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
 
 
@@ -93,11 +97,14 @@ class _Judge:
         words = _argv(argv)
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
         unreadable = isinstance(problem, Unreadable)
+        starts = not isinstance(problem, Unfit)
         if danger is not None:
-            self.parts.append(Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable))
+            self.parts.append(
+                Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable, starts)
+            )
         else:
             hint = "write the command and its arguments out plainly, one command at a time"
-            self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable))
+            self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable, starts))
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, Call):
@@ -173,6 +180,10 @@ class _Judge:
                 return False
             if self._is_listed(key, rest[length:], about):
                 return True
+        if name in _READING and (Word("-s") in rest or all(word.text[:1] in ("-", "+") for word in rest)):
+            raise Unreadable("it runs what it reads", about)
+        if name in _RENAMING:
+            raise Unreadable("it can give a command another name", about)
         shown_name = f"{name} {rest[0].text}" if rest and rest[0].known and has_subcommands(name) else name
         raise Unclear(f"{shown(shown_name)} is not known to be harmless", about)
 
@@ -205,4 +216,11 @@ class _Judge:
 
 def _argv(words: Sequence[Word]) -> tuple[str, ...]:
     """The words for the owner's patterns; what globs and braces make is not known."""
-    return tuple(word.text if word.known else _GLOB.sub(HOLE, word.text) or HOLE for word in words)
+    return tuple(
+        word.text
+        if word.known
+        else HOLE
+        if HOLE in word.text and not word.single
+        else _GLOB.sub(HOLE, word.text) or HOLE
+        for word in words
+    )
