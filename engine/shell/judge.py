@@ -7,10 +7,11 @@ The sandbox bounds what a command can reach. The judgement decides when a person
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from albert_tools.engine.shell.dangers import danger_in
+from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
 from albert_tools.engine.shell.programs import TABLES, allow_list, demand_fits, has_subcommands, may_set, row_of
 from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Call, Reader, Write
@@ -52,6 +53,30 @@ def _judged_text(source: str, folder: str) -> Judgement:
     return Judgement(tuple(dict.fromkeys(judge.parts)))
 
 
+def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
+    """Which marks of a template can change what it runs: each with the command that they can change; None if they can add commands.
+
+    A mark is harmless only in an operand of an ordinary command, and if there is no other command, which could get what it stands
+    for: by a pipe, a file, a variable.
+
+    Args:
+        template: A text for bash, or a program with its arguments.
+    """
+    judge = _Judge("", "", marked=True)
+    if isinstance(template, str):
+        judge.read(template, 0)
+        marks = MARK.findall(template)
+    else:
+        judge.call(template, text_of(template), 0)
+        marks = [mark for word in template for mark in word.marks]
+    other = next((shown(part.text) for part in judge.parts if part.verdict != "ordinary"), None)
+    return {
+        mark: judge.loose.get(mark, other if mark in judge.harmless else None)
+        for mark in marks
+        if other is not None or mark not in judge.harmless
+    }
+
+
 def judge_argv(argv: tuple[str, ...], folder: str = "") -> Judgement:
     """What a program with its arguments runs where no shell reads them. Never raises."""
     judge = _Judge("", folder)
@@ -63,8 +88,12 @@ def judge_argv(argv: tuple[str, ...], folder: str = "") -> Judgement:
 
 
 class _Judge:
-    def __init__(self, source: str, folder: str) -> None:
+    def __init__(self, source: str, folder: str, marked: bool = False) -> None:
         self._source = source
+        self._marked = marked
+        #: The marks in operands of ordinary commands; those in other commands, with the command.
+        self.harmless: set[str] = set()
+        self.loose: dict[str, str] = {}
         self._start = Start(folder)
         self.parts: list[Part] = []
         #: Whether a file got new content, which a later command could run.
@@ -74,7 +103,7 @@ class _Judge:
 
     def read(self, source: str, depth: int, posix: bool = False) -> None:
         """Judge each action of a text."""
-        reader = Reader(source, posix)
+        reader = Reader(source, posix, self._marked)
         problem: Unclear | None = None
         try:
             reader.read()
@@ -140,8 +169,10 @@ class _Judge:
                 raise Unreadable("its commands run each other too deeply", about)
             if self._demand_ordinary(argv, about, depth, inner_commands):
                 self.parts.append(Part("ordinary", text_of(argv), _argv(argv)))
+                self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
+            self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}
         for inner in inner_commands:
             self.call(inner, text_of(inner), depth + 1)
 

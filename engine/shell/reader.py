@@ -24,6 +24,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from albert_tools.engine.shell.here_documents import MARKER, without_here_documents
+from albert_tools.engine.shell.marks import MARK, with_marks
 from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unreadable, Word
 
 #: Characters of a text, its here-documents included.
@@ -144,11 +145,15 @@ def _all_in(node: Any) -> Iterator[Any]:
 
 
 class Reader:
-    """Reads one text, for `sh` if it is `posix`, otherwise for bash. After an error `actions` has what was found before it."""
+    """Reads one text, for `sh` if it is `posix`, otherwise for bash. After an error `actions` has what was found before it.
 
-    def __init__(self, source: str, posix: bool = False) -> None:
+    If the text is `marked`, its marks stand for holes, see `marks`.
+    """
+
+    def __init__(self, source: str, posix: bool = False, marked: bool = False) -> None:
         self.source = source
         self._posix = posix
+        self._marked = marked
         self.actions: list[Action] = []
         #: Whether commands run repeatedly or in the background.
         self.repeats = False
@@ -246,9 +251,11 @@ class Reader:
             raise Unreadable(
                 f"it has a form that is not among the plain ones ({kind.replace('_', ' ')})", self._text(node)
             )
-        elif kind == "`" and re.search(r"[\\`]", self._text(node.parent)[1:-1]):
+        elif kind == "`":
             # Bash looks for the second one first, also within quotes.
-            raise Unreadable("it has backslashes or backquotes within backquotes", self._text(node.parent))
+            text = self._text(node.parent)
+            if re.search(r"[\\`]", text[1:-1]) or (self._marked and MARK.search(text)):
+                raise Unreadable("it has backslashes or backquotes within backquotes", text)
 
     def _compound(self, node: Any, depth: int) -> None:
         if node.type == "redirected_statement":
@@ -365,6 +372,10 @@ class Reader:
 
     def _word(self, node: Any, depth: int) -> Word:
         """What bash makes of one word, as far as that is known."""
+        word = self._plain_word(node, depth)
+        return with_marks(word, node.type, self._text(node)) if self._marked else word
+
+    def _plain_word(self, node: Any, depth: int) -> Word:
         self._count(depth)
         kind, text = node.type, self._text(node)
         if kind in _WORD_PATTERNS and not _WORD_PATTERNS[kind].fullmatch(text):
@@ -402,6 +413,7 @@ class Reader:
             "".join(part.text for part in parts),
             plain and all(part.known or brace for part, brace in zip(parts, braces, strict=True)),
             plain and all(part.single or brace for part, brace in zip(parts, braces, strict=True)),
+            "".join(part.marks for part in parts),
         )
 
     def _string(self, node: Any, depth: int) -> Word:

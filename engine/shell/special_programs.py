@@ -163,7 +163,7 @@ def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: R
     if name == "env":
         _set_variables(inner, start)
     if row.get("appends"):
-        inner = [ANY if "{}" in word.text else word for word in inner or [Word("echo")]] + [
+        inner = [ANY._replace(marks=word.marks) if "{}" in word.text else word for word in inner or [Word("echo")]] + [
             ANY
         ]
     run(inner)
