@@ -43,8 +43,8 @@ ROOMS = {
     "authority": {"model", "policy", "workspace"},
     "call": {"model", "sandbox.worker", "policy", "workspace", "authority"},
     "runs": {"model", "sandbox.worker", "policy", "authority", "call"},
-    "pipeline": {"model", "sandbox.worker", "policy", "workspace", "authority", "call", "runs"},
-    "review": {"model", "authority", "call", "runs"},
+    "pipeline": {"model", "sandbox.worker", "shell", "policy", "workspace", "authority", "call", "runs"},
+    "review": {"model", "shell", "authority", "call", "runs"},
     # The agent's own tools use the service, so it may import everything but is imported by nothing in the engine.
     "agent": {"model", "check", "authority", "call", "policy", None},
 }

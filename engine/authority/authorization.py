@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -14,7 +15,7 @@ from albert_tools.engine.authority.approval_digest import Fingerprint, demand_un
 from albert_tools.engine.model.definition import Mode, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.policy.command_rules import PARSED
+from albert_tools.engine.policy.command_rules import COMMANDS, PARSED
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.modes import Modes
@@ -183,16 +184,28 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
         for path in _texts(primitive, name, arguments):
             # An empty path means that an optional folder wasn't given.
             found += [Resource("path", workspace.absolute(path), use)] if path else []
-    return [*found, *_urls(primitive, arguments), *_others(primitive, arguments)]
+    return [*found, *_urls(primitive, arguments), *_others(primitive, arguments, workspace)]
 
 
-def _others(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource]:
+def _others(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> list[Resource]:
     found = []
+    folder = start_of_command(primitive, arguments, workspace)
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments)
         # A program and its arguments are checked as one command.
-        found += [Resource(kind, text, "") for text in ([shlex.join(texts)] if kind == "program" else texts)]
+        found += [Resource(kind, text, folder) for text in ([shlex.join(texts)] if kind == "program" else texts)]
     return found
+
+
+def start_of_command(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> str:
+    """The folder in which the command of a call starts, with links resolved, as records name it; empty without a command."""
+    if COMMANDS.judges.keys().isdisjoint(primitive.judged.values()):
+        return ""
+    named = arguments.get("cwd") or "."
+    # The command can't start in a folder that isn't there.
+    with suppress(Failure):
+        named = workspace.locate(named)
+    return workspace.recorded(named)
 
 
 def _urls(primitive: Primitive, arguments: Mapping[str, Any]) -> list[Resource]:

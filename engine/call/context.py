@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
     from albert_tools.engine.call.manifest_fence import Fence
     from albert_tools.engine.model.definition import Json, Mode
+    from albert_tools.engine.model.manifest import PlannedCall
     from albert_tools.engine.model.primitive import Primitive
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
     from albert_tools.engine.model.telemetry import Observer, Span
@@ -298,9 +299,9 @@ class Call(Struct, frozen=True, eq=False):
     arguments: dict[str, Any] = field(default_factory=dict)
     #: The approved versions around the call, outermost first; from `reviewed`.
     fences: tuple[Fence, ...] = ()
-    #: The approved version outside of whose manifest the call is, and why; and whether all the manifests name the call.
+    #: The approved version outside of whose manifest the call is, and why; for each fence, the planned calls that allow the call.
     beyond: tuple[str, str] | None = None
-    planned: bool = False
+    planned: tuple[tuple[PlannedCall, ...], ...] = ()
     #: From `mode` and `policy`.
     mode: Mode = "NORMAL"
     rules: RulesInForce = RulesInForce(Governance(), ExampleAuthority())

@@ -14,7 +14,7 @@ from typing import Any
 
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.manifest import Bound, Symbol
+from albert_tools.engine.model.manifest import Bound, PlannedCall, Symbol
 from albert_tools.engine.model.manifest_match import Spell, inside, length, normal, outside, values_at
 
 
@@ -37,7 +37,9 @@ class Fence:
         #: The bounds of sets of planned calls together.
         self._bounds: dict[frozenset[int], int | None] = {}
 
-    def admit(self, tool: ToolDefinition, arguments: Any, callers: tuple[str, ...]) -> tuple[str | None, bool]:
+    def admit(
+        self, tool: ToolDefinition, arguments: Any, callers: tuple[str, ...]
+    ) -> tuple[str | None, tuple[PlannedCall, ...]]:
         """Count a call of a primitive.
 
         Args:
@@ -46,18 +48,21 @@ class Fence:
             callers: The saved tools between the approved version and the call, outermost first.
 
         Returns:
-            Why the call is outside of the manifest, or None; and whether the manifest says what the call does.
+            Why the call is outside of the manifest, or None; and the planned calls that allow it. There are none if only the
+            effects of a callee are known.
         """
         given = arguments if isinstance(arguments, dict) else {}
         named = [i for i, one in enumerate(self._planned) if one.tool == tool.name and one.via == callers]
         allowing = frozenset(i for i in named if inside(self._planned[i], given, self._arguments, self._spell))
         if allowing:
             self._made[allowing] += 1
-            return self._too_often(tool.name, allowing, frozenset(named)), True
+            return self._too_often(tool.name, allowing, frozenset(named)), tuple(
+                self._planned[i] for i in sorted(allowing)
+            )
         # The manifest of a callee that was saved without one is its effects.
         if any(p.tool in callers and set(tool.effects) <= set(p.effects) for p in self._planned):
-            return None, False
-        return outside([self._planned[i] for i in named], tool.name, given, self._arguments, self._spell), False
+            return None, ()
+        return outside([self._planned[i] for i in named], tool.name, given, self._arguments, self._spell), ()
 
     def _spell(self, path: str) -> str:
         try:

@@ -51,7 +51,8 @@ DataUse = Literal["destination", "payload"]
 SourceKind = Literal["", "file", "web", "mail", "clock", "command", "model", "server"]
 
 #: The kinds of parameters, besides paths and URLs, that rules can refer to: a shell command, a program with its arguments, the
-#: environment variables of a command or program, the name of an operation, the provider of a model, the model.
+#: environment variables of a command or program, the name of an operation, the provider of a model, the model. A command starts in
+#: the folder that the parameter ``cwd`` names, or in the workspace if there is no such parameter.
 JUDGED = ("shell", "program", "environment", "operation", "provider", "model")
 
 #: Raises the `Failure` for arguments that match their schemas but can never work.

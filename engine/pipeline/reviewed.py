@@ -2,13 +2,16 @@
 
 A call outside of the manifest is denied. The manifest is computed before the tool runs and contains all that the tool can do. So
 such a call is a fault of the analysis or of the sandbox, and the record says so. Inside of the manifest the rules still deny, but
-a person who has approved the manifest is not asked again, except about files that others execute.
+a person who has approved the manifest is not asked again, except about files that others execute, and about commands that the
+manifest doesn't fix.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
+from albert_tools.engine.authority.authorization import parses_commands, start_of_command
+from albert_tools.engine.authority.reviews import Reviews
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.manifest_fence import Fence
 from albert_tools.engine.model.failure import Failure
@@ -29,13 +32,13 @@ def counted(call: Call) -> Call:
     """
     if not call.fences or call.target.primitive is None:
         return call
-    beyond, planned = None, True
+    beyond, planned = None, []
     for each in call.fences:
-        why, is_planned = each.admit(call.target.definition, call.given, call.callers[each.depth + 1 :])
+        why, allowing = each.admit(call.target.definition, call.given, call.callers[each.depth + 1 :])
         if why is not None and beyond is None:
             beyond = (each.version.name, why)
-        planned = planned and is_planned
-    return replace(call, beyond=beyond, planned=planned)
+        planned.append(allowing)
+    return replace(call, beyond=beyond, planned=tuple(planned))
 
 
 async def reviewed(call: Call, run: Run) -> Call:
@@ -78,19 +81,34 @@ async def reviewed(call: Call, run: Run) -> Call:
 def without_questions(found: list[Decision], call: Call, run: Run) -> list[Decision]:
     """The decisions on a call, without the questions that the approval of a manifest has answered. Denials remain."""
     reviews = run.service.reviews
-    if not call.fences or not call.planned or reviews is None or call.mode != "NORMAL":
+    if not call.planned or not all(call.planned) or reviews is None or call.mode != "NORMAL":
         return found
     if not any(d.verdict == "ask" for d in found):
         return found
     # The approval may have ended since the run began.
-    if not reviews.of(call.fences[-1].version).approved or _writes_executed(call, run):
+    if not reviews.of(call.fences[-1].version).approved or _writes_executed(call, run) or not _is_fixed(call, reviews):
         return found
     return [Decision("allow", RULE, "allowed") if d.verdict == "ask" else d for d in found]
 
 
 def _writes_executed(call: Call, run: Run) -> bool:
     primitive = call.target.primitive
+    if primitive is None:
+        return False
     # A session can work in `.github`, and its paths begin there.
-    return primitive is not None and any(
-        use != "read" and is_executed(run.workspace.recorded(path)) for path, use in primitive.paths_in(call.arguments)
+    paths = [run.workspace.recorded(path) for path, use in primitive.paths_in(call.arguments) if use != "read"]
+    # A command can change any file of the folder that it starts in.
+    folder = start_of_command(primitive, call.arguments, run.workspace)
+    return any(map(is_executed, [*paths, *([f"{folder}/x"] if folder else [])]))
+
+
+def _is_fixed(call: Call, reviews: Reviews) -> bool:
+    """Whether an approved manifest says which command the call runs, whatever fills its holes. Other calls are no commands."""
+    if call.target.primitive is None or not parses_commands(call.target.primitive):
+        return True
+    from albert_tools.engine.shell.command_holes import is_loose
+
+    return any(
+        reviews.of(fence.version).approved and not any(map(is_loose, calls))
+        for fence, calls in zip(call.fences, call.planned, strict=True)
     )

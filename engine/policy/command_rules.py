@@ -52,7 +52,7 @@ def judge_shell(layers: tuple[Layer, ...], definition: ToolDefinition, resource:
     """The decision on a shell command; None if no rule objects."""
     from albert_tools.engine.shell.judge import judge_command
 
-    return _judge(layers, definition, judge_command(resource.name))
+    return _judge(layers, definition, judge_command(resource.name, resource.use))
 
 
 def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
@@ -60,18 +60,19 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
     from albert_tools.engine.shell.judge import judge_argv
 
     argv = tuple(shlex.split(resource.name))
-    return _judge(layers, definition, judge_argv(argv)) if argv else None
+    return _judge(layers, definition, judge_argv(argv, resource.use)) if argv else None
 
 
 def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
     """The decision on an environment variable, ``NAME=value``. A variable that changes which programs run needs approval."""
     from albert_tools.engine.shell.dangers import dangers
+    from albert_tools.engine.shell.places import Start
     from albert_tools.engine.shell.programs import may_set
     from albert_tools.engine.shell.verdict import shown
     from albert_tools.engine.shell.word import Word
 
     name, _, value = resource.name.partition("=")
-    if may_set(name, Word(value), exported=True):
+    if may_set(name, Word(value), True, Start(resource.use)):
         return None
     danger = dangers()["environment"]
     message = f"the variable `{shown(name)}` is not known to be harmless: {danger.why}"
@@ -90,7 +91,7 @@ def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Jud
 
 
 def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
-    from albert_tools.engine.shell.command_patterns import matches, may_match
+    from albert_tools.engine.shell.command_patterns import matches, may_match, may_start
 
     patterns = FORBIDDEN.of(section)
     rule = f"{place}.{FORBIDDEN.name}"
@@ -103,6 +104,10 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
                 certain = matches(pattern, part.argv) or "\0" not in "".join(part.argv)
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
                 hint = "do without it" if certain else "write it out, without variables"
+                yield Decision("deny", rule, "command", message, hint)
+            elif part.starts and may_start(pattern, part.argv):
+                message = f"{_name(part)} could run a command that is forbidden by {pattern!r}"
+                hint = "write the command out by itself, without variables and without another program around it"
                 yield Decision("deny", rule, "command", message, hint)
 
 

@@ -18,7 +18,7 @@ Section = Mapping[str, Any]
 class Resource(NamedTuple):
     """Something that a call uses. `kind` is ``path`` (absolute), ``url``, or a kind that `Primitive.judged` names.
 
-    `use` is ``read``, ``write``, ``delete``, or the method of a URL.
+    `use` is ``read``, ``write``, ``delete``, the method of a URL, or the folder in which a command starts, as records name it.
     """
 
     kind: str

@@ -90,7 +90,7 @@ class Policy:
         found = []
         for kind in kinds:
             said, names = examples.get(kind, ("", []))
-            resources = [Resource(kind, name, "GET") for name in names]
+            resources = [Resource(kind, name, "GET" if kind == "url" else "") for name in names]
             if any(d.verdict == "ask" for r in resources for d in self.touches(definition, [r])):
                 found.append(said)
         return found

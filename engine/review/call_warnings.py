@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 
 from albert_tools.engine.model.manifest import Alternative, Hole, Origin, PlannedCall, Value, values_in
+from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.hosts import BEGINNING, fixed_hosts, host_of
-from albert_tools.engine.review.value_words import Words, is_anything
+from albert_tools.engine.review.value_words import Words
+from albert_tools.engine.shell.command_holes import loose_holes
 
 #: Environment variables that make programs load or run other code.
 _LOADS_CODE = re.compile(
@@ -23,10 +25,8 @@ def call_warnings(call: PlannedCall, words: Words) -> Iterator[str]:
             continue
         if use == "url" and fixed_hosts(value) is None:
             yield _host(value, words)
-        elif use == "shell":
-            yield from _not_quoted(value, words)
-        elif use == "program":
-            yield from _any_program(value, words)
+        elif use in ("shell", "program"):
+            yield from _not_fixed(value, use, words)
         elif use == "environment":
             yield from (text for text, loads in environment(value, words) if loads)
 
@@ -57,24 +57,13 @@ def _host(value: Value, words: Words) -> str:
     return "THE HOST IS NOT FIXED"
 
 
-def _not_quoted(value: Value, words: Words) -> Iterator[str]:
-    found = {
-        words.alternative((part,), data): None
-        for one, data in _texts(value)
-        for part in (one if isinstance(one, tuple) else ())
-        if isinstance(part, Hole) and part.kind not in ("quoted", "number", "word")
-    }
-    for text in found:
-        yield f"NOT QUOTED: {text} can contain any command"
-
-
-def _any_program(value: Value, words: Words) -> Iterator[str]:
-    first = value.places[0] if value.places else value.items
-    for one, data in _texts(first) if first is not None else ():
-        if isinstance(one, tuple) and any(isinstance(part, Hole) for part in one):
-            yield f"ANY PROGRAM: {words.alternative(one, data)}"
-    if first is None or is_anything(value):
-        yield "ANY PROGRAM"
+def _not_fixed(value: Value, use: str, words: Words) -> Iterator[str]:
+    for hole in loose_holes(use, value):
+        text = words.alternative(hole.template, hole.value.data)
+        if hole.command is None:
+            yield f"NOT QUOTED: {text} can contain any command"
+        else:
+            yield f"ANY PROGRAM: {text}" + (f" can change what `{visible(hole.command)}` does" if hole.command else "")
 
 
 def _texts(value: Value) -> Iterator[tuple[Alternative, tuple[Origin, ...]]]:

@@ -8,9 +8,9 @@ A person who approves a command is offered the pattern that matches this command
 
 from __future__ import annotations
 
-import posixpath
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from albert_tools.engine.model.wildcards import Starred
@@ -18,6 +18,12 @@ from albert_tools.engine.shell.word import HOLE
 
 #: Characters of the longest pattern that a person is offered. A longer one can't be read at a glance.
 _MAX_OFFERED = 120
+#: What a program that reads a word as a text could take for quotes, and for the end of a word.
+_QUOTES = re.compile(r"['\"\\]")
+_BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
+#: Words of such a text that can be anything: variables, and the names and files that git can give to commands.
+_UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
+_GLOB = re.compile(r"[*?]+")
 
 
 def matches(pattern: str, argv: Sequence[str]) -> bool:
@@ -27,19 +33,15 @@ def matches(pattern: str, argv: Sequence[str]) -> bool:
 
 def may_match(pattern: str, argv: Sequence[str]) -> bool:
     """Whether `argv` could match. An unknown word can be any text, and a program matches by its name in any folder."""
-    words = _words(pattern)
-    if _fits(words, argv, maybe=True):
-        return True
-    if not argv:
-        return False
-    name = posixpath.basename(argv[0]).lower()
-    at = 1
-    # Options of git before its subcommand, with or without a value.
-    while name == "git" and at < len(argv) and (argv[at].startswith("-") or (at > 1 and argv[at - 1].startswith("-"))):
-        at += 1
-        if _fits(words, [name, *argv[at:]], maybe=True):
-            return True
-    return _fits(words, [name, *argv[1:]], maybe=True)
+    return _fits(_words(pattern), argv, maybe=True)
+
+
+def may_start(pattern: str, argv: Sequence[str]) -> bool:
+    """Whether a program that nobody knows could run a command that matches: some of its words, or of the words in them."""
+    # A subcommand of git is also a program, such as `git-push`.
+    texts = _BETWEEN.split(_QUOTES.sub("", "\n".join(argv)).replace("git-", "git "))
+    inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in texts if text]
+    return any(_fits(_words(pattern), words, maybe=True, anywhere=True) for words in (argv, inner))
 
 
 def names_a_program(pattern: str) -> bool:
@@ -75,26 +77,63 @@ def _words(pattern: str) -> tuple[Starred | None, ...]:
     return tuple(found)
 
 
-def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool) -> bool:
+def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, anywhere: bool = False) -> bool:
+    """Whether `argv` matches: certainly or (`maybe`) possibly, as a whole or (`anywhere`) from some word to another."""
     # Every position in the pattern that the words so far can have led to.
-    at = _skipped({0}, words)
+    at = start = _skipped({0}, words)
+    is_option = False
     for arg in argv:
-        after: set[int] = set()
+        at = at | start if anywhere else at
+        # An option of git before its subcommand, and its value.
+        was_option, is_option = is_option, arg.startswith("-")
+        after = {1} if maybe and 1 in at and (is_option or was_option) and _is_git(words) else set[int]()
         for position in at:
             if position == len(words):
                 continue
             word = words[position]
             if word is None:
                 after.add(position)
-            elif (maybe and HOLE in arg) or word.fits(arg):
+            elif word.fits(arg) or (maybe and any(_could_fit(word, name) for name in _names(arg, position, anywhere))):
                 after.add(position + 1)
         if maybe and arg == HOLE:
             # It may be no word or several.
             after |= {further for position in at for further in range(position, len(words) + 1)}
         at = _skipped(after, words)
-        if not at:
+        if anywhere and len(words) in at:
+            return True
+        if not at and not anywhere:
             return False
     return len(words) in at
+
+
+def _is_git(words: Sequence[Starred | None]) -> bool:
+    return words[0] is not None and words[0].fits("git")
+
+
+def _names(word: str, position: int, anywhere: bool) -> Iterator[str]:
+    """The texts that a word can stand for: the first word of a command for a program in any folder.
+
+    If the command can be anywhere, its first word can also follow a ``=`` or ``!``, or the letter of an option.
+    """
+    if position:
+        yield word
+        return
+    # What is not known can have slashes.
+    path = HOLE + word.rpartition(HOLE)[2] if HOLE in word else word
+    name = re.split(r"[/=!:]" if anywhere else "/", path)[-1].lower()
+    yield name
+    if anywhere and name.startswith("-"):
+        yield name[2:]
+
+
+def _could_fit(word: Starred, text: str) -> bool:
+    """Whether a text with unknown parts could be one that the word of a pattern fits."""
+    if HOLE not in text:
+        return word.fits(text)
+    begin, end = text.partition(HOLE)[0], text.rpartition(HOLE)[2]
+    if word.last is None:
+        return word.first.startswith(begin) and word.first.endswith(end) and len(begin + end) <= len(word.first)
+    return begin.startswith(word.first[: len(begin)]) and end.endswith(word.last[-len(end) :] if end else "")
 
 
 def _skipped(at: set[int], words: Sequence[Starred | None]) -> set[int]:

@@ -7,16 +7,17 @@ The sandbox bounds what a command can reach. The judgement decides when a person
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from albert_tools.engine.shell.dangers import danger_in
-from albert_tools.engine.shell.places import demand_writable, is_log
-from albert_tools.engine.shell.programs import allow_list, demand_fits, has_subcommands, may_set, row_of
+from albert_tools.engine.shell.marks import MARK
+from albert_tools.engine.shell.places import Start, is_log
+from albert_tools.engine.shell.programs import TABLES, allow_list, demand_fits, has_subcommands, may_set, row_of
 from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Call, Reader, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
-from albert_tools.engine.shell.word import HOLE, Unclear, Unreadable, Word
+from albert_tools.engine.shell.word import HOLE, Unclear, Unfit, Unreadable, Word
 
 #: Commands within commands (`sh -c`, `xargs`, `find -exec`).
 MAX_DEPTH = 8
@@ -24,37 +25,61 @@ MAX_DEPTH = 8
 MAX_PARTS = 500
 
 _SHELLS = ("bash", "sh")
-#: Programs that write content, which a later command could run.
-_WRITERS = frozenset(("tee", "cp", "mv", "git mv", "ln", "sed"))
-#: Syntax that Debian's `sh` and bash read differently.
-_NOT_IN_SH = re.compile(r"\[\[|\$['\"]|&>|\|&|<<<|[<>]\(|\bexport\b")
+#: Shells, which run what they read if no operand names a script.
+_READING = frozenset("ash bash dash fish ksh mksh sh zsh".split())
+#: Builtins after which a name can mean another program.
+_RENAMING = ("alias", "hash")
 _SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
-_GLOB = re.compile(r"[*?\[{].*", re.DOTALL)
+_GLOB = re.compile(r"[*?]+|[\[{].*", re.DOTALL)
 _TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
 
 
-def judge_command(source: str) -> Judgement:
-    """What a text for bash runs. Never raises: a text that cannot be read asks."""
+def judge_command(source: str, folder: str = "") -> Judgement:
+    """What a text for bash runs that starts in `folder`, see `Start`. Never raises: a text that cannot be read asks."""
     if len(source) > MAX_LENGTH:
         # Not cached.
-        return _judged_text(source)
-    return _judged_cached(source)
+        return _judged_text(source, folder)
+    return _judged_cached(source, folder)
 
 
 @lru_cache(maxsize=256)
-def _judged_cached(source: str) -> Judgement:
-    return _judged_text(source)
+def _judged_cached(source: str, folder: str) -> Judgement:
+    return _judged_text(source, folder)
 
 
-def _judged_text(source: str) -> Judgement:
-    judge = _Judge(source)
+def _judged_text(source: str, folder: str) -> Judgement:
+    judge = _Judge(source, folder)
     judge.read(source, 0)
     return Judgement(tuple(dict.fromkeys(judge.parts)))
 
 
-def judge_argv(argv: tuple[str, ...]) -> Judgement:
+def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
+    """Which marks of a template can change what it runs: each with the command that they can change; None if they can add commands.
+
+    A mark is harmless only in an operand of an ordinary command, and if there is no other command, which could get what it stands
+    for: by a pipe, a file, a variable.
+
+    Args:
+        template: A text for bash, or a program with its arguments.
+    """
+    judge = _Judge("", "", marked=True)
+    if isinstance(template, str):
+        judge.read(template, 0)
+        marks = MARK.findall(template)
+    else:
+        judge.call(template, text_of(template), 0)
+        marks = [mark for word in template for mark in word.marks]
+    other = next((shown(part.text) for part in judge.parts if part.verdict != "ordinary"), None)
+    return {
+        mark: judge.loose.get(mark, other if mark in judge.harmless else None)
+        for mark in marks
+        if other is not None or mark not in judge.harmless
+    }
+
+
+def judge_argv(argv: tuple[str, ...], folder: str = "") -> Judgement:
     """What a program with its arguments runs where no shell reads them. Never raises."""
-    judge = _Judge("")
+    judge = _Judge("", folder)
     if sum(map(len, argv)) > MAX_LENGTH or any(HOLE in word for word in argv):
         judge.report(Unreadable("it is too long, or holds NUL characters"), " ".join(argv))
     else:
@@ -63,17 +88,22 @@ def judge_argv(argv: tuple[str, ...]) -> Judgement:
 
 
 class _Judge:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, folder: str, marked: bool = False) -> None:
         self._source = source
+        self._marked = marked
+        #: The marks in operands of ordinary commands; those in other commands, with the command.
+        self.harmless: set[str] = set()
+        self.loose: dict[str, str] = {}
+        self._start = Start(folder)
         self.parts: list[Part] = []
         #: Whether a file got new content, which a later command could run.
         self._wrote = False
         #: Whether Python imports from a folder of the workspace, so that every program in Python could run what was written.
         self._imports = False
 
-    def read(self, source: str, depth: int) -> None:
+    def read(self, source: str, depth: int, posix: bool = False) -> None:
         """Judge each action of a text."""
-        reader = Reader(source)
+        reader = Reader(source, posix, self._marked)
         problem: Unclear | None = None
         try:
             reader.read()
@@ -96,11 +126,14 @@ class _Judge:
         words = _argv(argv)
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
         unreadable = isinstance(problem, Unreadable)
+        starts = not isinstance(problem, Unfit)
         if danger is not None:
-            self.parts.append(Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable))
+            self.parts.append(
+                Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable, starts)
+            )
         else:
             hint = "write the command and its arguments out plainly, one command at a time"
-            self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable))
+            self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable, starts))
 
     def _act(self, action: Action, depth: int) -> None:
         if isinstance(action, Call):
@@ -112,17 +145,16 @@ class _Judge:
                 self._wrote = self._wrote or not is_log(action.target)
             elif action.name == "PYTHONPATH":
                 self._imports = True
-            if isinstance(action, Binding) and not may_set(action.name, action.value, action.exported):
+            if isinstance(action, Binding) and not may_set(action.name, action.value, action.exported, self._start):
                 raise Unclear("it sets a variable that may change how programs run", f"{action.name}=")
         except Unclear as problem:
             # A variable is a part like a call, so that the owner's patterns apply to it.
             self.report(problem, action.text, [Word(action.text)] if isinstance(action, Binding) else ())
 
-    @staticmethod
-    def _demand_plain_write(write: Write) -> None:
+    def _demand_plain_write(self, write: Write) -> None:
         if write.empties:
             raise Unclear("it empties a file", f": {write.text}")
-        demand_writable(write.target, write.text)
+        self._start.demand_writable(write.target, write.text)
 
     def call(self, argv: Sequence[Word], about: str, depth: int) -> None:
         """Judge a program with its arguments, and the commands that it runs."""
@@ -137,8 +169,10 @@ class _Judge:
                 raise Unreadable("its commands run each other too deeply", about)
             if self._demand_ordinary(argv, about, depth, inner_commands):
                 self.parts.append(Part("ordinary", text_of(argv), _argv(argv)))
+                self.harmless.update(*(word.marks for word in argv))
         except Unclear as problem:
             self.report(problem, about, argv)
+            self.loose |= {mark: shown(text_of(argv)) for word in argv for mark in word.marks}
         for inner in inner_commands:
             self.call(inner, text_of(inner), depth + 1)
 
@@ -156,17 +190,14 @@ class _Judge:
         name = data["names"].get(name, name)
         rest = list(argv[1:])
         if name == "git":
-            rest = _without_leading_options(rest, about)
+            rest = self._without_leading_options(rest, about)
         if name in data["anything"] or (name == "command" and rest[:1] in ([Word("-v")], [Word("-V")])):
             return True
         if name in _SHELLS and len(rest) == 2 and rest[0] == Word("-c") and rest[1].known:
-            if name == "sh" and _NOT_IN_SH.search(rest[1].text):
-                raise Unreadable("sh and bash may read it differently", about)
-            self.read(rest[1].text, depth + 1)
+            self.read(rest[1].text, depth + 1, posix=name == "sh")
             return False
         if name in SPECIAL:
-            SPECIAL[name](rest, about, inner.append)
-            self._wrote = self._wrote or name in _WRITERS
+            self._wrote = SPECIAL[name](rest, about, inner.append, self._start) or self._wrote
             return True
         # An argument of `env`.
         self._imports = self._imports or any(word.text.startswith("PYTHONPATH=") for word in rest)
@@ -176,38 +207,51 @@ class _Judge:
             key = " ".join([name, *(word.text for word in rest[:length])])
             runner = row_of("runners", key)
             if runner is not None and (rest or key != "env"):
-                run_inner(key, runner, rest[length:], about, inner.append)
+                run_inner(key, runner, rest[length:], about, inner.append, self._start)
                 return False
             if self._is_listed(key, rest[length:], about):
                 return True
+        if name in _READING and (Word("-s") in rest or all(word.text[:1] in ("-", "+") for word in rest)):
+            raise Unreadable("it runs what it reads", about)
+        if name in _RENAMING:
+            raise Unreadable("it can give a command another name", about)
         shown_name = f"{name} {rest[0].text}" if rest and rest[0].known and has_subcommands(name) else name
         raise Unclear(f"{shown(shown_name)} is not known to be harmless", about)
 
     def _is_listed(self, key: str, rest: list[Word], about: str) -> bool:
         """Whether the allow-list has a row for a program with its subcommand; then the arguments must fit it."""
-        for table in ("reads", "writes", "builds"):
+        for table in TABLES:
             row = row_of(table, key)
             if row is None:
                 continue
             if self._wrote and (table == "builds" or self._imports):
                 raise Unclear("it may run what an earlier command has written", about)
-            wrote = demand_fits(row, rest, about)
+            if table != "reads":
+                # It may change files that it does not name.
+                self._start.demand_writable(Word("."), about)
+            wrote = demand_fits(row, rest, about, self._start)
             log = key == "tee" and all(map(is_log, rest))
-            self._wrote = self._wrote or wrote or (key in _WRITERS and not log)
+            self._wrote = self._wrote or wrote or (table == "writes" and not log)
             return True
         return False
+
+    def _without_leading_options(self, arguments: list[Word], about: str) -> list[Word]:
+        """The arguments of git without ``--no-pager`` and ``-C folder``."""
+        while arguments[:1] == [Word("--no-pager")]:
+            del arguments[0]
+        if arguments[:1] == [Word("-C")] and len(arguments) > 1:
+            cd(arguments[1:2], about, lambda _: None, self._start)
+            del arguments[:2]
+        return arguments
 
 
 def _argv(words: Sequence[Word]) -> tuple[str, ...]:
     """The words for the owner's patterns; what globs and braces make is not known."""
-    return tuple(word.text if word.known else _GLOB.sub(HOLE, word.text) or HOLE for word in words)
-
-
-def _without_leading_options(arguments: list[Word], about: str) -> list[Word]:
-    """The arguments of git without ``--no-pager`` and ``-C folder``."""
-    while arguments[:1] == [Word("--no-pager")]:
-        del arguments[0]
-    if arguments[:1] == [Word("-C")] and len(arguments) > 1:
-        cd(arguments[1:2], about, lambda _: None)
-        del arguments[:2]
-    return arguments
+    return tuple(
+        word.text
+        if word.known
+        else HOLE
+        if HOLE in word.text and not word.single
+        else _GLOB.sub(HOLE, word.text) or HOLE
+        for word in words
+    )

@@ -1,39 +1,47 @@
 """Where an ordinary command may write: in the workspace or below `/tmp`, and never to hidden files.
 
 Hidden files configure other programs (`.bashrc`, `.git/hooks`, `.vscode`), so writing one asks. A few that configure nothing that
-runs are exempt.
+runs are exempt. A relative path begins at the folder in which the command starts, so both are judged together.
 """
 
 from __future__ import annotations
 
-from albert_tools.engine.shell.word import Unclear, Word
+import posixpath
+
+from albert_tools.engine.shell.word import Unfit, Word
 
 _INSIDE = r"""
-    (?:\./)? (?!.*(?:^|/)(?:\.|(?i:HEAD$|hooks(?:/|$)))) [\w+%,=][\w./+@%,=\ -]*
-    | (?:\./)? \.(?:gitignore|dockerignore|editorconfig)
+    (?!.*(?:^|/)(?:\.(?!(?:gitignore|dockerignore|editorconfig)$)|(?i:HEAD$|hooks(?:/|$)))) [\w+%,=.][\w./+@%,=\ -]*
     | \.
 """
 _TEMPORARY = r"/tmp/(?!.*(?:^|/)(?:\.|(?i:HEAD$|hooks(?:/|$))))[\w./+@%,=:-]+"
 
 
-def is_inside(word: Word) -> bool:
-    """Whether this is a plain relative path below the current folder."""
-    return ".." not in word.text and word.fits(_INSIDE)
+class Start(str):
+    """The folder in which a command starts: relative to the workspace and without ``..``, or absolute."""
 
+    __slots__ = ()
 
-def is_temporary(word: Word) -> bool:
-    """Whether this is a plain path below `/tmp`."""
-    return ".." not in word.text and word.fits(_TEMPORARY)
+    def is_inside(self, word: Word) -> bool:
+        """Whether this is a plain relative path, and leads to a plain place in the workspace."""
+        return self._leads(word, _INSIDE)
+
+    def is_temporary(self, word: Word) -> bool:
+        """Whether this is a plain path below `/tmp`."""
+        return self._leads(word, _TEMPORARY)
+
+    def demand_writable(self, word: Word, about: str, temporary: bool = True) -> None:
+        """Raises `Unfit` unless an ordinary command may write, move or delete this path."""
+        if not word.known:
+            raise Unfit("the path that it writes is not known before it runs", about)
+        if not self.is_inside(word) and not (temporary and self.is_temporary(word)):
+            raise Unfit("it writes outside the workspace, or to a hidden file", about)
+
+    def _leads(self, word: Word, pattern: str) -> bool:
+        path = posixpath.normpath(posixpath.join(self, word.text))
+        return word.text != "" and ".." not in word.text and word._replace(text=path).fits(pattern)
 
 
 def is_log(word: Word) -> bool:
     """Whether this is a log file. No program runs such a file as code."""
     return word.fits(r".+\.log")
-
-
-def demand_writable(word: Word, about: str, temporary: bool = True) -> None:
-    """Raises `Unclear` unless an ordinary command may write, move or delete this path."""
-    if not word.known:
-        raise Unclear("the path that it writes is not known before it runs", about)
-    if not is_inside(word) and not (temporary and is_temporary(word)):
-        raise Unclear("it writes outside the workspace, or to a hidden file", about)

@@ -9,11 +9,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from albert_tools.engine.shell.places import demand_writable, is_inside
-from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Word
+from albert_tools.engine.shell.places import Start
+from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unfit, Word
 
 #: A pattern that matches nothing: what a row without a pattern for options allows.
 NOTHING = "(?!)"
+
+#: The tables of programs. Those of `writes` bring content into files, which a later program of `builds` could run.
+TABLES = ("reads", "changes", "writes", "builds")
 
 _OTHER_ARGUMENTS = "it is known to be harmless only with other arguments"
 #: First characters of an unknown word from which it could be an option, or several words.
@@ -35,7 +38,7 @@ def allow_list() -> dict[str, Any]:
 def has_subcommands(name: str) -> bool:
     """Whether the list has rows for subcommands of a program, so that a message should name them."""
     data = allow_list()
-    return any(key.startswith(f"{name} ") for table in ("reads", "writes", "builds") for key in data[table])
+    return any(key.startswith(f"{name} ") for table in TABLES for key in data[table])
 
 
 def row_of(table: str, key: str) -> Row | None:
@@ -46,35 +49,35 @@ def row_of(table: str, key: str) -> Row | None:
     return found
 
 
-def demand_fits(row: Row, arguments: Sequence[Word], about: str) -> bool:
+def demand_fits(row: Row, arguments: Sequence[Word], about: str, start: Start) -> bool:
     """Check the arguments against a row. Returns whether one of the options writes a file.
 
     Raises:
         Unclear: the arguments do not fit the row.
     """
-    options, operands = split_options(row, arguments, about)
+    options, operands = split_options(row, arguments, about, start)
     wrong = len(operands) < row.get("least", 0) or len(operands) > row.get("most", len(operands))
     # A glob may make several operands.
     wrong = wrong or ("most" in row and not all(word.single for word in operands))
     if wrong or ("needs" in row and not any(option.fits(row["needs"]) for option in options)):
-        raise Unclear(_OTHER_ARGUMENTS, about)
+        raise Unfit(_OTHER_ARGUMENTS, about)
     if "first" in row and operands:
         if not operands[0].fits(row["first"]):
-            raise Unclear(_OTHER_ARGUMENTS, about)
+            raise Unfit(_OTHER_ARGUMENTS, about)
         del operands[0]
     kind = row.get("operands", "any")
     for word in operands:
         if "each" in row:
             if not word.fits(row["each"]):
-                raise Unclear(_OTHER_ARGUMENTS, about)
+                raise Unfit(_OTHER_ARGUMENTS, about)
         elif kind in ("files", "inside"):
-            demand_writable(word, about, temporary=kind == "files")
+            start.demand_writable(word, about, temporary=kind == "files")
         elif kind == "none":
-            raise Unclear(_OTHER_ARGUMENTS, about)
+            raise Unfit(_OTHER_ARGUMENTS, about)
     return "writes" in row and any(option.fits(row["writes"]) for option in options)
 
 
-def split_options(row: Row, arguments: Sequence[Word], about: str) -> tuple[list[Word], list[Word]]:
+def split_options(row: Row, arguments: Sequence[Word], about: str, start: Start) -> tuple[list[Word], list[Word]]:
     """The options with their values, and the operands.
 
     Raises:
@@ -89,16 +92,16 @@ def split_options(row: Row, arguments: Sequence[Word], about: str) -> tuple[list
         elif word == Word("--"):
             operands += left
         elif not word.known and _could_be_an_option(word):
-            raise Unclear("its arguments are not known before it runs", about)
+            raise Unfit("its arguments are not known before it runs", about)
         elif not word.text.startswith("-") or word.text == "-":
             operands.append(word)
         elif word.fits(row.get("takes", NOTHING)) or word.fits(row.get("writes", NOTHING)):
             value = next(left, ANY)
             # A program whose option takes a value only sometimes would read a dash as another option.
             if not value.single or value.text.startswith("-"):
-                raise Unclear("its arguments are not known before it runs", about)
-            if word.fits(row.get("writes", NOTHING)) and not is_inside(value):
-                raise Unclear("it writes outside the workspace, or to a hidden file", about)
+                raise Unfit("its arguments are not known before it runs", about)
+            if word.fits(row.get("writes", NOTHING)) and not start.is_inside(value):
+                raise Unfit("it writes outside the workspace, or to a hidden file", about)
             options += [word, value]
         elif word.fits(row.get("flags", NOTHING)):
             options.append(word)
@@ -113,11 +116,11 @@ def _could_be_an_option(word: Word) -> bool:
     return not word.single and HOLE in word.text
 
 
-def may_set(name: str, value: Word, exported: bool) -> bool:
+def may_set(name: str, value: Word, exported: bool, start: Start) -> bool:
     """Whether an ordinary command may set this variable; `exported`: for the programs that it starts."""
     variables = allow_list()["variables"]
     if re.fullmatch(variables["exported"], name, re.VERBOSE):
         return True
-    if re.fullmatch(variables["folders"], name, re.VERBOSE) and is_inside(value):
+    if re.fullmatch(variables["folders"], name, re.VERBOSE) and start.is_inside(value):
         return True
     return not exported and re.fullmatch(variables["own"], name, re.VERBOSE) is not None

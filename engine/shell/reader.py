@@ -11,6 +11,8 @@ only if
 
 Everything else is `Unreadable`. What is accepted becomes a list of actions: the calls, the files written by redirections, and the
 variables set. All branches count, also those that bash would skip.
+
+A text for `sh` may only have the nodes that POSIX describes, because `sh` can be another shell, such as dash.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from albert_tools.engine.shell.here_documents import MARKER, without_here_documents
+from albert_tools.engine.shell.marks import MARK, with_marks
 from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unreadable, Word
 
 #: Characters of a text, its here-documents included.
@@ -90,6 +93,18 @@ _SPELLINGS = {
 _WORD_PATTERNS = {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _SPELLINGS.items()}
 _WORDS = frozenset((*_SPELLINGS, "string", "concatenation", "command_substitution", "process_substitution"))
 _IN_STRINGS = frozenset(("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"))
+# The nodes that every POSIX shell reads as bash does: compounds, words, signs.
+_POSIX = frozenset(
+    """
+    program list pipeline subshell compound_statement do_group if_statement elif_clause else_clause while_statement negated_command
+    for_statement case_statement case_item command_substitution redirected_statement command command_name comment test_command
+    unary_expression binary_expression test_operator variable_assignment variable_name special_variable_name file_redirect
+    file_descriptor word number raw_string string string_content concatenation simple_expansion expansion arithmetic_expansion
+    extglob_pattern
+    ; & && || | ( ) { } $( do done if then elif else fi while until for in ! case esac ;; ` [ ] = != " $ ${ # :- :+ :? - + ? % %% ##
+    $(( )) * / < > >> >| >& <&
+    """.split()
+) | {"\n"}
 
 _SIGN = re.compile(r"[^\w\s./,:=%@+~^-]")
 _NOTHING = re.compile("")
@@ -122,11 +137,23 @@ def _parse(data: bytes) -> Any:
     return tree_sitter.Parser(_language()).parse(data).root_node
 
 
-class Reader:
-    """Reads one text. After an error `actions` has what was found before it."""
+def _all_in(node: Any) -> Iterator[Any]:
+    pending = [node]
+    while pending:
+        yield (node := pending.pop())
+        pending += node.children
 
-    def __init__(self, source: str) -> None:
+
+class Reader:
+    """Reads one text, for `sh` if it is `posix`, otherwise for bash. After an error `actions` has what was found before it.
+
+    If the text is `marked`, its marks stand for holes, see `marks`.
+    """
+
+    def __init__(self, source: str, posix: bool = False, marked: bool = False) -> None:
         self.source = source
+        self._posix = posix
+        self._marked = marked
         self.actions: list[Action] = []
         #: Whether commands run repeatedly or in the background.
         self.repeats = False
@@ -153,6 +180,8 @@ class Reader:
         root = _parse(self._data)
         if root.has_error:
             raise Unreadable("it cannot be read with certainty")
+        if self._posix and (other := next((n for n in _all_in(root) if n.type not in _POSIX), None)) is not None:
+            raise Unreadable("sh and bash may read it differently", self._text(other))
         self._demand_covered(root, 0, len(self._data), _SPACE)
         self._statement(root, 0)
         if self._markers != here_documents:
@@ -222,8 +251,11 @@ class Reader:
             raise Unreadable(
                 f"it has a form that is not among the plain ones ({kind.replace('_', ' ')})", self._text(node)
             )
-        elif kind == "`" and "\\" in self._text(node.parent):
-            raise Unreadable("it has backslashes within backquotes", self._text(node.parent))
+        elif kind == "`":
+            # Bash looks for the second one first, also within quotes.
+            text = self._text(node.parent)
+            if re.search(r"[\\`]", text[1:-1]) or (self._marked and MARK.search(text)):
+                raise Unreadable("it has backslashes or backquotes within backquotes", text)
 
     def _compound(self, node: Any, depth: int) -> None:
         if node.type == "redirected_statement":
@@ -340,6 +372,10 @@ class Reader:
 
     def _word(self, node: Any, depth: int) -> Word:
         """What bash makes of one word, as far as that is known."""
+        word = self._plain_word(node, depth)
+        return with_marks(word, node.type, self._text(node)) if self._marked else word
+
+    def _plain_word(self, node: Any, depth: int) -> Word:
         self._count(depth)
         kind, text = node.type, self._text(node)
         if kind in _WORD_PATTERNS and not _WORD_PATTERNS[kind].fullmatch(text):
@@ -377,6 +413,7 @@ class Reader:
             "".join(part.text for part in parts),
             plain and all(part.known or brace for part, brace in zip(parts, braces, strict=True)),
             plain and all(part.single or brace for part, brace in zip(parts, braces, strict=True)),
+            "".join(part.marks for part in parts),
         )
 
     def _string(self, node: Any, depth: int) -> Word:

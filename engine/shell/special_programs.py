@@ -1,6 +1,7 @@
 """Programs with a small language of their own, and programs that run another command.
 
-Each function raises `Unclear` unless the call is ordinary. Commands that are run inside are handed to `run`, which judges them.
+Each function raises `Unclear` unless the call is ordinary, and returns whether it changes the content of files. Commands that are
+run inside are handed to `run`, which judges them.
 """
 
 from __future__ import annotations
@@ -9,28 +10,29 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from albert_tools.engine.shell.places import demand_writable, is_inside, is_temporary
+from albert_tools.engine.shell.places import Start
 from albert_tools.engine.shell.programs import NOTHING, Row, may_set, split_options
 from albert_tools.engine.shell.reader import only_looks
-from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Word
+from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unfit, Word
 
 Run = Callable[[Sequence[Word]], None]
 
 
-def cd(arguments: Sequence[Word], about: str, run: Run) -> None:
+def cd(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Into a folder of the workspace or below `/tmp`."""
     if len(arguments) != 1 or not arguments[0].known:
-        raise Unclear("the folder that it enters is not known before it runs", about)
+        raise Unfit("the folder that it enters is not known before it runs", about)
     folder = arguments[0]
-    if not is_inside(folder) and not is_temporary(folder._replace(text=folder.text + "/x")):
-        raise Unclear("it leaves the workspace, or enters a hidden folder", about)
+    if not start.is_inside(folder) and not start.is_temporary(folder._replace(text=folder.text + "/x")):
+        raise Unfit("it leaves the workspace, or enters a hidden folder", about)
+    return False
 
 
 _FIND_WITH_VALUE = r"-(i?name|i?path|type|maxdepth|mindepth|size|[mac](time|min)|newer|i?regex|perm|user)"
 _FIND_PLAIN = r"[()!,] | -(not|and|or|a|o|print0?|prune|empty|ls|quit|follow|xdev|executable|readable)"
 
 
-def find(arguments: Sequence[Word], about: str, run: Run) -> None:
+def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Tests and prints; `-exec` with an ordinary command. `-execdir` would run it in other folders."""
     at = 0
     while at < len(arguments) and arguments[at].known and not re.match(r"[-(!]", arguments[at].text):
@@ -50,6 +52,7 @@ def find(arguments: Sequence[Word], about: str, run: Run) -> None:
             at += 1
         elif not word.fits(_FIND_PLAIN):
             raise Unclear("it may do more than find files", about)
+    return False
 
 
 def _end_of_exec(arguments: Sequence[Word], begin: int) -> int:
@@ -80,9 +83,9 @@ _SED_WRITES = re.compile(r"[\d, +]*(?:s(.).*\1.*\1[gpI0-9]*)?w *[./].*")
 _SED_OPTIONS: Row = {"flags": r"-[nErsz]+ | -i | -i\.bak | -ni | --quiet", "takes": "-e"}
 
 
-def sed(arguments: Sequence[Word], about: str, run: Run) -> None:
+def sed(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Scripts that only print, delete and replace lines; `-i` on files of the workspace."""
-    options, operands = split_options(_SED_OPTIONS, arguments, about)
+    options, operands = split_options(_SED_OPTIONS, arguments, about, start)
     scripts = [value for option, value in pairwise(options) if option == Word("-e")]
     files = operands
     if not scripts:
@@ -90,20 +93,22 @@ def sed(arguments: Sequence[Word], about: str, run: Run) -> None:
     for script in scripts:
         if not script.known or len(script.text) > 1000 or not _SED_SCRIPT.fullmatch(script.text):
             raise Unclear("its script may do more than print, delete and replace lines", about)
-    if any(re.fullmatch(r"-n?i.*", option.text) for option in options):
-        for word in files:
-            demand_writable(word, about)
-            if _SED_WRITES.fullmatch(word.text):
-                raise Unclear("its script may do more than print, delete and replace lines", about)
+    if not any(re.fullmatch(r"-n?i.*", option.text) for option in options):
+        return False
+    for word in files:
+        start.demand_writable(word, about)
+        if _SED_WRITES.fullmatch(word.text):
+            raise Unclear("its script may do more than print, delete and replace lines", about)
+    return True
 
 
 _AWK_ACTS = re.compile(r"system|getline|@|>(?!=)|(?<!\|)\|(?!\|)|include|load|ARGV|SYMTAB")
 _AWK_OPTIONS: Row = {"flags": r"-F.+ | -v\w+=.*", "takes": "-[Fv]"}
 
 
-def awk(arguments: Sequence[Word], about: str, run: Run) -> None:
+def awk(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Programs that neither write nor run anything."""
-    _, operands = split_options(_AWK_OPTIONS, arguments, about)
+    _, operands = split_options(_AWK_OPTIONS, arguments, about, start)
     if (
         not operands
         or not operands[0].known
@@ -111,19 +116,21 @@ def awk(arguments: Sequence[Word], about: str, run: Run) -> None:
         or _AWK_ACTS.search(operands[0].text)
     ):
         raise Unclear("its program may write files or run commands", about)
+    return False
 
 
-def test(arguments: Sequence[Word], about: str, run: Run) -> None:
+def test(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Tests of files and texts."""
     words = list(arguments)
     if words[-1:] == [Word("]")]:
         del words[-1]
     if not only_looks(words):
         raise Unclear("it may run what stands in it", about)
+    return False
 
 
 #: By the name of the program.
-SPECIAL: dict[str, Callable[[Sequence[Word], str, Run], None]] = {
+SPECIAL: dict[str, Callable[[Sequence[Word], str, Run, Start], bool]] = {
     "cd": cd,
     "find": find,
     "sed": sed,
@@ -133,7 +140,7 @@ SPECIAL: dict[str, Callable[[Sequence[Word], str, Run], None]] = {
 }
 
 
-def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: Run) -> None:
+def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: Run, start: Start) -> None:
     """A program of the table `runners`: its own options must be harmless; the command behind them is judged."""
     at = 0
     while at < len(arguments):
@@ -154,15 +161,17 @@ def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: R
         raise Unclear("the name of its program is not known before it runs", about)
     inner = list(arguments[at + len(before) :])
     if name == "env":
-        _set_variables(inner)
+        _set_variables(inner, start)
     if row.get("appends"):
-        inner = [ANY if "{}" in word.text else word for word in inner or [Word("echo")]] + [ANY]
+        inner = [ANY._replace(marks=word.marks) if "{}" in word.text else word for word in inner or [Word("echo")]] + [
+            ANY
+        ]
     run(inner)
 
 
-def _set_variables(words: list[Word]) -> None:
+def _set_variables(words: list[Word], start: Start) -> None:
     """Check the assignments of `env` and remove them from `words`."""
     while words and "=" in words[0].text.split(HOLE)[0]:
         name, _, value = words.pop(0).text.partition("=")
-        if not may_set(name, Word(value, HOLE not in value), exported=True):
+        if not may_set(name, Word(value, HOLE not in value), True, start):
             raise Unclear("it sets a variable that may change how programs run", f"{name}=")

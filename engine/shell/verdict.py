@@ -20,7 +20,8 @@ class Part(NamedTuple):
 
     `text` is the command as arguments, quoted as a shell needs it, with ``…`` for what is not known. `argv` is the same as a
     list, with NUL for what is not known; it is empty where the part is not a call. `danger` names the danger, `why` is a sentence
-    about it, and `hint` says what to do instead. `unreadable` says that the words themselves are not certain.
+    about it, and `hint` says what to do instead. `unreadable` says that the words themselves are not certain. `starts` says that
+    the program is not known, so that it could run its own words as a command.
     """
 
     verdict: Verdict
@@ -30,6 +31,7 @@ class Part(NamedTuple):
     why: str = ""
     hint: str = ""
     unreadable: bool = False
+    starts: bool = False
 
 
 class Judgement(NamedTuple):

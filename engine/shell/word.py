@@ -13,11 +13,15 @@ MAX_MATCHED = 1000
 
 
 class Word(NamedTuple):
-    """`text` is what the program gets; `single` says that it is exactly one word, neither none nor several."""
+    """`text` is what the program gets; `single` says that it is exactly one word, neither none nor several.
+
+    `marks` are the marks in it, see `marks`.
+    """
 
     text: str
     known: bool = True
     single: bool = True
+    marks: str = ""
 
     def fits(self, pattern: str) -> bool:
         """Whether the word is known and matches the whole of a verbose regular expression."""
@@ -35,6 +39,10 @@ class Unclear(Exception):
         super().__init__(why)
         self.why = why
         self.about = about
+
+
+class Unfit(Unclear):
+    """The operands of a listed program are not ordinary. It runs none of them."""
 
 
 class Unreadable(Unclear):

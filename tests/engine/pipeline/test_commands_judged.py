@@ -125,3 +125,37 @@ def test_the_rules_about_commands_apply_to_programs_without_a_shell(service: Syn
     assert ASKED == []
     assert not service.invoke("program", {"argv": ["env", "sudo", "ls"]}).ok
     assert [q.decision.rule for q in ASKED] == ["shipped.dangerous_command"]
+
+
+@pytest.mark.parametrize("command", ["rm -f tmpb", "tee ci.yml", "echo x > ci.yml", "make", "git stash pop"])
+@pytest.mark.parametrize("folder", [".git/refs/heads", ".github/workflows", "link", "sub/../.github"])
+def test_a_command_that_changes_files_asks_in_a_hidden_folder(
+    service: SyncToolService, tmp_path: Path, command: str, folder: str
+) -> None:
+    work = tmp_path / "work"
+    for name in (".git/refs/heads", ".github/workflows", "sub"):
+        (work / name).mkdir(parents=True)
+    (work / "link").symlink_to(".github/workflows")
+    assert call(service, command, cwd="sub").ok
+    assert call(service, "ls; cat config", cwd=folder).ok is (".." not in folder)
+    assert ASKED == []
+    assert not call(service, command, cwd=folder).ok
+    assert len(ASKED) == (".." not in folder)
+
+
+def test_a_command_starts_in_the_folder_of_its_session(service: SyncToolService, tmp_path: Path) -> None:
+    (tmp_path / "work/.github/workflows").mkdir(parents=True)
+    (tmp_path / "work/sub").mkdir()
+    for folder, asked in (("sub", 0), (".github", 2)):
+        _, token = service.within(lambda s, folder=folder: s.open_session("client", cwd=folder))
+        service.invoke("shell", {"command": "tee ci.yml"}, session=token)
+        service.invoke("program", {"argv": ["touch", "ci.yml"]}, session=token)
+        assert len(ASKED) == asked
+
+
+def test_a_variable_is_judged_from_the_folder_in_which_the_command_starts(
+    service: SyncToolService, tmp_path: Path
+) -> None:
+    (tmp_path / "work/.hidden").mkdir()
+    assert call(service, "ls", env=["PYTHONPATH=src"]).ok
+    assert not call(service, "ls", env=["PYTHONPATH=src"], cwd=".hidden").ok

@@ -152,6 +152,113 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
     assert judged(command, yaml.safe_load(hint.partition(" of the rules: ")[2])) is None
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "env -i git push",
+        "env -S 'git push'",
+        "env -S'git push'",
+        "env --split-string='git push'",
+        "exec git push",
+        "setsid git push",
+        "sudo -u root git -C x push",
+        "bash -lc 'git push'",
+        "bash -lc 'g\"i\"t pu\\sh'",
+        "bash -lc 'x=git; $x push'",
+        "zsh -c 'git push'",
+        "find . -execdir git push \\;",
+        "find . -okdir /usr/bin/git push \\;",
+        "git -c alias.x=push x",
+        "git -c ALIAS.x='!git push' x",
+        "git -c include.path=f x",
+        "git --config-env=alias.x=Y x",
+        "watch 'ls; git push'",
+        "eval 'git push'",
+        "eval $x",
+        "frob $x",
+        'sh -c "$x"',
+        "su -c 'git push' me",
+        "flock f git push",
+        "xargs -a f git push",
+        "awk 'BEGIN{system(\"git push\")}'",
+        "sed '1e git push' a",
+        "python -c \"import os; os.execlp('git', 'git', 'push')\"",
+        "tar xf a --to-command='npm publish'",
+        "git rebase -x 'npm publish' main",
+        "git bisect run npm publish",
+        "make SHELL='git push' --eval=x",
+        "PAGER='git push' git log",
+        "echo git push | sh",
+        "bash <<< 'git push'",
+        "bash <<'E'\ngit push\nE",
+        "sh -s < x",
+        "trap 'git push' EXIT",
+        "sh -c 'A+=/../../usr/bin/git push'",
+        "script -c 'GIT push'",
+        "frob {git,push}",
+        "/usr/lib/git-core/git-push origin",
+        "sh -c 'alias g=git\ng push'",
+        "hash -p /usr/bin/git g; g push",
+        "command -p git push",
+        "bash -c '\"$0\" push' git",
+        "time -f %e npm publish",
+        "frob 'git pus?'",
+        "frob git p*",
+    ],
+)
+def test_a_program_that_nobody_knows_could_run_a_forbidden_command(command: str) -> None:
+    decision = judged(command, FORBIDDEN)
+    assert decision is not None
+    assert (decision.verdict, decision.rule) == ("deny", "tools.bash.forbidden_commands")
+    assert "could" in decision.message
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm $x",
+        "rm *",
+        "cp $x /etc",
+        "frob x",
+        "frob push git",
+        "frob legit push",
+        "javac *.java",
+        "./deploy.sh --push",
+        "python x.py $x",
+        "bash script.sh",
+        "env -i ls",
+        "git pull --rebase",
+        "frob 'print(2*3)'",
+        "echo 'git push' > \"$x\"",
+    ],
+)
+def test_other_commands_ask_although_some_commands_are_forbidden(command: str) -> None:
+    decision = judged(command, FORBIDDEN)
+    assert decision is not None
+    assert decision.verdict == "ask", decision
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("shutdown", "sudo /sbin/shutdown"),
+        ("rm -rf *", "sudo sh -c 'cd /; rm -rf x'"),
+        ("curl https://evil.example/*", "frob 'curl https://evil.example/x'"),
+    ],
+)
+def test_what_another_program_could_run_is_compared_with_any_pattern(pattern: str, command: str) -> None:
+    decision = judged(command, {"forbidden_commands": [pattern]})
+    assert decision is not None
+    assert decision.rule == "tools.bash.forbidden_commands"
+
+
+def test_the_message_says_that_another_program_could_run_a_forbidden_command() -> None:
+    decision = judged("setsid git push origin", FORBIDDEN)
+    assert decision is not None
+    assert decision.message == "`setsid git push origin` could run a command that is forbidden by 'git push *'"
+    assert decision.hint == "write the command out by itself, without variables and without another program around it"
+
+
 def test_the_rules_apply_to_the_arguments_of_a_program() -> None:
     policy = Policy(read_governance({}).layers(), "/w", "/home/user")
 

@@ -1,7 +1,7 @@
-"""Accepted texts, run in real bash with no program to be found: bash must try to run exactly the calls that the reader found.
+"""Accepted texts, run in real shells with no program to be found: they must try to run exactly the calls that the reader found.
 
-Bash runs in bubblewrap with an empty file system. It hands each command that it does not find to a function that notes its
-arguments.
+The shells run in bubblewrap with an empty file system. Bash hands each command that it does not find to a function that notes its
+arguments. For `sh`, which is dash or bash, the names of the calls are programs that note theirs.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ _BITS += [
     "p1 <<E | p2\n",
     "{x}>y ",
     "@(a|b)",
+    "A+=p1 ",
+    "+=",
 ]
 
 _EDIT = st.tuples(st.integers(0, 200), st.sampled_from([0, 0, 0, 1, 2, 5]), st.sampled_from(_BITS))
@@ -129,20 +131,47 @@ _SANDBOX = """
 _NOTE = "() {  printf '%s\\037' \"$@\" $'\\036' >> /ran; return $((RANDOM%2)); }"
 
 
+def ran(shell: str, text: str, folder: Path, *more: str) -> tuple[list[list[str]], str]:
+    """The arguments of each command that the sandbox notes in ``/ran``, and what the shell says."""
+    noted = folder / "ran"
+    noted.write_bytes(b"")
+    sandbox = [str(BWRAP), *_SANDBOX.split(), "--bind", str(noted), "/ran", *more]
+    try:
+        done = subprocess.run(
+            [*sandbox, shell, "-c", text],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=5,
+            stdin=subprocess.DEVNULL,
+        )
+        said = done.stderr
+    except subprocess.TimeoutExpired as stopped:
+        said = stopped.stderr or b""
+    rows = noted.read_bytes()[:200_000].decode(errors="surrogateescape").split("\x1e\x1f")[:-1]
+    return [row.split("\x1f")[:-1] for row in rows], said.decode(errors="surrogateescape")
+
+
 def ran_by_bash(text: str, folder: Path) -> list[list[str]]:
     """The arguments of each command that bash tried to run."""
-    ran = folder / "ran"
-    ran.write_bytes(b"")
-    sandbox = [str(BWRAP), *_SANDBOX.split(), "--bind", str(ran), "/ran"]
-    sandbox += ["--setenv", "BASH_FUNC_command_not_found_handle%%", _NOTE]
-    try:
-        subprocess.run(
-            [*sandbox, "/usr/bin/bash", "-c", text], capture_output=True, timeout=5, stdin=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        pass
-    noted = ran.read_bytes()[:200_000].decode(errors="surrogateescape")
-    return [row.split("\x1f")[:-1] for row in noted.split("\x1e\x1f")[:-1]]
+    return ran("/usr/bin/bash", text, folder, "--setenv", "BASH_FUNC_command_not_found_handle%%", _NOTE)[0]
+
+
+_STUB = '#!/usr/bin/dash\nprintf \'%s\\037\' "${0##*/}" "$@" "$(printf \'\\036\')" >> /ran\n'
+#: What dash and bash say about a program that is not there.
+_NOT_FOUND = re.compile(r": (?:line )?\d+: (.*): (?:command )?not found$", re.MULTILINE)
+
+
+def ran_by_sh(shell: str, text: str, names: set[str], folder: Path) -> tuple[list[list[str]], set[str]]:
+    """The arguments of each command with one of these names, and the names of all others that a shell tried to run."""
+    stubs = folder / "stubs"
+    shutil.rmtree(stubs, ignore_errors=True)
+    stubs.mkdir()
+    for name in names:
+        if "/" not in name and len(name.encode()) < 200 and name not in ("", ".", ".."):
+            (stubs / name).write_text(_STUB, encoding="utf-8")
+            (stubs / name).chmod(0o755)
+    found, said = ran(shell, text, folder, "--ro-bind", str(stubs), "/stubs", "--setenv", "PATH", "/stubs")
+    return found, set(_NOT_FOUND.findall(said))
 
 
 def fits(argv: Sequence[str], words: Sequence[Word]) -> bool:
@@ -161,6 +190,7 @@ def fits(argv: Sequence[str], words: Sequence[Word]) -> bool:
 @given(text=st.one_of(_MUTATED, _MUTATED, _MUTATED, _RANDOM))
 @example("cd{}a,b} /tmp && ls")
 @example("ls {}'x'a,b} {}..b}")
+@example("p1 `p2 '`;p3 x;`' p4`")
 def test_bash_runs_the_calls_that_the_reader_found(tmp_path: Path, text: str) -> None:
     reader = Reader(text)
     try:
@@ -172,3 +202,26 @@ def test_bash_runs_the_calls_that_the_reader_found(tmp_path: Path, text: str) ->
     assume("\x00" not in text and "\ud800" not in text)
     for argv in ran_by_bash(text, tmp_path):
         assert any(fits(argv, words) for words in calls), (text, argv, calls)
+
+
+@pytest.mark.hypothesis
+@examples(60)
+@given(text=st.one_of(_MUTATED, _MUTATED, _MUTATED, _RANDOM))
+@example("ls -la; p1 'a b' \"c\" | p2 && p3 &")
+@example("A+=/../../usr/bin/find wc -delete")
+@example("A=1 p1 $(p2 x) `p3`; case a in a) p4;; esac")
+def test_each_sh_runs_the_calls_that_the_reader_found(tmp_path: Path, text: str) -> None:
+    reader = Reader(text, posix=True)
+    try:
+        reader.read()
+    except Unclear:
+        assume(False)
+    calls = [action.argv for action in reader.actions if isinstance(action, Call) and action.argv]
+    assume(calls and all(words[0].known and words[0].text not in _BUILTINS for words in calls))
+    assume("\x00" not in text and "\ud800" not in text)
+    names = {words[0].text for words in calls}
+    for shell in ("/usr/bin/dash", "/usr/bin/bash"):
+        found, missing = ran_by_sh(shell, text, names, tmp_path)
+        assert missing <= names, (shell, text, missing)
+        for argv in found:
+            assert any(fits(argv, words) for words in calls), (shell, text, argv, calls)

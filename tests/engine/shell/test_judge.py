@@ -134,12 +134,102 @@ def test_each_danger_has_commands_and_its_example_matches() -> None:
         "sh -c '[[ a || ./evil ]]'",
         "sh -c \"echo \\$'\\\\'; ./evil #'\"",
         "sh -c 'export A=$x'",
+        "sh -c 'A+=/../../usr/bin/find wc -delete'",
+        "sh -c 'A+=x wc'",
+        "echo `grep '`;rm -rf sub;`' a.txt`",
+        "echo \"`grep '`;rm -rf sub;`' a.txt`\"",
+        "echo `ls # `; rm -rf sub; `ls`",
+        "echo `cat <<E\n`; rm -rf sub; `\nE\n`",
+        "sh -c 'ls {1..3}'",
+        "sh -c 'for i in 1; do A+=/bin/rm wc x; done'",
+        "sh -c 'ls <<< x'",
+        "git switch x && make",
+        "git checkout main; make",
+        "git checkout -b x main && pytest",
+        "git stash pop; make",
+        "git stash; make",
+        "git stash push -m x; git stash apply && python a.py",
+        "git -C sub switch x; npm test",
+        "sh -c 'git switch x'; make",
+        "env A=1 git stash pop; make",
+        "for i in 1 2; do make; git switch x; done",
+        "make | git checkout main",
+        "{ sleep 1; make; } & git switch x",
         "lsof -i@evil.com",
         "lsof -i @evil.com",
     ],
 )
 def test_attacks_ask(command: str) -> None:
     assert judge_command(command).verdict != "ordinary"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git stash list; make",
+        "git stash show; make",
+        "git add -A; git commit -m x; make",
+        "sed -n 1p a; make",
+        "rm a.txt; make",
+        "make; git switch x",
+        "sh -c 'for f in *.txt; do wc -l \"$f\" | sort; done > out.txt 2>&1'",
+        "sh -c 'if [ -f a ]; then A=1 make -s; else echo ${x:-none} $(date) `pwd`; fi; case $x in a) ls;; esac'",
+    ],
+)
+def test_what_brings_no_content_and_what_each_shell_reads_alike_is_ordinary(command: str) -> None:
+    assert judge_command(command).verdict == "ordinary"
+
+
+_WRITING = [
+    "rm -f tmpb",
+    "tee ci.yml",
+    "echo x > ci.yml",
+    "echo x >> ./ci.yml",
+    "cp /tmp/a .",
+    "touch a/../b",
+    "sed -i s/a/b/ x",
+    "sort -o x y",
+    "curl -o x https://example.org",
+    "git stash pop",
+    "git add -A",
+    "make",
+    "python a.py",
+    "pytest",
+    "cargo build",
+    "cd sub && rm x",
+    "find . -exec touch x \\;",
+    "sh -c 'rm x'",
+    "env PYTHONPATH=. pip list",
+    "git -C sub status",
+    "mkdir -p x",
+    "npm test",
+]
+
+
+@pytest.mark.parametrize("command", _WRITING)
+@pytest.mark.parametrize(
+    "folder", [".git/refs/heads", ".github/workflows", "a/.vscode", "sub/hooks", "/data", "/home/user"]
+)
+def test_a_path_is_judged_from_the_folder_in_which_the_command_starts(command: str, folder: str) -> None:
+    assert judge_command(command, folder).verdict != "ordinary"
+
+
+@pytest.mark.parametrize("command", [command for command in _WRITING if ".." not in command])
+@pytest.mark.parametrize("folder", ["", ".", "sub", "a/b c"])
+def test_the_same_commands_are_ordinary_in_a_plain_folder(command: str, folder: str) -> None:
+    assert judge_command(command, folder).verdict == "ordinary"
+
+
+@pytest.mark.parametrize(
+    "command", ["ls", "cat config", "git status", "grep -r x . | sort", "echo x > /tmp/a", "echo x > /dev/null"]
+)
+def test_reading_is_ordinary_in_a_hidden_folder(command: str) -> None:
+    assert judge_command(command, ".git/refs").verdict == "ordinary"
+
+
+def test_a_program_starts_in_a_folder_too() -> None:
+    assert judge_argv(("rm", "-f", "tmpb")).verdict == "ordinary"
+    assert judge_argv(("rm", "-f", "tmpb"), ".git/refs/heads").verdict == "unknown"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,135 @@
+"""The holes of a planned command through which somebody else can change what the command does.
+
+What fills a hole is harmless only as an operand of an ordinary command. So the template is read and judged like a command, with a
+mark in each hole (`marks`). A person who approves a tool is told about all other holes, and its commands with such holes are not
+approved in advance.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice, product
+from typing import NamedTuple
+
+from albert_tools.engine.model.manifest import Alternative, Hole, Part, PlannedCall, Value, values_in
+from albert_tools.engine.shell import marks
+from albert_tools.engine.shell.judge import judge_template
+from albert_tools.engine.shell.places import Start
+from albert_tools.engine.shell.programs import may_set
+from albert_tools.engine.shell.word import HOLE, Word
+
+#: The kinds of holes whose text has no character that means something to a shell.
+_PLAIN = frozenset({"number", "word"})
+#: The most commands that the alternatives of a list are combined to.
+_MAX_COMBINED = 100
+_ANYTHING: tuple[Part, ...] = (Hole("any"),)
+
+
+class Loose(NamedTuple):
+    """A hole, as a template of its own, through which a command can be changed.
+
+    `command` is the command that it is an argument of; None if it can add commands to the text. `value` is what it is a part of.
+    """
+
+    template: tuple[Part, ...]
+    command: str | None
+    value: Value
+
+
+def loose_holes(use: str, value: Value) -> Iterator[Loose]:
+    """The loose holes of an argument. `use` is the kind of the argument: one of `JUDGED`. Other kinds have none."""
+    if use == "program":
+        yield from _in_list(value)
+    elif use in ("shell", "environment"):
+        found = _in_text if use == "shell" else _in_variable
+        for inner in values_in(value):
+            yield from (Loose(*one, inner) for template in _texts(inner) for one in found(template))
+
+
+def is_loose(call: PlannedCall) -> bool:
+    """Whether a planned command has a loose hole."""
+    return any(
+        next(loose_holes(use, call.arguments[name]), None) is not None
+        for name, use in call.uses.items()
+        if name in call.arguments
+    )
+
+
+@lru_cache(maxsize=1024)
+def _in_text(template: Alternative) -> tuple[tuple[tuple[Part, ...], str | None], ...]:
+    if not isinstance(template, tuple):
+        return ()
+    template = tuple(map(_known, template))
+    holes = _holes(template)
+    open_holes = [hole for hole in holes if hole.kind not in (*_PLAIN, "quoted")]
+    if open_holes:
+        return tuple(((hole,), None) for hole in dict.fromkeys(open_holes))
+    if not holes:
+        return ()
+    is_marked = any(marks.MARK.search(part) for part in template if isinstance(part, str))
+    if len(holes) > marks.MAX_MARKS or is_marked:
+        return tuple((_content(hole), None) for hole in dict.fromkeys(holes))
+    made = [marks.bare(i) if hole.kind in _PLAIN else marks.quoted(i) for i, hole in enumerate(holes)]
+    left = iter(made)
+    text = "".join(part if isinstance(part, str) else next(left) for part in template)
+    found = judge_template(text)
+    loose = [(hole, mark.strip("'")) for hole, mark in zip(holes, made, strict=True)]
+    return tuple(dict.fromkeys((_content(hole), found[mark]) for hole, mark in loose if mark in found))
+
+
+def _known(part: Part) -> Part:
+    """The text of a quoted constant."""
+    if isinstance(part, Hole) and part.kind == "quoted" and not _holes(part.of):
+        return shlex.quote("".join(map(str, part.of)))
+    return part
+
+
+def _content(hole: Hole) -> tuple[Part, ...]:
+    """What a hole holds. Where the quotes of a text don't help, they aren't shown."""
+    return hole.of if hole.kind == "quoted" else (hole,)
+
+
+def _in_variable(template: Alternative) -> tuple[tuple[tuple[Part, ...], str | None], ...]:
+    """A variable whose value or name is not fixed, unless every value of it is harmless."""
+    if not isinstance(template, tuple) or not _holes(template):
+        return ()
+    name, equals, _ = template[0].partition("=") if isinstance(template[0], str) else ("", "", "")
+    is_harmless = bool(equals) and may_set(name, Word(HOLE, known=False), True, Start())
+    return () if is_harmless else ((template, None),)
+
+
+def _in_list(value: Value) -> Iterator[Loose]:
+    if value.places is None or value.open:
+        # Any of these can be the program.
+        every = [(one, inner) for inner in (value, value.items) if inner is not None for one in _texts(inner)]
+        yield from (Loose(one, "", inner) for one, inner in every if isinstance(one, tuple) and _holes(one))
+        return
+    combined = [*islice(product(*map(_texts, value.places)), _MAX_COMBINED + 1)]
+    if len(combined) > _MAX_COMBINED:
+        combined = [tuple(texts[0] if len(texts) == 1 else _ANYTHING for texts in map(_texts, value.places))]
+    found = {(i, argv[i]): command for argv in combined for i, command in _in_argv(argv)}
+    for (i, one), command in found.items():
+        yield Loose(one if isinstance(one, tuple) else _ANYTHING, command, value.places[i])
+
+
+@lru_cache(maxsize=1024)
+def _in_argv(argv: tuple[Alternative, ...]) -> tuple[tuple[int, str | None], ...]:
+    words = [_word(one, marks.bare(i)) for i, one in enumerate(argv)]
+    found = judge_template(words)
+    return tuple((i, found[word.marks]) for i, word in enumerate(words) if word.marks in found)
+
+
+def _word(one: Alternative, mark: str) -> Word:
+    parts = one if isinstance(one, tuple) else (str(one),)
+    text = "".join(part if isinstance(part, str) else HOLE for part in parts)
+    return Word(text, False, marks=mark) if _holes(parts) else Word(text)
+
+
+def _texts(value: Value) -> Sequence[Alternative]:
+    return (*value.alternatives, *([_ANYTHING] if value.open else []))
+
+
+def _holes(template: tuple[Part, ...]) -> list[Hole]:
+    return [part for part in template if isinstance(part, Hole)]
