@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
@@ -20,6 +20,8 @@ from albert_tools.engine.policy.rule_table import EVERYWHERE, KEYS
 
 #: The position of each part of a document: keys from the top → (line, column), both counted from 1.
 Marks = Mapping[tuple[Any, ...], tuple[int, int]]
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 #: The most mistakes in one message.
 _MAX_MISTAKES = 5
@@ -72,14 +74,16 @@ SecretHost = Annotated[str, Field(max_length=253), AfterValidator(_secret_host)]
 SecretName = Annotated[str, Field(max_length=64), AfterValidator(_secret)]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """A part of a document. It has no other keys, and no value is converted."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def _optional(name: str, annotations: Mapping[str, Any]) -> type[BaseModel]:
     """Create a model whose keys may be missing. A key without a value is a mistake; otherwise, it would count as a missing key."""
     fields: dict[str, Any] = {key: (annotation, None) for key, annotation in annotations.items()}
-    return create_model(name, __base__=_Strict, **fields)
+    return create_model(name, __base__=Strict, **fields)
 
 
 def _number(kind: type, *, above: float | None = None, least: float | None = None, most: float | None = None) -> Any:
@@ -118,7 +122,7 @@ _OfCategory = _optional(
 )
 
 
-class RecordsDocument(_Strict):
+class RecordsDocument(Strict):
     """How long records are retained. Only the owner's file can set it."""
 
     keep_days: float | None = Field(None, ge=1, le=36_525)
@@ -129,7 +133,7 @@ ForbiddenPaths, ForbiddenHosts = (_annotation(key) for key in EVERYWHERE)
 PrivatePaths = ForbiddenPaths
 
 
-class RulesDocument(_Strict):
+class RulesDocument(Strict):
     """A whole rules file."""
 
     forbidden_paths: ForbiddenPaths = None  # type: ignore[valid-type]
@@ -166,13 +170,22 @@ def read_document(
     Raises:
         Mistaken: the document has mistakes.
     """
-    try:
-        read = RulesDocument.model_validate(dict(document))
-    except ValidationError as error:
-        raise Mistaken("; ".join(_mistake(e, marks or {}) for e in error.errors()[:_MAX_MISTAKES])) from None
+    read = validated(RulesDocument, dict(document), marks or {})
     if wrong := list(_misspelt(read, marks or {}, primitives)):
         raise Mistaken("; ".join(wrong[:_MAX_MISTAKES]))
     return read
+
+
+def validated(model: type[_Model], value: Any, marks: Marks) -> _Model:
+    """A value of YAML as a model.
+
+    Raises:
+        Mistaken: it has mistakes.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise Mistaken("; ".join(_mistake(e, marks) for e in error.errors()[:_MAX_MISTAKES])) from None
 
 
 def numbers_of(document: BaseModel) -> dict[str, Any]:
@@ -218,7 +231,7 @@ def _mistake(error: Any, marks: Marks) -> str:
     # For a wrong key of a mapping, pydantic appends "[key]" to the place.
     place = tuple(part for part in error["loc"] if part != "[key]")
     where = _where(place, marks)
-    name = ".".join(str(part) for part in place)
+    name = ".".join(str(part) for part in place) or "the document"
     if error["type"] == "extra_forbidden":
         if name in SectionDocument.model_fields:
             return f"{where}{name}: write it in the section of a tool or a category: `tools: {{bash: {{{name}: …}}}}`"

@@ -170,35 +170,46 @@ def load_governance(user: Path | Governance, project: Path | None, primitives: C
 
 def _load(path: Path, primitives: Collection[str]) -> Governance | None:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        document, marks = read_yaml(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except ValueError as why:
+        raise _unavailable(path, str(why)) from None
+    return read_governance({} if document is None else document, path, marks, primitives)
+
+
+def read_yaml(path: Path) -> tuple[Any, Marks]:
+    """The YAML document in a file (None if it is empty), and the positions of its parts.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: there is no such file.
+        ValueError: the file can't be read or is not YAML, with the reason.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        raise
     except OSError as error:
         why = "it is a symbolic link" if error.errno == errno.ELOOP else f"it can't be opened: {error.strerror}"
-        raise _unavailable(path, why) from None
+        raise ValueError(why) from None
     try:
         # A pipe gives its content to one reader only. The next reader would find no rules.
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _unavailable(path, "it is not a file")
+            raise ValueError("it is not a file")
         data = b""
         while len(data) <= MAX_BYTES and (more := os.read(handle, MAX_BYTES + 1)):
             data += more
     except OSError as error:
-        raise _unavailable(path, f"it can't be read: {error.strerror}") from None
+        raise ValueError(f"it can't be read: {error.strerror}") from None
     finally:
         os.close(handle)
     if len(data) > MAX_BYTES:
-        raise _unavailable(path, f"it is larger than {MAX_BYTES:,} bytes")
-    document, marks = _parse(data, path)
-    return read_governance({} if document is None else document, path, marks, primitives)
+        raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
+    return _parse(data)
 
 
-def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
-    """The YAML document, and the positions of its parts.
-
-    Raises:
-        Failure: `governance_unavailable`.
-    """
+def _parse(data: bytes) -> tuple[Any, Marks]:
+    """As `read_yaml`, for the content of a file."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -222,11 +233,11 @@ def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-        raise _unavailable(path, f"{place}{error.problem or error.context}") from None
+        raise ValueError(f"{place}{error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
         # Includes impossible dates and text that isn't UTF-8; both are a ValueError.
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise _unavailable(path, f"it is not YAML: {why}") from None
+        raise ValueError(f"it is not YAML: {why}") from None
 
 
 def _marks(root: Any) -> Marks:

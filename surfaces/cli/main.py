@@ -262,6 +262,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     ):
         tools = command(name, text)
         tools.add_argument("--all", action="store_true", help="also list the tools that the present mode denies")
+        tools.add_argument(
+            "--mode", type=str.upper, metavar="MODE", help="judge them in this mode; default: the present one"
+        )
         tools.add_argument("--markdown", action="store_true", help="print a page about the primitives")
     search = command("search", "find tools by their names and descriptions")
     search.add_argument("text", nargs="+", metavar="TEXT")
@@ -307,7 +310,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     mode = command("mode", "show the capability mode, or switch it")
     mode.add_argument("mode", nargs="?", metavar="MODE", help="NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY")
     mode.add_argument("--cause", metavar="TEXT", default="", help="the reason, for the ledger")
-    group("policy", "write the first rules, check the rules, or explain what they decide about a call", "check")
+    group(
+        "policy", "write the first rules, check and test the rules, or explain what they decide about a call", "check"
+    )
     ledger = command("ledger", "read the ledger, or verify that nobody changed it")
     ledger.add_argument("action", choices=["tail", "query", "verify", "anchor", "export", "trim"])
     ledger.add_argument(

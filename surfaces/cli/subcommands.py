@@ -23,6 +23,12 @@ def policy(make: Make) -> None:
     explain = make("explain", "show what each rule says about one call, and the decision")
     completed(explain, "names", "name", metavar="TOOL", help="a tool")
     tool_arguments(explain, "an argument")
+    explain.add_argument(
+        "--mode", type=str.upper, metavar="MODE", help="judge it in this mode; default: the present one"
+    )
+    test = make("test", "check that the rules decide as files expect")
+    test.add_argument("files", nargs="+", metavar="FILE", help="expected decisions, in YAML")
+    test.add_argument("--rules", metavar="FILE", help="the owner's rules to test; default: those in force")
     other = make("try", "judge the calls in the ledger by other rules, and list what would be decided differently")
     other.add_argument("file", metavar="FILE", help="a file of rules")
 

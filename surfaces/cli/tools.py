@@ -49,7 +49,9 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         service: ToolService,
     ) -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
         from albert_tools.checkup import mistakes
+        from albert_tools.surfaces.cli.decisions import assume_mode
 
+        assume_mode(service, options.mode)
         session = session_of_environment(service)
         found = [t for t in await service.list(hidden=True) if service.covers(token(), t.name)]
         primitives = [p for p in service.registry.primitives() if service.covers(token(), p.name)]
