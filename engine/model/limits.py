@@ -42,8 +42,8 @@ class LoopLimits(NamedTuple):
 
     #: The same request that fails again and again, with no other request in between.
     identical_failures: int = 10
-    #: The requests of one session.
-    calls_per_hour: int = 10_000
+    #: The requests of one session. The calls of a program are not requests.
+    requests_per_hour: int = 10_000
 
 
 #: Nesting of saved tools: it is 0 for a primitive, and 1 + the deepest callee for a composite.

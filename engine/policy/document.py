@@ -128,7 +128,7 @@ class RecordsDocument(Strict):
     keep_days: float | None = Field(None, ge=1, le=36_525)
 
 
-ForbiddenPaths, ForbiddenHosts = (_annotation(key) for key in EVERYWHERE)
+ForbiddenPaths, ForbiddenHosts, RateLimit = (_annotation(key) for key in EVERYWHERE)
 #: Patterns, written as under `forbidden_paths`.
 PrivatePaths = ForbiddenPaths
 
@@ -138,6 +138,7 @@ class RulesDocument(Strict):
 
     forbidden_paths: ForbiddenPaths = None  # type: ignore[valid-type]
     forbidden_hosts: ForbiddenHosts = None  # type: ignore[valid-type]
+    rate_limit_per_hour: RateLimit = None  # type: ignore[valid-type]
     deny_flow: Flows = []
     ask_flow: Flows = None  # type: ignore[assignment]
     private_paths: PrivatePaths = None  # type: ignore[valid-type]

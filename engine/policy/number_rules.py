@@ -19,6 +19,9 @@ _MOST_SECONDS = RunLimits().run_seconds
 #: The most calls per hour that a rule can set. A larger number would not limit any tool.
 _MOST_CALLS = 1_000_000
 
+#: The rate limit window of all calls of all tools.
+ALL = "all"
+
 SIZE = NumberKey(
     "max_file_size_mb",
     float,
@@ -40,7 +43,7 @@ RATE = NumberKey(
     int,
     _MOST_CALLS,
     "200",
-    "calls within any hour: of the tool, or of all tools of the category together",
+    "calls within any hour: of the tool, or of all tools of the category together; at the top of the file, of all tools together",
     least=1,
 )
 
@@ -55,8 +58,11 @@ def rate_limits(layers: tuple[Layer, ...], definition: ToolDefinition) -> dict[s
         for layer, place, section in sections_of(layers, view):
             rate = section.get(RATE.name)
             if rate is not None:
-                of_tool = place == f"{layer.place}tools.{definition.name}"
-                window = f"tool:{definition.name}" if of_tool else f"category:{view.category}"
+                windows = {
+                    layer.place.rstrip("."): ALL,
+                    f"{layer.place}tools.{definition.name}": f"tool:{definition.name}",
+                }
+                window = windows.get(place, f"category:{view.category}")
                 found[window] = min(rate, found.get(window, rate))
     return found
 
@@ -88,9 +94,13 @@ def _lint(examined: Examined) -> Iterator[Finding]:
     yield from _lint_rate(examined)
 
 
-def _other_rates(examined: Examined) -> Iterator[tuple[str, int]]:
+def _other_rates(examined: Examined) -> Iterator[tuple[str, float]]:
     layer, group, name = examined.layer, examined.group, examined.name
-    for other in examined.layers[: examined.layers.index(layer)]:
+    above = examined.layers.index(layer)
+    for other in examined.layers[: above + 1]:
+        if (rate := RATE.of(other.everywhere)) is not None:
+            yield f"{other.place}{RATE.name}", rate
+    for other in examined.layers[:above]:
         sections = other.tools if group == "tools" else other.categories
         rate = sections.get(name, {}).get(RATE.name)  # type: ignore[call-overload]
         if rate is not None:

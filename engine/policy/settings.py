@@ -7,6 +7,7 @@
     ask_flow: [{from: {source: [web]}, to: destination}]  # flows that need approval; see `flow_rules`
     forbidden_paths: [secrets]     # paths and hosts that no tool may use
     forbidden_hosts: [ads.example.org]
+    rate_limit_per_hour: 1000      # calls of all tools together
     limits: {own_seconds: 10}      # limits of every run, lower than the built-in ones
     tools:                         # rules by tool, or by category under `categories`
       write_file: {forbidden_paths: [secrets], requires_approval_in_modes: [NORMAL]}

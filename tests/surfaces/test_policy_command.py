@@ -316,6 +316,41 @@ def test_mistakes_in_a_file_of_expected_decisions(ruled: Any, text: str, why: st
     assert "there is no such file" in ruled("policy", "test", "none.yaml").err
 
 
+def test_a_limit_on_all_calls_counts_those_of_programs(albert: Any) -> None:
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True)
+    albert.write("notes.txt", "x")
+    albert.write(
+        "many.tool",
+        'def many(n: int) -> int:\n    """Read."""\n    for _ in range(n):\n        tools.read_file(path="notes.txt")\n'
+        "    return n\n",
+    )
+    assert albert("define", "many.tool").code == 0
+    token = albert("session", "new", "--client", "bot").out.strip()
+    as_session = {"ALBERT_SESSION": token}
+    # A run of a saved tool is one request.
+    rules.write_text("loops: {requests_per_hour: 2}\n")
+    assert [albert("run", "many", "n=9", env=as_session).code for _ in range(3)] == [0, 0, 3]
+    denied = albert("run", "many", "n=9", "--json", env=as_session).document()["error"]
+    assert (denied["rule"], denied["message"]) == (
+        "loops.requests_per_hour",
+        "a session may make 2 requests an hour, and has made them",
+    )
+    # Each of its calls is a call.
+    rules.write_text("rate_limit_per_hour: 5\n")
+    assert albert("run", "many", "n=4").code == 0  # The run itself is a call, too.
+    denied = albert("run", "current_time", "--json").document()["error"]
+    assert (denied["rule"], denied["message"]) == (
+        "rate_limit.all",
+        "all tools may be called 5 times an hour together, in programs too, and have been",
+    )
+    assert "rate     5 calls an hour of all tools together by the rules\n" in albert("show", "read_file").out
+    albert.write(".albert/governance.yaml", "rate_limit_per_hour: 2\n")
+    token = albert("session", "new", "--client", "other").out.strip()
+    denied = albert("run", "many", "n=4", "--json", env={"ALBERT_SESSION": token}).document()["error"]
+    assert (denied["rule"], "2 times an hour" in denied["message"]) == ("rate_limit.all", True)
+
+
 def test_a_mode_that_is_assumed(ruled: Any) -> None:
     assert "is forbidden in LOCKDOWN" in ruled("policy", "explain", "current_time", "--mode", "lockdown").out
     listed = {

@@ -279,8 +279,8 @@ ROWS = [
         rules={"loops": {"identical_failures": 2}}, options=failing(2),
     ),
     deny(
-        "loop", "rate_limited", "loops.calls_per_hour", "rate_limit",
-        rules={"loops": {"calls_per_hour": 2}}, options=failing(2, opened()), effects=0,
+        "loop", "rate_limited", "loops.requests_per_hour", "rate_limit",
+        rules={"loops": {"requests_per_hour": 2}}, options=failing(2, opened()), effects=0,
     ),
     # Rate limits
     allow("rate", rules=of("launch", rate_limit_per_hour=2), options=before({"name": "b"}), effects=2),
@@ -291,6 +291,10 @@ ROWS = [
     deny(
         "rate", "rate_limited", "rate_limit.category:system_write", "rate_limit",
         rules={"categories": {"system_write": {"rate_limit_per_hour": 1}}}, options=before({"name": "b"}), effects=1,
+    ),
+    deny(
+        "rate", "rate_limited", "rate_limit.all", "rate_limit",
+        rules={"rate_limit_per_hour": 1}, options=before({"name": "b"}), effects=1,
     ),
 ]  # fmt: skip
 
