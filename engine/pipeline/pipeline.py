@@ -41,7 +41,7 @@ from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.limits import MOST_OF_RUN
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult, is_incomplete
@@ -87,7 +87,7 @@ MAX_RUNS = 32
 #: The sources whose examples run at the same time. They have a queue of their own.
 MAX_EXAMPLES_AT_ONCE = 4
 #: The seconds of a request until the rules have judged it.
-_DEFAULT_SECONDS = RunLimits().run_seconds
+_DEFAULT_SECONDS = MOST_OF_RUN.run_seconds
 #: The most questions about one call. A new question is needed if the call's objects change while a person decides.
 MAX_QUESTIONS = 3
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from albert_tools.engine.model.definition import Category
-from albert_tools.engine.model.limits import LoopLimits, MiB, RunLimits
+from albert_tools.engine.model.limits import MOST_OF_LOOPS, MOST_OF_RUN, MiB
 from albert_tools.engine.model.nearest_name import did_you_mean, misspelt
 from albert_tools.engine.policy.flow_document import FLOW_KEYS, Flows
 from albert_tools.engine.policy.host_rules import read_host
@@ -93,18 +93,20 @@ def _number(kind: type, *, above: float | None = None, least: float | None = Non
 #: The smallest value of each limit of a run. The other limits are above 0.
 _LEAST_LIMITS = {"memory_bytes": 16 * MiB, "calls": 0}
 
-#: Limits of every run. Each one can only be lowered.
+#: Limits of every run.
 LimitsDocument = _optional(
     "LimitsDocument",
     {
         name: _number(type(most), least=_LEAST_LIMITS.get(name), above=None if name in _LEAST_LIMITS else 0, most=most)
-        for name, most in RunLimits()._asdict().items()
+        for name, most in MOST_OF_RUN._asdict().items()
     },
 )
 
 
 #: Limits of repeated requests. A very high number switches one off.
-LoopsDocument = _optional("LoopsDocument", dict.fromkeys(LoopLimits._fields, _number(int, least=1, most=1_000_000)))
+LoopsDocument = _optional(
+    "LoopsDocument", {name: _number(int, least=1, most=most) for name, most in MOST_OF_LOOPS._asdict().items()}
+)
 
 
 def _annotation(key: Key) -> Any:

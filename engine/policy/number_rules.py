@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from albert_tools.engine.model.bounds import MAX_WRITE
+from albert_tools.engine.model.bounds import MAX_READ, MAX_TIMEOUT_SECONDS, MAX_WRITE
 from albert_tools.engine.model.definition import ToolDefinition
-from albert_tools.engine.model.limits import MiB, RunLimits
+from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.policy.layers import Layer, sections_of, views
 from albert_tools.engine.policy.rule_kind import Examined, Finding, NumberKey, RuleKind
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 
-#: The largest size that a rule can set, in MiB. No tool reads or writes larger files.
-_MOST_MB = MAX_WRITE // MiB
-#: The longest timeout that a rule can set. No call takes longer, not even that of a saved tool.
-_MOST_SECONDS = RunLimits().run_seconds
+#: The largest size that a rule can set, in MiB. No tool reads larger files.
+_MOST_MB = MAX_READ // MiB
 #: The most calls per hour that a rule can set. A larger number would not limit any tool.
 _MOST_CALLS = 1_000_000
 
@@ -27,13 +25,13 @@ SIZE = NumberKey(
     float,
     _MOST_MB,
     "2",
-    f"MiB of the largest file read or written, at most {_MOST_MB}; {MAX_FILE_SIZE_MB:g} by default",
+    f"MiB of the largest file: at most {_MOST_MB:,} to read and {MAX_WRITE // MiB} to write; {MAX_FILE_SIZE_MB:g} by default",
     least=0,
 )
 TIMEOUT = NumberKey(
     "timeout_seconds",
     float,
-    _MOST_SECONDS,
+    MAX_TIMEOUT_SECONDS,
     "20",
     "seconds that a call may take; only lower than the tool's own limit",
     above=0,
@@ -81,7 +79,7 @@ def _lint_rate(examined: Examined) -> Iterator[Finding]:
 def _lint_timeout(examined: Examined) -> Iterator[Finding]:
     """Find timeouts without effect: every tool of the section has a lower limit of its own."""
     seconds = TIMEOUT.of(examined.section)
-    own = min(max((d.timeout for d in examined.tools), default=math.inf), RunLimits().call_seconds)
+    own = min(max((d.timeout for d in examined.tools), default=math.inf), examined.call_seconds)
     if seconds is not None and examined.tools and own <= seconds:
         yield (
             f"{examined.place}.{TIMEOUT.name}",

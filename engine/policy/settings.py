@@ -8,7 +8,7 @@
     forbidden_paths: [secrets]     # paths and hosts that no tool may use
     forbidden_hosts: [ads.example.org]
     rate_limit_per_hour: 1000      # calls of all tools together
-    limits: {own_seconds: 10}      # limits of every run, lower than the built-in ones
+    limits: {own_seconds: 10}      # limits of every run
     tools:                         # rules by tool, or by category under `categories`
       write_file: {forbidden_paths: [secrets], requires_approval_in_modes: [NORMAL]}
     primitives:
@@ -43,7 +43,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import LoopLimits, RunLimits
+from albert_tools.engine.model.limits import MOST_OF_LOOPS, MOST_OF_RUN, LoopLimits, RunLimits
 
 if TYPE_CHECKING:
     from albert_tools.engine.policy.document import Marks
@@ -52,6 +52,11 @@ if TYPE_CHECKING:
 
 #: The most bytes of a file. Rules usually fit on a page; a larger file is a mistake or an attack.
 MAX_BYTES = 256 * 1024
+
+_Limits = tuple[RunLimits, LoopLimits]
+#: The limits that a file of rules need not state. What a project's file does not state, it does not lower.
+_DEFAULTS: _Limits = (RunLimits(), LoopLimits())
+_NO_LIMITS: _Limits = (MOST_OF_RUN, MOST_OF_LOOPS)
 
 #: The most keys and items of a file whose line and column are stored for messages.
 MAX_MARKS = 10_000
@@ -159,7 +164,7 @@ def load_governance(user: Path | Governance, project: Path | None, primitives: C
         Failure: `governance_unavailable`, with the file and its mistakes.
     """
     rules = user if isinstance(user, Governance) else _load(user, primitives) or Governance()
-    own = _load(project, primitives) if project is not None else None
+    own = _load(project, primitives, _NO_LIMITS) if project is not None else None
     for key in ("primitives_from", "notify"):
         if project is not None and own is not None and getattr(own, key):
             # Otherwise, everybody who can write in a project could run code outside of the sandbox.
@@ -169,14 +174,14 @@ def load_governance(user: Path | Governance, project: Path | None, primitives: C
     return rules if own is None else rules.tightened(own)
 
 
-def _load(path: Path, primitives: Collection[str]) -> Governance | None:
+def _load(path: Path, primitives: Collection[str], unstated: _Limits = _DEFAULTS) -> Governance | None:
     try:
         document, marks = read_yaml(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError as why:
         raise _unavailable(path, str(why)) from None
-    return read_governance({} if document is None else document, path, marks, primitives)
+    return read_governance({} if document is None else document, path, marks, primitives, unstated)
 
 
 def read_yaml(path: Path) -> tuple[Any, Marks]:
@@ -262,8 +267,10 @@ def read_governance(
     path: Path | str = "governance.yaml",
     marks: Marks | None = None,
     primitives: Collection[str] = (),
+    unstated: _Limits = _DEFAULTS,
 ) -> Governance:
-    """The rules in a document from YAML or Python. `marks` are the positions of its parts in the file.
+    """The rules in a document from YAML or Python. `marks` are the positions of its parts in the file, and `unstated` the limits
+    that it need not state.
 
     Rules on names that look like misspelled names of `primitives` are mistakes.
 
@@ -282,8 +289,8 @@ def read_governance(
     return Governance(
         allow=frozenset(read.allow),
         deny=frozenset(read.deny),
-        limits=RunLimits(**numbers_of(read.limits)),
-        loops=LoopLimits(**numbers_of(read.loops)),
+        limits=unstated[0]._replace(**numbers_of(read.limits)),
+        loops=unstated[1]._replace(**numbers_of(read.loops)),
         primitives=read.primitives,
         primitives_from=tuple(read.primitives_from),
         secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},
