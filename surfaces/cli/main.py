@@ -324,7 +324,8 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         help="tail, query: the last N entries; default: 20 for tail, all for query",
     )
     ledger.add_argument("--tool", metavar="NAME", help="tail, query: calls of this tool only")
-    ledger.add_argument("--denied", action="store_true", help="tail, query: denied calls only")
+    ledger.add_argument("--denied", action="store_true", help="tail, query: denied calls and malformed requests only")
+    ledger.add_argument("--trace", metavar="ID", help="tail, query: the requests of a trace, with their calls")
     ledger.add_argument(
         "--since",
         metavar="TIME",

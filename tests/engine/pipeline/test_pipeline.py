@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tools import ToolService
+from albert_tools import CallContext, ToolService, primitive
 from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import check_or_raise
@@ -275,6 +275,23 @@ def test_depth_is_limited_at_run_time(bench: Any, one: Any) -> None:
     error = bench.error("d9")
     assert (error.code, error.tool) == ("depth_limit", "d8")
     assert error.message == "saved tools call each other more than 8 levels deep"
+
+
+def test_a_primitive_knows_its_place_in_the_trace(make_bench: Any) -> None:
+    @primitive(effects=["read"])
+    def place(context: CallContext) -> str:
+        """Return the traceparent."""
+        return context.trace
+
+    bench = make_bench(primitives=[place])
+    bench.define("return tools.place()")
+    given = f"00-{'a1' * 16}-{'b2' * 8}-00"
+    for name in ("place", "t"):
+        found = bench.service.invoke(name, trace=given).value()
+        # The call is a span of its own. That the caller does not sample is passed on.
+        assert (found.startswith(f"00-{'a1' * 16}-"), found.endswith("-00"), "b2" * 8 in found) == (True, True, False)
+    result = bench.service.invoke("place")
+    assert result.value().split("-")[1:3] == [result.trace_id, result.span_id]
 
 
 def test_a_call_that_was_not_checked_is_denied(bench: Any, one: Any) -> None:
