@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.grammar.wrap import folded
-from albert_tools.surfaces.cli.completed_arguments import completed, tool_arguments
+from albert_tools.surfaces.cli.completed_arguments import completed, strict_option, tool_arguments
 from albert_tools.surfaces.cli.console import Console, Unwritable
 from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
 from albert_tools.surfaces.cli.hints import with_hint
@@ -66,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
             # The parent process closed the stream.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     # Mistakes in the options are reported in JSON if the options ask for JSON.
-    console = Console(json_output="--json" in words, no_color="--no-color" in words)
+    console = Console(json_output=not {"--json", "--strict"}.isdisjoint(words), no_color="--no-color" in words)
     try:
         code = _main(words, console)
         console.flush()
@@ -247,6 +247,7 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     run.add_argument(
         "--session", metavar="TOKEN", help="a session's token; other users can see it here, so prefer ALBERT_SESSION"
     )
+    strict_option(run)
     run.add_argument("--reason", metavar="TEXT", help="what the call is for; shown to the person who is asked")
     run.add_argument(
         "--wait",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 from albert_tools.engine.policy.presets import PRESETS
-from albert_tools.surfaces.cli.completed_arguments import completed, tool_arguments
+from albert_tools.surfaces.cli.completed_arguments import completed, strict_option, tool_arguments
 from albert_tools.surfaces.cli.times import seconds
 
 Make = Callable[[str, str], argparse.ArgumentParser]
@@ -130,7 +130,9 @@ def runs(make: Make) -> None:
         "--limit", type=_number, default=argparse.SUPPRESS, metavar="N", help="list at most N runs; default: 20"
     )
     _id(make("show", "draw a run as a timeline"), "runs", "run")
-    _id(make("resume", "continue a run that waits or was interrupted"), "unfinished_runs", "run")
+    resume = make("resume", "continue a run that waits or was interrupted")
+    _id(resume, "unfinished_runs", "run")
+    strict_option(resume)
     _id(make("cancel", "cancel a run"), "unfinished_runs", "run")
     replay = make("replay", "repeat a run without doing anything: each call gets its recorded result")
     _id(replay, "runs", "run")
