@@ -65,6 +65,11 @@ def _program(words: list[str]) -> list[str]:
     if not words[0].startswith(("/", "~/")):
         # PATH often has folders that tools can write to.
         raise ValueError(f"write the whole path of the program, such as /usr/bin/{words[0].rpartition('/')[2]}")
+    for word in words:
+        for filled in ("{title}", "{text}"):
+            if filled in word and word != filled:
+                # In a program's code, the text of an agent could become code.
+                raise ValueError(f'write "{filled}" as an argument of its own, not inside of {word!r}')
     return words
 
 

@@ -19,7 +19,7 @@
     loops: {identical_failures: 5}  # limits of an agent that repeats its requests
     records: {keep_days: 90}       # what `albert ledger trim` keeps
     activate: read-only inside the workspace  # versions that need no review
-    notify: /usr/bin/notify-send Albert  # the command that is run when a question or a version waits for the owner
+    notify: [/usr/bin/notify-send, "{title}", "{text}"]  # the command that is run when a question or a version waits
 
 The owner's file is in the configuration folder. A project may have a file too, ``.albert/governance.yaml``. It can only make the
 rules stricter: a tool is allowed only if both files allow it, the project's settings and secrets are ignored, and it can't name
