@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from albert_tools.builtins.catalog import PLACES
 from albert_tools.engine.actions import ACTIONS
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import running_on
 from albert_tools.engine.pipeline.notify import problem_of
 from albert_tools.engine.policy.lint import lint, lint_settings
 from albert_tools.engine.policy.partly_forbidden import partly_forbidden
@@ -120,10 +121,23 @@ def _rules(service: ToolService, governance: Governance) -> list[Finding]:
     found = [Finding("allowed", ", ".join(allowed) or none)]
     if service.registry.imported:
         found.append(Finding("application", f"{', '.join(service.registry.imported)}, as primitives_from says"))
+    found += _threads(service)
     problem = getattr(service.context.rules, "problem", None)
     if problem:
         found.append(Finding("edited rules", f"{problem}; the previous rules stay in force", False))
     return found + [Finding("rule", f"{f['rule']}: {f['message']}", False) for f in mistakes(service, governance)]
+
+
+def _threads(service: ToolService) -> list[Finding]:
+    """Tools of an application whose threads can't be stopped, and the threads of this process that run on."""
+    own = [p for p in service.registry.primitives() if p.name not in PLACES]
+    names = ", ".join(p.name for p in own if not p.is_async and not p.definition.sandbox)
+    why = "a call that exceeds its time ends, and its thread runs on; an async or confined function (`sandbox=True`) is stopped"
+    found = [Finding("threads", f"{names}: {why}", note=True)] if names else []
+    still = ", ".join(f"{name} ({count:,})" for name, count in running_on().items())
+    return found + (
+        [Finding("threads", f"still running after the end of their calls: {still}", False)] if still else []
+    )
 
 
 def _waiting(service: ToolService, homes: Homes) -> list[Finding]:

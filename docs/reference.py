@@ -15,7 +15,7 @@ from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.engine.check.types import failing_types
 from albert_tools.engine.model import bounds
 from albert_tools.engine.model.error_codes import CODES, DENIALS
-from albert_tools.engine.model.limits import MAX_ROUNDS, RunLimits
+from albert_tools.engine.model.limits import MAX_ROUNDS, MOST_OF_RUN, RunLimits
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
@@ -61,7 +61,8 @@ def errors() -> str:
         "",
         "## Limits of one run",
         "",
-        "The owner's rules may lower them. A program can't catch a limit: its process ends.",
+        "The owner's rules can lower them (`limits`), and raise the seconds of a run and of a call to "
+        f"{MOST_OF_RUN.call_seconds:,.0f} s. A program can't catch a limit: its process ends.",
         "",
         "| limit | default | code |",
         "|---|---|---|",
@@ -75,6 +76,7 @@ def errors() -> str:
         f"| what is printed | {limits.log_bytes // 2**20} MiB | `log_limit` |",
         f"| rounds of a loop over a list that grows in it | {MAX_ROUNDS:,} | `loop_limit` |",
         f"| tool calls | {limits.calls:,} | `call_limit` |",
+        f"| saved tools inside saved tools | {limits.depth} levels | `depth_limit` |",
         f"| depth of recursion | {limits.recursion} | `recursion_limit` |",
         "",
         "## Bounds of arguments",

@@ -30,6 +30,7 @@ from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS, RESERVED
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.pipeline.lookup import demand_depth
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.pipeline.scratch import reads_outside
 from albert_tools.engine.policy.decision import Decision
@@ -455,7 +456,7 @@ class ToolService:
 
         report_progress("checking")
         version, examples, diagnostics = await self._compiled(source, session.id if session is not None else "")
-        self._demand_flows(version.definition)
+        self._demand_possible(version.definition)
         if examples:
             report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
             problems = await run_examples(version, examples, self._pipeline, self._denied(session))
@@ -471,12 +472,15 @@ class ToolService:
                 )
         return version, diagnostics
 
-    def _demand_flows(self, definition: ToolDefinition) -> None:
-        """Refuse a tool with a flow that the rules deny.
+    def _demand_possible(self, definition: ToolDefinition) -> None:
+        """Refuse a tool that the rules would not let run: with a flow that they deny, or nested too deep.
 
         Raises:
-            Failure: `permission_denied`.
+            Failure: `permission_denied`, `depth_limit`.
         """
+        rules = self.context.governance
+        if not isinstance(rules, Failure):
+            demand_depth(definition.name, definition.depth, rules.limits.depth)
         denied = next((d for d in self.flow_decisions(definition) if d.verdict == "deny"), None)
         if denied is not None:
             raise denied.failure(definition.name)

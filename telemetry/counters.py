@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from albert_tools.engine.model.primitive import running_on
 from albert_tools.engine.model.telemetry import Ended, Span, Started
 
 #: The most names in one table. Further names count as `OTHERS`.
@@ -62,7 +63,8 @@ class Counters:
 
         `failures_by_category` and `failures_by_code` count failed and blocked calls. `blocked_by_rule` counts only blocked calls.
         `tools` contains ``{completed, failed, blocked, seconds}`` by name. Seconds are sums over calls. The seconds of a saved
-        tool include the calls inside it.
+        tool include the calls inside it. `running_on` counts, by tool, the calls of sync functions that were ended, by their time
+        limit for example, while their threads still run.
         """
         with self._lock:
             return {
@@ -75,6 +77,7 @@ class Counters:
                 "failures_by_category": dict(self._categories),
                 "failures_by_code": dict(self._codes),
                 "blocked_by_rule": dict(self._rules),
+                "running_on": running_on(),
                 "tools": {name: dict(tool) for name, tool in self._tools.items()},
             }
 

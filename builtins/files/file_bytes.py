@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypedDict
 from blake3 import blake3
 
 from albert_tools.builtins.files.files import MAX_FILE, OF_WRITTEN, FileWritten, settled_write, written
+from albert_tools.engine.model.bounds import MAX_READ
 from albert_tools.engine.model.definition import excludes
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import InterruptedCall, Settled
@@ -50,7 +51,7 @@ def read_bytes(context: CallContext, path: FilePath, offset: Offset = 0, limit: 
     next part, null at the end of the file. read_file returns a text itself.
 
     Without limit, the tool reads to the end of the file. One call reads at most 10 MiB (the rule max_file_size_mb sets
-    another size, up to 100 MiB). The path is relative to the workspace, as for read_file.
+    another size, up to 1 GiB). The path is relative to the workspace, as for read_file.
 
     Fails with `not_found`, `not_a_file` (a folder, FIFO or device), `not_a_directory` (a part of the path is a file),
     `too_large`, `invalid_arguments`, `io_error`, or `permission_denied` (outside the workspace).
@@ -62,14 +63,14 @@ def read_bytes(context: CallContext, path: FilePath, offset: Offset = 0, limit: 
     """
     contents = _contents(context)
     with context.workspace.open(path) as file:
-        size, most = max(0, file.facts.st_size - offset), file.most(MAX_FILE)
+        size, most = max(0, file.facts.st_size - offset), file.most(MAX_READ)
         wanted = size if limit is None else min(limit, size)
         if wanted > most:
             raise Failure(
                 "too_large",
                 f"{wanted:,} bytes of {path!r} are more than the {most:,} that can be read at once",
                 hint="ask for fewer bytes, with limit",
-                rule="max_file_size_mb" if most < MAX_FILE else None,
+                rule="max_file_size_mb" if most < MAX_READ else None,
             )
         data = file.part(offset, wanted)
         handle = contents.put(data)

@@ -1,8 +1,8 @@
 """Rate limits: calls per hour, in sliding windows.
 
-A window has the name of its rule (``tool:write_file``, ``category:network``). Each session has its own count, which includes the
-calls of its nested sessions. All calls without a session have one common count. The ledger counts the calls, so the counts survive
-a restart and are equal in every process.
+A window has the name of its rule (``tool:write_file``, ``category:network``, ``all``). Each session has its own count, which
+includes the calls of its nested sessions. All calls without a session have one common count. The ledger counts the calls, so the
+counts survive a restart and are equal in every process.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from albert_tools.engine.model.definition import Json, digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import FAILING, WINDOW_SECONDS
+from albert_tools.engine.policy.number_rules import ALL
 
 #: The window of all requests of a session.
 SESSION = "session"
@@ -108,16 +109,18 @@ def _exceeded(tool: str, wait: float, window: str, most: int) -> Failure:
     kind, _, name = window.partition(":")
     message = f"{tool} may be called {most:,} times an hour, and has been"
     if window == SESSION:
-        message = f"a session may make {most:,} calls an hour, and has made them"
+        message = f"a session may make {most:,} requests an hour, and has made them"
     if kind == "category":
         message = f"tools of the category {name} may be called {most:,} times an hour together, and have been"
+    if window == ALL:
+        message = f"all tools may be called {most:,} times an hour together, in programs too, and have been"
     return Failure(
         "rate_limited",
         message if ever else f"{tool} may not be called at all",
         hint=f"call it again in {_spoken(wait)}" if ever else "the rules allow no call of it in an hour",
         retryable=ever,
         retry_after_ms=math.ceil(wait * 1000) if ever else None,
-        rule=f"rate_limit.{window}" if window != SESSION else "loops.calls_per_hour",
+        rule=f"rate_limit.{window}" if window != SESSION else "loops.requests_per_hour",
         tool=tool,
         details={"window": window, "per_hour": most},
     )

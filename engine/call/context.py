@@ -17,6 +17,7 @@ from albert_tools.engine.call.target import UNKNOWN, Lookup, Target
 from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.result import UNJUDGED_POLICY, Effect, ToolInvocation, ToolResult
+from albert_tools.engine.model.telemetry import traceparent
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance
@@ -201,6 +202,8 @@ class Run(Struct, eq=False):
     clock: Callable[[], float]
     #: When the request began, by the clock.
     began: float
+    #: The place of the request in a trace, as a W3C traceparent: in the caller's trace, or in a new one.
+    trace: str
     log: Log | None
     watch: Callable[[str], None] | None
     #: A version to run instead of the stored one: of a source that `run_source` runs, or of a source with examples.
@@ -350,6 +353,10 @@ class PrimitiveContext(Struct):
     @property
     def key(self) -> str:
         return f"{self._run.id}:{self._call.step}"
+
+    @property
+    def trace(self) -> str:
+        return traceparent(self._call.span) if self._call.span is not None else self._run.trace
 
     @property
     def contents(self) -> ContentStore | None:

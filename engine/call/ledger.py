@@ -150,10 +150,10 @@ def _decision(call: Call, run: Run) -> dict[str, Json]:
 
 
 def _caller(call: Call, run: Run) -> dict[str, Json]:
-    """The id of the caller's call; or for a call from outside, the caller's own identifiers."""
+    """The id of the caller's call; or for a call from outside, the caller's own identifier, and the trace."""
     if call.parent:
         return {"parent": call.parent}
-    given = {"request_id": run.invocation.request_id, "trace": run.invocation.trace}
+    given = {"request_id": run.invocation.request_id, "trace": run.trace}
     return {name: redacted_text(str(value), 200) for name, value in given.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""The limits of a run. Configuration may lower them; a program cannot raise them.
+"""The limits of a run. The owner sets them; a program cannot raise them.
 
 This module and `vocabulary` use named tuples instead of dataclasses. The workers' zygote loads both modules, and importing
 `dataclasses` would double its start-up time.
@@ -7,6 +7,8 @@ This module and `vocabulary` use named tuples instead of dataclasses. The worker
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from albert_tools.engine.model.bounds import MAX_TIMEOUT_SECONDS
 
 MiB = 1024 * 1024
 
@@ -30,6 +32,8 @@ class RunLimits(NamedTuple):
     log_bytes: int = 1 * MiB
     #: Tool calls in a run.
     calls: int = 1_000
+    #: Nesting of saved tools, see `MAX_TOOL_DEPTH`.
+    depth: int = 8
     #: Stack frames, as CPython counts them. This is CPython's default.
     recursion: int = 1000
 
@@ -42,12 +46,16 @@ class LoopLimits(NamedTuple):
 
     #: The same request that fails again and again, with no other request in between.
     identical_failures: int = 10
-    #: The requests of one session.
-    calls_per_hour: int = 10_000
+    #: The requests of one session. The calls of a program are not requests.
+    requests_per_hour: int = 10_000
 
+
+#: The highest limits that the owner can set. Most are the defaults. A call may take as long as its arguments can ask for.
+MOST_OF_RUN = RunLimits(run_seconds=float(MAX_TIMEOUT_SECONDS), call_seconds=float(MAX_TIMEOUT_SECONDS))
+MOST_OF_LOOPS = LoopLimits(1_000_000, 1_000_000)
 
 #: Nesting of saved tools: it is 0 for a primitive, and 1 + the deepest callee for a composite.
-MAX_TOOL_DEPTH = 8
+MAX_TOOL_DEPTH = RunLimits().depth
 #: Fibres of one `parallel` that run at the same time.
 MAX_FIBRES = 64
 #: Rounds of one `for` statement whose container grows in its body.

@@ -40,6 +40,8 @@ DedupeKey = Annotated[str, Bound(maxLength=MAX_DEDUPE_KEY)]
 
 #: A path without ``..``. A path with ``..`` is an attempt to leave the workspace, so it is denied.
 FilePath = Annotated[str, Bound(minLength=1, maxLength=MAX_PATH, format="albert-path")]
+#: For a primitive that runs confined: callers give the path of a file, and the function gets the file's bytes.
+FileContent = Annotated[bytes, Bound(type="string", minLength=1, maxLength=MAX_PATH, format="albert-path")]
 #: A command's working directory, without ``..``. An empty text means the workspace.
 WorkingDirectory = Annotated[str, Bound(maxLength=MAX_WORKING_DIRECTORY, format="albert-folder")]
 

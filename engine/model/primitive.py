@@ -13,6 +13,7 @@ import keyword
 import re
 import threading
 import typing
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypedDict, Unpack, overload
@@ -219,7 +220,8 @@ def primitive(
         approval: Whether a person is always asked, even if policy allows the call.
         rate_limit: The most calls per hour, even if policy allows more; default: no limit.
         sandbox: Whether the function runs confined: in its own process, which can only compute, with 256 MiB of memory. The
-            function must be at the top level of a module, take no `CallContext` and have no effects.
+            function must be at the top level of a module and take no `CallContext`. Its only effect can be ``read``: the service
+            opens the files that `paths` names, by the rules, and the function gets their bytes (`FileContent`).
         invariants: Conditions between parameters: ``[excludes("create_only", "append")]``.
         refuse: Gets all arguments, including defaults. Raises the `Failure` for arguments that match their schemas but can never
             work. It runs before a person is asked. It must not change anything or read anything else.
@@ -445,8 +447,18 @@ def _sandbox_problems(made: Primitive) -> Iterator[str]:
             f"it {what}, so it cannot run confined; move the dangerous part to an ordinary function and call that "
             "with `run_confined`"
         )
-    if made.definition.effects:
-        yield "a function that runs confined can only compute, so it has no effects"
+    files = [made.definition.parameter(name) for name in made.paths]
+    if made.definition.effects not in ((), ("read",)) or made.urls or made.judged:
+        yield (
+            "a function that runs confined can only compute and read files, so it can't have the effects "
+            f"{', '.join(made.definition.effects)}; cause them in another function, and call the dangerous part with `run_confined`"
+        )
+    elif made.definition.effects and not made.paths:
+        yield "a function that runs confined reads only the files that `paths` names"
+    elif any(use != "read" for use in made.paths.values()):
+        yield "a function that runs confined can't change a file"
+    elif any(p is None or p.schema.get("format") != "albert-path" for p in files):
+        yield "a file for a function that runs confined is one path; annotate the parameter with `FileContent`"
     if "<" in made.function.__qualname__:
         yield "a function that runs confined is found by its name in its module, so it can't be defined inside another function"
 
@@ -508,7 +520,7 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
 async def call_primitive(target: Primitive, arguments: dict[str, Any], context: CallContext | None) -> Any:
     """Call the function, with `context` if it takes one. A sync function runs in a thread, so it can't block the service.
 
-    A thread can't be stopped. After a timeout, a sync function continues, and its result is dropped.
+    A thread can't be stopped. After a timeout, a sync function continues, and its result is dropped. `running_on` counts it.
     """
     # The function relies on this check for every caller.
     target.demand(arguments)
@@ -528,7 +540,10 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
                 raise
             raise RuntimeError(f"it raised {type(odd).__name__}") from odd
 
+    thread = _Thread(target.name)
+
     def in_thread() -> Any:
+        thread.begin()
         try:
             return target.function(**arguments)
         except (Exception, SystemExit, asyncio.CancelledError) as error:
@@ -540,8 +555,49 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
             # A real KeyboardInterrupt never occurs in a thread. If the function raises it, it would end the event loop and the
             # service.
             raise RuntimeError(f"it raised {type(odd).__name__}") from odd
+        finally:
+            thread.end()
 
-    return await asyncio.to_thread(in_thread)
+    try:
+        return await asyncio.to_thread(in_thread)
+    except asyncio.CancelledError:
+        thread.leave()
+        raise
+
+
+#: The threads that run on after their calls have ended, by tool.
+_RUNNING_ON: Counter[str] = Counter()
+_LOCK = threading.Lock()
+
+
+def running_on() -> dict[str, int]:
+    """The calls of sync functions that were ended, by their time limit for example, while their threads still run: by tool."""
+    with _LOCK:
+        return dict(+_RUNNING_ON)
+
+
+class _Thread:
+    """The thread of one call. It is counted while it runs, if its call has ended. One that never begins is not counted."""
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+        self._runs = self._left = False
+
+    def begin(self) -> None:
+        with _LOCK:
+            self._runs = True
+            _RUNNING_ON[self._tool] += self._left
+
+    def end(self) -> None:
+        with _LOCK:
+            self._runs = False
+            _RUNNING_ON[self._tool] -= self._left
+
+    def leave(self) -> None:
+        """The call has ended."""
+        with _LOCK:
+            self._left = True
+            _RUNNING_ON[self._tool] += self._runs
 
 
 def _from_outside(odd: BaseException) -> bool:

@@ -449,6 +449,10 @@ class CallContext(Protocol):
         """An idempotency key for other services. It is unique to this call. A resumed run uses the same key for the same call."""
 
     @property
+    def trace(self) -> str:
+        """The call's place in its trace, as a W3C traceparent, for other services."""
+
+    @property
     def contents(self) -> ContentStore | None:
         """The store of values that are too large to return; None if there is no store."""
 

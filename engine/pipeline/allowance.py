@@ -37,7 +37,7 @@ def _demand_progress(call: Call, run: Run) -> tuple[tuple[str, int], ...]:
             )
         except Failure as failure:
             raise failure if failure.denied else not_recorded(failure) from None
-    return ((SESSION, loops.calls_per_hour),) if run.session.id else ()
+    return ((SESSION, loops.requests_per_hour),) if run.session.id else ()
 
 
 def demand_allowance(call: Call, run: Run) -> None:

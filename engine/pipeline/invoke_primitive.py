@@ -6,6 +6,7 @@ A transient failure is retried once, after a short pause, if the call is idempot
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -15,8 +16,10 @@ from msgspec import to_builtins
 from albert_tools.engine.authority.approval_digest import demand_as_approved
 from albert_tools.engine.call.budget import seconds_for, spent_by
 from albert_tools.engine.call.context import Call, PrimitiveContext, Run
+from albert_tools.engine.model.bounds import MAX_READ
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
+from albert_tools.engine.model.result import Effect
 
 #: The codes that are retried if the failure is marked as retryable.
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
@@ -88,6 +91,8 @@ async def _once(primitive: Primitive, call: Call, run: Run) -> Any:
             if definition.sandbox:
                 from albert_tools.engine.sandbox.worker.confined_function import run_confined
 
+                if primitive.paths:
+                    arguments = await asyncio.to_thread(_with_contents, primitive, arguments, call, run)
                 return await run_confined(primitive.function, arguments, seconds=seconds)
             return await call_primitive(primitive, arguments, None)
     except TimeoutError:
@@ -170,6 +175,30 @@ async def _with_context(
         used = spent_by(call.report.effects)
         used["bytes_written"] = max(guarded.judge.bytes_written, used.get("bytes_written", 0))
         run.session.spend(**used)
+
+
+def _with_contents(primitive: Primitive, arguments: dict[str, Any], call: Call, run: Run) -> dict[str, Any]:
+    """The arguments of a function that runs confined, with the content of each file in place of its path.
+
+    Raises:
+        Failure: The rules forbid to read a file, or it can't be read.
+    """
+    definition = primitive.definition
+    guarded = call.rules.authority.guarded(definition, run.workspace, None, call.approved)
+    given = dict(arguments)
+    try:
+        for name, path in arguments.items():
+            if name in primitive.paths and path is not None:
+                with guarded.open(path) as file:
+                    given[name] = file.read(MAX_READ)
+                    facts = {"size_bytes": len(given[name]), "sha256": hashlib.sha256(given[name]).hexdigest()}
+                    effect = Effect("read", definition.name, {"path": file.path, **facts})
+                run.effects.append(effect)
+                call.report.effects.append(effect)
+    finally:
+        guarded.judge.end()
+        call.report.private_path = guarded.judge.private_path or call.report.private_path
+    return given
 
 
 def _locks(primitive: Primitive, call: Call, run: Run, workspace: Any) -> list[str]:

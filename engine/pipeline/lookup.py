@@ -8,7 +8,6 @@ from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.call.target import Target, target_of
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 
 
 async def lookup(call: Call, run: Run) -> Call:
@@ -40,24 +39,34 @@ async def _current(target: Target, run: Run) -> Target:
     return replace(target, definition=version.definition, version=version)
 
 
+def demand_depth(tool: str, depth: int, most: int) -> None:
+    """Require that saved tools are nested at most `most` deep.
+
+    Raises:
+        Failure: `depth_limit`.
+    """
+    if depth > most:
+        raise Failure(
+            "depth_limit",
+            f"saved tools call each other more than {most} levels deep",
+            hint="call the inner tools directly; the limit is the owner's rule `limits.depth`",
+            tool=tool,
+        )
+
+
 def demand_limits(call: Call, run: Run) -> None:
     """Check the number of calls in the run and the depth of a call, by the limits of its caller. Refused calls count, too.
 
     Raises:
         Failure: `call_limit`, `depth_limit`.
     """
-    if call.target.version is not None and call.depth >= MAX_TOOL_DEPTH:
-        raise Failure(
-            "depth_limit",
-            f"saved tools call each other more than {MAX_TOOL_DEPTH} levels deep",
-            hint="call the inner tools directly",
-            tool=call.name,
-        )
-    most = call.rules.governance.limits.calls
-    if run.calls > most:
+    limits = call.rules.governance.limits
+    if call.target.version is not None:
+        demand_depth(call.name, call.depth + 1, limits.depth)
+    if run.calls > limits.calls:
         raise Failure(
             "call_limit",
-            f"the run has made more than {most:,} tool calls, including those of the tools that it calls",
+            f"the run has made more than {limits.calls:,} tool calls, including those of the tools that it calls",
             hint="call less often, or split the work over several runs",
             tool=call.name,
         )

@@ -1,7 +1,7 @@
-"""Runs the owner's command when a question or a version waits for the owner: ``notify: [/usr/bin/notify-send, "Albert asks"]``.
+"""Runs the owner's command when a question or a version waits: ``notify: [/usr/bin/notify-send, "{title}", "{text}"]``.
 
-The words of the command are fixed by the owner's file. No shell reads them, and nothing about what waits is put into them. The
-command gets the ids in its environment, and the text on stdin. Whatever happens to the command, the call goes on.
+The words of the command are fixed by the owner's file, but for ``{title}`` and ``{text}``, each a word of its own. No shell reads
+them. The command gets the ids in its environment, and the text on stdin, too. Whatever happens to the command, the call goes on.
 """
 
 from __future__ import annotations
@@ -35,8 +35,12 @@ def problem_of(program: str, workspace: str) -> str | None:
 
 
 class Notice(Struct, frozen=True):
-    """What begins to wait: a message, the command that shows it, the variables that name it, and the workspace of the call."""
+    """What begins to wait: title, message, the command that shows it, the variables that name it, and the workspace of the call.
 
+    An agent may have influenced the message. The title begins with "Albert".
+    """
+
+    title: str
     message: str
     shown_by: str
     variables: Mapping[str, str]
@@ -46,13 +50,15 @@ class Notice(Struct, frozen=True):
 def about_question(question: Approval) -> Notice:
     """The notice about a new question."""
     variables = {"ALBERT_APPROVAL": question.id, "ALBERT_TOOL": question.tool}
-    return Notice(question.message, f"albert approvals show {question.id}", variables, question.workspace)
+    title = f"Albert asks about {question.tool}"
+    return Notice(title, question.message, f"albert approvals show {question.id}", variables, question.workspace)
 
 
 def about_version(tool: str, version: str, workspace: str) -> Notice:
     """The notice about a version that waits for a review."""
     variables = {"ALBERT_TOOL": tool, "ALBERT_VERSION": version}
-    return Notice(f"a version of {tool} waits for your review", f"albert review {tool}", variables, workspace)
+    message = f"a version of {tool} waits for your review"
+    return Notice(f"Albert has a version of {tool}", message, f"albert review {tool}", variables, workspace)
 
 
 async def notify(command: Sequence[str], notice: Notice) -> None:
@@ -63,10 +69,12 @@ async def notify(command: Sequence[str], notice: Notice) -> None:
     text = f"{message}\n{notice.shown_by}\n"
     # An agent chooses a part of the message. It must not contain what a terminal interprets.
     text = "".join(c for c in text if c.isprintable() or c == "\n")
+    # A program must not take the text for an option.
+    words = {"{title}": notice.title, "{text}": (" " if text.startswith("-") else "") + text.rstrip()}
     with suppress(Exception):
         process = await asyncio.create_subprocess_exec(
             os.path.expanduser(command[0]),
-            *command[1:],
+            *(words.get(word, word) for word in command[1:]),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,

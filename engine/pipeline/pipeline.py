@@ -41,12 +41,12 @@ from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.limits import MOST_OF_RUN
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult, is_incomplete
 from albert_tools.engine.model.schema import Violation
-from albert_tools.engine.model.telemetry import new_id, new_span
+from albert_tools.engine.model.telemetry import new_id, new_span, traceparent
 from albert_tools.engine.pipeline import observers
 from albert_tools.engine.pipeline.allowance import allowance
 from albert_tools.engine.pipeline.approval import approval
@@ -87,7 +87,7 @@ MAX_RUNS = 32
 #: The sources whose examples run at the same time. They have a queue of their own.
 MAX_EXAMPLES_AT_ONCE = 4
 #: The seconds of a request until the rules have judged it.
-_DEFAULT_SECONDS = RunLimits().run_seconds
+_DEFAULT_SECONDS = MOST_OF_RUN.run_seconds
 #: The most questions about one call. A new question is needed if the call's objects change while a person decides.
 MAX_QUESTIONS = 3
 
@@ -154,6 +154,7 @@ class Pipeline:
         """
         began = self._clock()
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+        span = new_span(None, invocation.trace)
         run = Run(
             id=resumed.id or new_id(),
             invocation=invocation,
@@ -165,6 +166,7 @@ class Pipeline:
             renewed=self._renewed,
             clock=self._clock,
             began=began,
+            trace=traceparent(span),
             log=log,
             watch=watch,
             unsaved=unsaved or resumed.unsaved,
@@ -180,7 +182,7 @@ class Pipeline:
             id=run.id,
             deadline=began + _DEFAULT_SECONDS,
             report=CallReport(),
-            span=new_span(None, invocation.trace),
+            span=span,
         )
         output, error, repeated = None, None, None
         run.task = asyncio.current_task()

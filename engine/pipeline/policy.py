@@ -10,6 +10,7 @@ from albert_tools.engine.authority.approval_digest import arguments_digest
 from albert_tools.engine.authority.authorization import Authority, parses_commands
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.pipeline.lookup import demand_depth
 from albert_tools.engine.pipeline.reviewed import without_questions
 from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, strictest
 
@@ -18,7 +19,7 @@ async def policy(call: Call, run: Run) -> Call:
     """Add the rules in force and their decision. It allows the call or asks.
 
     Raises:
-        Failure: `permission_denied`, `governance_unavailable`; `outdated` if a callee of the tool has changed.
+        Failure: `permission_denied`, `governance_unavailable`; `outdated` if a callee of the tool has changed; `depth_limit`.
     """
     rules = run.service.ruling()
     found = without_questions(await _judge(call, run, rules.authority), call, run)
@@ -30,6 +31,8 @@ async def policy(call: Call, run: Run) -> Call:
     deadline = call.deadline
     if not call.depth:
         _check_callees(call, run)
+        # Otherwise the run would end in the middle.
+        demand_depth(call.name, call.target.definition.depth, rules.governance.limits.depth)
         # The rules can only shorten the deadline.
         deadline = min(deadline, run.began + rules.governance.limits.run_seconds)
     asks = _asks(found, call) if decision.verdict == "ask" else ()

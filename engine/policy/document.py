@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from albert_tools.engine.model.definition import Category
-from albert_tools.engine.model.limits import LoopLimits, MiB, RunLimits
+from albert_tools.engine.model.limits import MOST_OF_LOOPS, MOST_OF_RUN, MiB
 from albert_tools.engine.model.nearest_name import did_you_mean, misspelt
 from albert_tools.engine.policy.flow_document import FLOW_KEYS, Flows
 from albert_tools.engine.policy.host_rules import read_host
@@ -20,6 +20,8 @@ from albert_tools.engine.policy.rule_table import EVERYWHERE, KEYS
 
 #: The position of each part of a document: keys from the top → (line, column), both counted from 1.
 Marks = Mapping[tuple[Any, ...], tuple[int, int]]
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 #: The most mistakes in one message.
 _MAX_MISTAKES = 5
@@ -63,6 +65,11 @@ def _program(words: list[str]) -> list[str]:
     if not words[0].startswith(("/", "~/")):
         # PATH often has folders that tools can write to.
         raise ValueError(f"write the whole path of the program, such as /usr/bin/{words[0].rpartition('/')[2]}")
+    for word in words:
+        for filled in ("{title}", "{text}"):
+            if filled in word and word != filled:
+                # In a program's code, the text of an agent could become code.
+                raise ValueError(f'write "{filled}" as an argument of its own, not inside of {word!r}')
     return words
 
 
@@ -72,14 +79,16 @@ SecretHost = Annotated[str, Field(max_length=253), AfterValidator(_secret_host)]
 SecretName = Annotated[str, Field(max_length=64), AfterValidator(_secret)]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """A part of a document. It has no other keys, and no value is converted."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def _optional(name: str, annotations: Mapping[str, Any]) -> type[BaseModel]:
     """Create a model whose keys may be missing. A key without a value is a mistake; otherwise, it would count as a missing key."""
     fields: dict[str, Any] = {key: (annotation, None) for key, annotation in annotations.items()}
-    return create_model(name, __base__=_Strict, **fields)
+    return create_model(name, __base__=Strict, **fields)
 
 
 def _number(kind: type, *, above: float | None = None, least: float | None = None, most: float | None = None) -> Any:
@@ -89,18 +98,20 @@ def _number(kind: type, *, above: float | None = None, least: float | None = Non
 #: The smallest value of each limit of a run. The other limits are above 0.
 _LEAST_LIMITS = {"memory_bytes": 16 * MiB, "calls": 0}
 
-#: Limits of every run. Each one can only be lowered.
+#: Limits of every run.
 LimitsDocument = _optional(
     "LimitsDocument",
     {
         name: _number(type(most), least=_LEAST_LIMITS.get(name), above=None if name in _LEAST_LIMITS else 0, most=most)
-        for name, most in RunLimits()._asdict().items()
+        for name, most in MOST_OF_RUN._asdict().items()
     },
 )
 
 
 #: Limits of repeated requests. A very high number switches one off.
-LoopsDocument = _optional("LoopsDocument", dict.fromkeys(LoopLimits._fields, _number(int, least=1, most=1_000_000)))
+LoopsDocument = _optional(
+    "LoopsDocument", {name: _number(int, least=1, most=most) for name, most in MOST_OF_LOOPS._asdict().items()}
+)
 
 
 def _annotation(key: Key) -> Any:
@@ -118,22 +129,23 @@ _OfCategory = _optional(
 )
 
 
-class RecordsDocument(_Strict):
+class RecordsDocument(Strict):
     """How long records are retained. Only the owner's file can set it."""
 
     keep_days: float | None = Field(None, ge=1, le=36_525)
 
 
-ForbiddenPaths, ForbiddenHosts = (_annotation(key) for key in EVERYWHERE)
+ForbiddenPaths, ForbiddenHosts, RateLimit = (_annotation(key) for key in EVERYWHERE)
 #: Patterns, written as under `forbidden_paths`.
 PrivatePaths = ForbiddenPaths
 
 
-class RulesDocument(_Strict):
+class RulesDocument(Strict):
     """A whole rules file."""
 
     forbidden_paths: ForbiddenPaths = None  # type: ignore[valid-type]
     forbidden_hosts: ForbiddenHosts = None  # type: ignore[valid-type]
+    rate_limit_per_hour: RateLimit = None  # type: ignore[valid-type]
     deny_flow: Flows = []
     ask_flow: Flows = None  # type: ignore[assignment]
     private_paths: PrivatePaths = None  # type: ignore[valid-type]
@@ -166,13 +178,22 @@ def read_document(
     Raises:
         Mistaken: the document has mistakes.
     """
-    try:
-        read = RulesDocument.model_validate(dict(document))
-    except ValidationError as error:
-        raise Mistaken("; ".join(_mistake(e, marks or {}) for e in error.errors()[:_MAX_MISTAKES])) from None
+    read = validated(RulesDocument, dict(document), marks or {})
     if wrong := list(_misspelt(read, marks or {}, primitives)):
         raise Mistaken("; ".join(wrong[:_MAX_MISTAKES]))
     return read
+
+
+def validated(model: type[_Model], value: Any, marks: Marks) -> _Model:
+    """A value of YAML as a model.
+
+    Raises:
+        Mistaken: it has mistakes.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise Mistaken("; ".join(_mistake(e, marks) for e in error.errors()[:_MAX_MISTAKES])) from None
 
 
 def numbers_of(document: BaseModel) -> dict[str, Any]:
@@ -218,7 +239,7 @@ def _mistake(error: Any, marks: Marks) -> str:
     # For a wrong key of a mapping, pydantic appends "[key]" to the place.
     place = tuple(part for part in error["loc"] if part != "[key]")
     where = _where(place, marks)
-    name = ".".join(str(part) for part in place)
+    name = ".".join(str(part) for part in place) or "the document"
     if error["type"] == "extra_forbidden":
         if name in SectionDocument.model_fields:
             return f"{where}{name}: write it in the section of a tool or a category: `tools: {{bash: {{{name}: …}}}}`"

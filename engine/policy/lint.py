@@ -26,16 +26,18 @@ def lint(
     """Each finding as ``{rule, message}``. Folders outside the workspace are checked if `workspace` and `home` are given."""
     known = {d.name: d for d in primitives}
     names = {*known, *composites, *rules.other_tools, *(rules.project.other_tools if rules.project is not None else ())}
-    layers = rules.layers()
+    layers, seconds = rules.layers(), rules.limits.call_seconds
     found: list[Finding] = []
     for layer in layers:
         found += _names(layer, known, names)
         for name, section in layer.tools.items():
             tools = [known[name]] if name in known else []
-            found += _section(Examined(layers, layer, "tools", name, section, tools, workspace, home), names)
+            examined = Examined(layers, layer, "tools", name, section, tools, workspace, home, seconds)
+            found += _section(examined, names)
         for category, section in layer.categories.items():
             tools = [d for d in known.values() if d.category == category]
-            found += _section(Examined(layers, layer, "categories", category, section, tools, workspace, home), names)
+            examined = Examined(layers, layer, "categories", category, section, tools, workspace, home, seconds)
+            found += _section(examined, names)
     return _as_documents(found)
 
 

@@ -5,32 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from albert_tools.engine.model.bounds import MAX_WRITE
+from albert_tools.engine.model.bounds import MAX_READ, MAX_TIMEOUT_SECONDS, MAX_WRITE
 from albert_tools.engine.model.definition import ToolDefinition
-from albert_tools.engine.model.limits import MiB, RunLimits
+from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.policy.layers import Layer, sections_of, views
 from albert_tools.engine.policy.rule_kind import Examined, Finding, NumberKey, RuleKind
 from albert_tools.engine.policy.shipped import MAX_FILE_SIZE_MB
 
-#: The largest size that a rule can set, in MiB. No tool reads or writes larger files.
-_MOST_MB = MAX_WRITE // MiB
-#: The longest timeout that a rule can set. No call takes longer, not even that of a saved tool.
-_MOST_SECONDS = RunLimits().run_seconds
+#: The largest size that a rule can set, in MiB. No tool reads larger files.
+_MOST_MB = MAX_READ // MiB
 #: The most calls per hour that a rule can set. A larger number would not limit any tool.
 _MOST_CALLS = 1_000_000
+
+#: The rate limit window of all calls of all tools.
+ALL = "all"
 
 SIZE = NumberKey(
     "max_file_size_mb",
     float,
     _MOST_MB,
     "2",
-    f"MiB of the largest file read or written, at most {_MOST_MB}; {MAX_FILE_SIZE_MB:g} by default",
+    f"MiB of the largest file: at most {_MOST_MB:,} to read and {MAX_WRITE // MiB} to write; {MAX_FILE_SIZE_MB:g} by default",
     least=0,
 )
 TIMEOUT = NumberKey(
     "timeout_seconds",
     float,
-    _MOST_SECONDS,
+    MAX_TIMEOUT_SECONDS,
     "20",
     "seconds that a call may take; only lower than the tool's own limit",
     above=0,
@@ -40,7 +41,7 @@ RATE = NumberKey(
     int,
     _MOST_CALLS,
     "200",
-    "calls within any hour: of the tool, or of all tools of the category together",
+    "calls within any hour: of the tool, or of all tools of the category together; at the top of the file, of all tools together",
     least=1,
 )
 
@@ -55,8 +56,11 @@ def rate_limits(layers: tuple[Layer, ...], definition: ToolDefinition) -> dict[s
         for layer, place, section in sections_of(layers, view):
             rate = section.get(RATE.name)
             if rate is not None:
-                of_tool = place == f"{layer.place}tools.{definition.name}"
-                window = f"tool:{definition.name}" if of_tool else f"category:{view.category}"
+                windows = {
+                    layer.place.rstrip("."): ALL,
+                    f"{layer.place}tools.{definition.name}": f"tool:{definition.name}",
+                }
+                window = windows.get(place, f"category:{view.category}")
                 found[window] = min(rate, found.get(window, rate))
     return found
 
@@ -75,7 +79,7 @@ def _lint_rate(examined: Examined) -> Iterator[Finding]:
 def _lint_timeout(examined: Examined) -> Iterator[Finding]:
     """Find timeouts without effect: every tool of the section has a lower limit of its own."""
     seconds = TIMEOUT.of(examined.section)
-    own = min(max((d.timeout for d in examined.tools), default=math.inf), RunLimits().call_seconds)
+    own = min(max((d.timeout for d in examined.tools), default=math.inf), examined.call_seconds)
     if seconds is not None and examined.tools and own <= seconds:
         yield (
             f"{examined.place}.{TIMEOUT.name}",
@@ -88,9 +92,13 @@ def _lint(examined: Examined) -> Iterator[Finding]:
     yield from _lint_rate(examined)
 
 
-def _other_rates(examined: Examined) -> Iterator[tuple[str, int]]:
+def _other_rates(examined: Examined) -> Iterator[tuple[str, float]]:
     layer, group, name = examined.layer, examined.group, examined.name
-    for other in examined.layers[: examined.layers.index(layer)]:
+    above = examined.layers.index(layer)
+    for other in examined.layers[: above + 1]:
+        if (rate := RATE.of(other.everywhere)) is not None:
+            yield f"{other.place}{RATE.name}", rate
+    for other in examined.layers[:above]:
         sections = other.tools if group == "tools" else other.categories
         rate = sections.get(name, {}).get(RATE.name)  # type: ignore[call-overload]
         if rate is not None:

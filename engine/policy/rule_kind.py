@@ -9,6 +9,7 @@ All layers and all sections on a tool apply together. A call must satisfy every 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -93,6 +94,8 @@ class Examined(NamedTuple):
     tools: Sequence[ToolDefinition]
     workspace: str = ""
     home: str = ""
+    #: The most seconds of a call, by `limits`.
+    call_seconds: float = math.inf
 
     @property
     def place(self) -> str:

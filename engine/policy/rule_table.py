@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from albert_tools.engine.policy import host_rules, path_rules
+from albert_tools.engine.policy import host_rules, number_rules, path_rules
 from albert_tools.engine.policy.command_rules import COMMANDS
 from albert_tools.engine.policy.host_rules import HOSTS
 from albert_tools.engine.policy.mode_rules import MODE_RULES
@@ -16,8 +16,8 @@ RULES = (MODE_RULES, PATHS, SIZES, HOSTS, COMMANDS, OPERATIONS, INFERENCE, TIMES
 
 KEYS = tuple(key for kind in RULES for key in kind.keys)
 
-#: The keys that the top of a file can have too: paths and hosts that are denied to every tool.
-EVERYWHERE = (path_rules.FORBIDDEN, host_rules.FORBIDDEN)
+#: The keys that the top of a file can have too: paths and hosts that are denied to every tool, and the calls of all tools.
+EVERYWHERE = (path_rules.FORBIDDEN, host_rules.FORBIDDEN, number_rules.RATE)
 
 #: The function that decides about a resource, by its kind. `PathJudge` decides about paths, because it needs an index.
 JUDGES = {resource: judge for kind in RULES for resource, judge in kind.judges.items()}

@@ -7,7 +7,8 @@
     ask_flow: [{from: {source: [web]}, to: destination}]  # flows that need approval; see `flow_rules`
     forbidden_paths: [secrets]     # paths and hosts that no tool may use
     forbidden_hosts: [ads.example.org]
-    limits: {own_seconds: 10}      # limits of every run, lower than the built-in ones
+    rate_limit_per_hour: 1000      # calls of all tools together
+    limits: {own_seconds: 10}      # limits of every run
     tools:                         # rules by tool, or by category under `categories`
       write_file: {forbidden_paths: [secrets], requires_approval_in_modes: [NORMAL]}
     primitives:
@@ -18,7 +19,7 @@
     loops: {identical_failures: 5}  # limits of an agent that repeats its requests
     records: {keep_days: 90}       # what `albert ledger trim` keeps
     activate: read-only inside the workspace  # versions that need no review
-    notify: /usr/bin/notify-send Albert  # the command that is run when a question or a version waits for the owner
+    notify: [/usr/bin/notify-send, "{title}", "{text}"]  # the command that is run when a question or a version waits
 
 The owner's file is in the configuration folder. A project may have a file too, ``.albert/governance.yaml``. It can only make the
 rules stricter: a tool is allowed only if both files allow it, the project's settings and secrets are ignored, and it can't name
@@ -42,7 +43,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import LoopLimits, RunLimits
+from albert_tools.engine.model.limits import MOST_OF_LOOPS, MOST_OF_RUN, LoopLimits, RunLimits
 
 if TYPE_CHECKING:
     from albert_tools.engine.policy.document import Marks
@@ -51,6 +52,11 @@ if TYPE_CHECKING:
 
 #: The most bytes of a file. Rules usually fit on a page; a larger file is a mistake or an attack.
 MAX_BYTES = 256 * 1024
+
+_Limits = tuple[RunLimits, LoopLimits]
+#: The limits that a file of rules need not state. What a project's file does not state, it does not lower.
+_DEFAULTS: _Limits = (RunLimits(), LoopLimits())
+_NO_LIMITS: _Limits = (MOST_OF_RUN, MOST_OF_LOOPS)
 
 #: The most keys and items of a file whose line and column are stored for messages.
 MAX_MARKS = 10_000
@@ -158,7 +164,7 @@ def load_governance(user: Path | Governance, project: Path | None, primitives: C
         Failure: `governance_unavailable`, with the file and its mistakes.
     """
     rules = user if isinstance(user, Governance) else _load(user, primitives) or Governance()
-    own = _load(project, primitives) if project is not None else None
+    own = _load(project, primitives, _NO_LIMITS) if project is not None else None
     for key in ("primitives_from", "notify"):
         if project is not None and own is not None and getattr(own, key):
             # Otherwise, everybody who can write in a project could run code outside of the sandbox.
@@ -168,37 +174,48 @@ def load_governance(user: Path | Governance, project: Path | None, primitives: C
     return rules if own is None else rules.tightened(own)
 
 
-def _load(path: Path, primitives: Collection[str]) -> Governance | None:
+def _load(path: Path, primitives: Collection[str], unstated: _Limits = _DEFAULTS) -> Governance | None:
+    try:
+        document, marks = read_yaml(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError as why:
+        raise _unavailable(path, str(why)) from None
+    return read_governance({} if document is None else document, path, marks, primitives, unstated)
+
+
+def read_yaml(path: Path) -> tuple[Any, Marks]:
+    """The YAML document in a file (None if it is empty), and the positions of its parts.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: there is no such file.
+        ValueError: the file can't be read or is not YAML, with the reason.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        raise
     except OSError as error:
         why = "it is a symbolic link" if error.errno == errno.ELOOP else f"it can't be opened: {error.strerror}"
-        raise _unavailable(path, why) from None
+        raise ValueError(why) from None
     try:
         # A pipe gives its content to one reader only. The next reader would find no rules.
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _unavailable(path, "it is not a file")
+            raise ValueError("it is not a file")
         data = b""
         while len(data) <= MAX_BYTES and (more := os.read(handle, MAX_BYTES + 1)):
             data += more
     except OSError as error:
-        raise _unavailable(path, f"it can't be read: {error.strerror}") from None
+        raise ValueError(f"it can't be read: {error.strerror}") from None
     finally:
         os.close(handle)
     if len(data) > MAX_BYTES:
-        raise _unavailable(path, f"it is larger than {MAX_BYTES:,} bytes")
-    document, marks = _parse(data, path)
-    return read_governance({} if document is None else document, path, marks, primitives)
+        raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
+    return _parse(data)
 
 
-def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
-    """The YAML document, and the positions of its parts.
-
-    Raises:
-        Failure: `governance_unavailable`.
-    """
+def _parse(data: bytes) -> tuple[Any, Marks]:
+    """As `read_yaml`, for the content of a file."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -222,11 +239,11 @@ def _parse(data: bytes, path: Path) -> tuple[Any, Marks]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-        raise _unavailable(path, f"{place}{error.problem or error.context}") from None
+        raise ValueError(f"{place}{error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
         # Includes impossible dates and text that isn't UTF-8; both are a ValueError.
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise _unavailable(path, f"it is not YAML: {why}") from None
+        raise ValueError(f"it is not YAML: {why}") from None
 
 
 def _marks(root: Any) -> Marks:
@@ -250,8 +267,10 @@ def read_governance(
     path: Path | str = "governance.yaml",
     marks: Marks | None = None,
     primitives: Collection[str] = (),
+    unstated: _Limits = _DEFAULTS,
 ) -> Governance:
-    """The rules in a document from YAML or Python. `marks` are the positions of its parts in the file.
+    """The rules in a document from YAML or Python. `marks` are the positions of its parts in the file, and `unstated` the limits
+    that it need not state.
 
     Rules on names that look like misspelled names of `primitives` are mistakes.
 
@@ -270,8 +289,8 @@ def read_governance(
     return Governance(
         allow=frozenset(read.allow),
         deny=frozenset(read.deny),
-        limits=RunLimits(**numbers_of(read.limits)),
-        loops=LoopLimits(**numbers_of(read.loops)),
+        limits=unstated[0]._replace(**numbers_of(read.limits)),
+        loops=unstated[1]._replace(**numbers_of(read.loops)),
         primitives=read.primitives,
         primitives_from=tuple(read.primitives_from),
         secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},

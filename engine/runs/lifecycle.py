@@ -58,7 +58,7 @@ def _create(run: Run) -> None:
         "principal": run.principal,
         "created": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "request_id": invocation.request_id,
-        "trace": invocation.trace,
+        "trace": run.trace,
         "repeat": run.repeat,
         "reason": invocation.reason,
         **interpreter(target),

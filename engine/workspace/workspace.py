@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from albert_tools.engine.model.bounds import MAX_READ
+from albert_tools.engine.model.bounds import MAX_READ, MAX_WRITE
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.workspace import files, openat
 from albert_tools.engine.workspace.files import Demand, Entry, EntryType, FileFacts
@@ -366,12 +366,14 @@ class Workspace(Resolver):
         return place
 
     def _demand_size(self, size: int) -> None:
-        if size > self.judge.max_file_bytes:
+        most = min(self.judge.max_file_bytes, MAX_WRITE)
+        if size > most:
+            rule = MAX_FILE_RULE if most == self.judge.max_file_bytes else None
             raise Failure(
                 "too_large",
-                f"{size:,} bytes are more than the {self.judge.max_file_bytes:,} that a file may have",
-                hint=f"write several files, or ask the owner to raise {MAX_FILE_RULE}",
-                rule=MAX_FILE_RULE,
+                f"{size:,} bytes are more than the {most:,} that a file may have",
+                hint="write several files" + (f", or ask the owner to raise {MAX_FILE_RULE}" if rule else ""),
+                rule=rule,
             )
 
     def _last_look(self, place: Place) -> Demand:

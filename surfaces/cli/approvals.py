@@ -171,7 +171,7 @@ def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] 
 async def _lasting_rule(service: ToolService, found: Approval, whole: Mapping[str, Any] | None) -> list[str]:
     """Lines that say how the owner allows a command in every call. Empty if the question is not about such a command."""
     from albert_tools.surfaces.cli.approval_prompt import lasting_rule
-    from albert_tools.surfaces.cli.explain import decisions_on
+    from albert_tools.surfaces.cli.decisions import decisions_on
 
     if whole is None or found.rule != "shipped.unknown_command":
         return []

@@ -1,4 +1,4 @@
-"""Declares the arguments of commands that a shell can complete."""
+"""Declares arguments that several commands have, and those that a shell can complete."""
 
 from __future__ import annotations
 
@@ -30,3 +30,10 @@ def tool_arguments(parser: argparse.ArgumentParser, text: str) -> None:
     # Without a default, argparse would require at least one argument.
     completed(parser, "arguments", "arguments", nargs="*", default=[], metavar="KEY=VALUE", help=text)
     parser.add_argument("--args", metavar="JSON", help="all arguments as a JSON object; @FILE, or - for stdin")
+
+
+def strict_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--strict``, which implies ``--json``."""
+    parser.add_argument(
+        "--strict", action="store_true", help="print the result as one JSON document that always has the same keys"
+    )

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import listed
 from albert_tools.surfaces.cli.console import Console, one_line, safe
+from albert_tools.surfaces.cli.decisions import assume_mode, decisions_on
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority
@@ -35,41 +36,16 @@ _VIEWS = {
 }
 
 
-async def decisions_on(
-    service: ToolService, definition: ToolDefinition, arguments: Mapping[str, Any]
-) -> list[Decision]:
-    """What the rules decide about a call in the present mode, one decision for each rule that applies.
-
-    Raises:
-        Failure: the workspace or the rules can't be used; `invalid_arguments`.
-    """
-    context = service.context
-    if isinstance(context.workspace, Failure):
-        raise context.workspace
-    authority = context.ruling(audit=False).authority
-    wrong = await service.validate(definition.name, arguments)
-    if wrong:
-        raise Failure(
-            "invalid_arguments",
-            f"{definition.name}: " + "; ".join(v["message"] for v in wrong),
-            hint=f"call the tool as {definition.signature()}",
-            details={"violations": wrong},
-        )
-    primitive = service.registry.primitive(definition.name)
-    given = definition.with_defaults(arguments)
-    return authority.judge(definition, primitive, given, context.workspace, authority.modes.mode)
-
-
 async def explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     """Print the decisions. Returns 3 if the call would be denied."""
     from albert_tools.engine.policy.decision import strictest
     from albert_tools.surfaces.cli.arguments import read_arguments
 
+    assume_mode(service, options.mode)
     described = await service.describe(options.name)
     arguments = read_arguments(options.arguments, options.args, described.definition)
     flows = service.flow_decisions(described.definition)
     decisions = await decisions_on(service, described.definition, arguments)
-    decisions += [d for d in flows if d.verdict == "deny"]
     rules = service.context.ruling(audit=False)
     governance, authority = rules
     decision = strictest(decisions)

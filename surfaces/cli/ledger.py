@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
-    "checkpoint call result denied repeated settled mode definition removal activation review policy run asked answered "
+    "checkpoint call result denied malformed repeated settled mode definition removal activation review policy run asked answered "
     "approval_revoked session session_ended".split()
 )
 
@@ -34,6 +35,7 @@ _OPTIONS = {
     "count": ("-n", ("tail", "query")),
     "tool": ("--tool", ("tail", "query")),
     "denied": ("--denied", ("tail", "query")),
+    "trace": ("--trace", ("tail", "query")),
     "since": ("--since", ("tail", "query", "export")),
     "anchor": ("--anchor", ("verify",)),
     "file": ("--file", ("verify",)),
@@ -83,8 +85,11 @@ def _show(record: Record, options: argparse.Namespace, console: Console) -> int:
 def _chosen(record: Record, options: argparse.Namespace) -> Iterator[Entry]:
     """The selected entries, oldest first. The result of a selected call is selected too."""
     wanted: set[str] = set()
+    requests = None if options.trace is None else _requests(record, options)
     for entry in record.entries(KINDS, _time(options.since)):
         data = entry.data
+        if requests is not None and _request_of(entry) not in requests:
+            continue
         if options.tool is not None:
             if entry.kind == "result":
                 if data.get("call") not in wanted:
@@ -93,9 +98,24 @@ def _chosen(record: Record, options: argparse.Namespace) -> Iterator[Entry]:
                 continue
             else:
                 wanted.add(str(data.get("call")))
-        if options.denied and entry.kind != "denied":
+        if options.denied and entry.kind not in ("denied", "malformed"):
             continue
         yield entry
+
+
+def _requests(record: Record, options: argparse.Namespace) -> set[str]:
+    """The requests of a trace. The question about a request is older than the entry with its trace."""
+    given = str(options.trace).lower()
+    trace = given.split("-")[1] if given.count("-") == 3 else given
+    if not re.fullmatch("[0-9a-f]{32}", trace):
+        raise Usage(f"--trace {options.trace!r} is not a trace", "give its 32 hex digits, or a traceparent")
+    entries = record.entries(KINDS, _time(options.since))
+    return {_request_of(entry) for entry in entries if trace in str(entry.data.get("trace")).split("-")}
+
+
+def _request_of(entry: Entry) -> str:
+    """The id of the request that an entry is about: of its call, or of the run that the request began."""
+    return str(entry.data.get("call") or entry.data.get("run") or "").partition(":")[0]
 
 
 def _time(text: str | None) -> datetime | None:
@@ -168,6 +188,11 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
             mark, colour = "✗", "red"
             message = str(d.get("message")).removeprefix(f"{d.get('tool')}: ")
             rest = f"{fields['tool']}: {safe(message)} ({safe(str(d.get('rule_id') or d.get('code')))})"
+        case "malformed":
+            mark, colour = "✗", "red"
+            rest = f"malformed request, {fields['size_bytes']} bytes, {fields['hash'][:15]}"
+            rest += f": {safe(', '.join(d.get('violations', ['it can not be parsed'])))}"
+            rest += f"; {fields['skipped']} more have no entry" if d.get("skipped") else ""
         case "result":
             mark, colour, rest = "→", ended, _outcome(d)
         case "repeated":

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.grammar.wrap import folded
-from albert_tools.surfaces.cli.completed_arguments import completed, tool_arguments
+from albert_tools.surfaces.cli.completed_arguments import completed, strict_option, tool_arguments
 from albert_tools.surfaces.cli.console import Console, Unwritable
 from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
 from albert_tools.surfaces.cli.hints import with_hint
@@ -66,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
             # The parent process closed the stream.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     # Mistakes in the options are reported in JSON if the options ask for JSON.
-    console = Console(json_output="--json" in words, no_color="--no-color" in words)
+    console = Console(json_output=not {"--json", "--strict"}.isdisjoint(words), no_color="--no-color" in words)
     try:
         code = _main(words, console)
         console.flush()
@@ -247,6 +247,7 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     run.add_argument(
         "--session", metavar="TOKEN", help="a session's token; other users can see it here, so prefer ALBERT_SESSION"
     )
+    strict_option(run)
     run.add_argument("--reason", metavar="TEXT", help="what the call is for; shown to the person who is asked")
     run.add_argument(
         "--wait",
@@ -262,6 +263,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     ):
         tools = command(name, text)
         tools.add_argument("--all", action="store_true", help="also list the tools that the present mode denies")
+        tools.add_argument(
+            "--mode", type=str.upper, metavar="MODE", help="judge them in this mode; default: the present one"
+        )
         tools.add_argument("--markdown", action="store_true", help="print a page about the primitives")
     search = command("search", "find tools by their names and descriptions")
     search.add_argument("text", nargs="+", metavar="TEXT")
@@ -307,7 +311,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     mode = command("mode", "show the capability mode, or switch it")
     mode.add_argument("mode", nargs="?", metavar="MODE", help="NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY")
     mode.add_argument("--cause", metavar="TEXT", default="", help="the reason, for the ledger")
-    group("policy", "write the first rules, check the rules, or explain what they decide about a call", "check")
+    group(
+        "policy", "write the first rules, check and test the rules, or explain what they decide about a call", "check"
+    )
     ledger = command("ledger", "read the ledger, or verify that nobody changed it")
     ledger.add_argument("action", choices=["tail", "query", "verify", "anchor", "export", "trim"])
     ledger.add_argument(
@@ -319,7 +325,8 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
         help="tail, query: the last N entries; default: 20 for tail, all for query",
     )
     ledger.add_argument("--tool", metavar="NAME", help="tail, query: calls of this tool only")
-    ledger.add_argument("--denied", action="store_true", help="tail, query: denied calls only")
+    ledger.add_argument("--denied", action="store_true", help="tail, query: denied calls and malformed requests only")
+    ledger.add_argument("--trace", metavar="ID", help="tail, query: the requests of a trace, with their calls")
     ledger.add_argument(
         "--since",
         metavar="TIME",

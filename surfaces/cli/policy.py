@@ -42,10 +42,10 @@ def mode(options: argparse.Namespace, console: Console) -> int:
 
 
 def policy(options: argparse.Namespace, console: Console) -> int:
-    """Write, check or explain the rules. `explain` returns 3 if the call would be denied."""
+    """Write, check, test or explain the rules. `explain` returns 3 if the call would be denied."""
     if options.action == "init":
         return _init(options, console)
-    work = {"check": _check, "explain": _explain, "try": _try}[options.action]
+    work = {"check": _check, "explain": _explain, "test": _test, "try": _try}[options.action]
     return in_service(options, lambda service: work(service, options, console))
 
 
@@ -79,6 +79,12 @@ async def _explain(service: ToolService, options: argparse.Namespace, console: C
     from albert_tools.surfaces.cli.explain import explain
 
     return await explain(service, options, console)
+
+
+async def _test(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.expected_decisions import test
+
+    return await test(service, options, console)
 
 
 async def _try(service: ToolService, options: argparse.Namespace, console: Console) -> int:

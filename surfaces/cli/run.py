@@ -204,7 +204,7 @@ def print_result(result: ToolResult, options: argparse.Namespace, console: Conso
     """Print effects, and the result or the error. Returns the exit code."""
     error = result.error
     if console.json:
-        console.document(result.as_dict())
+        console.document(result.strict() if getattr(options, "strict", False) else result.as_dict())
     else:
         for effect in result.effects:
             line = effect_line(effect.kind, effect.facts)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 from albert_tools.engine.policy.presets import PRESETS
-from albert_tools.surfaces.cli.completed_arguments import completed, tool_arguments
+from albert_tools.surfaces.cli.completed_arguments import completed, strict_option, tool_arguments
 from albert_tools.surfaces.cli.times import seconds
 
 Make = Callable[[str, str], argparse.ArgumentParser]
@@ -23,6 +23,12 @@ def policy(make: Make) -> None:
     explain = make("explain", "show what each rule says about one call, and the decision")
     completed(explain, "names", "name", metavar="TOOL", help="a tool")
     tool_arguments(explain, "an argument")
+    explain.add_argument(
+        "--mode", type=str.upper, metavar="MODE", help="judge it in this mode; default: the present one"
+    )
+    test = make("test", "check that the rules decide as files expect")
+    test.add_argument("files", nargs="+", metavar="FILE", help="expected decisions, in YAML")
+    test.add_argument("--rules", metavar="FILE", help="the owner's rules to test; default: those in force")
     other = make("try", "judge the calls in the ledger by other rules, and list what would be decided differently")
     other.add_argument("file", metavar="FILE", help="a file of rules")
 
@@ -124,7 +130,9 @@ def runs(make: Make) -> None:
         "--limit", type=_number, default=argparse.SUPPRESS, metavar="N", help="list at most N runs; default: 20"
     )
     _id(make("show", "draw a run as a timeline"), "runs", "run")
-    _id(make("resume", "continue a run that waits or was interrupted"), "unfinished_runs", "run")
+    resume = make("resume", "continue a run that waits or was interrupted")
+    _id(resume, "unfinished_runs", "run")
+    strict_option(resume)
     _id(make("cancel", "cancel a run"), "unfinished_runs", "run")
     replay = make("replay", "repeat a run without doing anything: each call gets its recorded result")
     _id(replay, "runs", "run")

@@ -17,6 +17,7 @@ from albert_tools.engine.model.describe import bounds_of, data_of, example_of, s
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.policy.number_rules import ALL
 from albert_tools.engine.review.manifest_view import effects_of_lines, lines
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.engine.service import Description, Listed, first_line
@@ -49,7 +50,9 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         service: ToolService,
     ) -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
         from albert_tools.checkup import mistakes
+        from albert_tools.surfaces.cli.decisions import assume_mode
 
+        assume_mode(service, options.mode)
         session = session_of_environment(service)
         found = [t for t in await service.list(hidden=True) if service.covers(token(), t.name)]
         primitives = [p for p in service.registry.primitives() if service.covers(token(), p.name)]
@@ -315,7 +318,7 @@ def _rate(definition: ToolDefinition, windows: Mapping[str, int]) -> str:
     for window, calls in windows.items():
         kind, _, name = window.partition(":")
         if (kind, calls) != ("tool", own):
-            of = "" if kind == "tool" else f" of all of {safe(name)} together"
+            of = {"tool": "", ALL: " of all tools together"}.get(kind, f" of all of {safe(name)} together")
             limits.append(f"{calls:,} calls an hour{of} by the rules")
     return "; ".join(limits) or "no limit"
 

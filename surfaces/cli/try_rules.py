@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import REDACTED
 from albert_tools.engine.model.reserved_names import RESERVED
-from albert_tools.engine.policy.decision import Decision, strictest
+from albert_tools.engine.policy.decision import strictest
 from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.cli.decisions import assume_rules, judged
 from albert_tools.surfaces.cli.person import demand_person
 
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ def _compare(service: ToolService, file: Path) -> tuple[list[dict[str, Any]], in
     made, unjudged = _recorded(service)
     changes, authorities = [], _authorities(service, file)
     for (tool, version, mode, text), count in made.items():
-        definition, primitive = _tool(service, tool, version)
+        definition = _tool(service, tool, version)
         if definition is None:
             unjudged["their tool or its version no longer exists"] += count
             continue
         arguments = json.loads(text)
-        before, after = (_decide(a, service, definition, primitive, arguments, mode) for a in authorities)
+        before, after = (strictest(judged(service, a, definition, arguments, mode)) for a in authorities)
         if before.verdict != after.verdict:
             facts = {"tool": tool, "arguments": arguments, "mode": mode, "calls": count}
             changes.append({**facts, "before": before.as_dict(), "after": after.as_dict()})
@@ -81,21 +81,9 @@ def _compare(service: ToolService, file: Path) -> tuple[list[dict[str, Any]], in
 
 def _authorities(service: ToolService, file: Path) -> list[Authority]:
     """The authorities of the rules in force and of the rules in the file, both with the project's rules."""
-    from albert_tools.engine.authority.authorization import Authority
-    from albert_tools.engine.policy.rules import Policy
-    from albert_tools.engine.policy.settings import load_governance
-
-    context = service.context
-    root = context.root
-    if not os.path.lexists(file):
-        raise Failure("not_found", f"there is no file {str(file)!r}", hint="give the path of a file of rules")
-    project, primitives = Path(root) / ".albert" / "governance.yaml", {*service.registry.primitive_names, *RESERVED}
-    try:
-        rules = load_governance(file, project, primitives)
-    except Failure as failure:
-        raise failure.copy(hint="correct it and try again; the rules in force stay as they are") from None
-    present = context.ruling(audit=False).authority
-    return [present, Authority(Policy(rules.layers(), root, os.path.expanduser("~")), present.modes)]
+    present = service.context.ruling(audit=False).authority
+    assume_rules(service, file)
+    return [present, service.context.ruling(audit=False).authority]
 
 
 def _recorded(service: ToolService) -> tuple[Counter[_Made], Counter[str]]:
@@ -136,31 +124,11 @@ def _incomplete(value: Any) -> bool:
     return isinstance(value, Mapping) or (isinstance(value, list) and any(map(_incomplete, value)))
 
 
-def _tool(service: ToolService, name: str, version: str) -> tuple[ToolDefinition | None, Primitive | None]:
+def _tool(service: ToolService, name: str, version: str) -> ToolDefinition | None:
     primitive = service.registry.primitive(name)
     if primitive is not None:
-        return primitive.definition, primitive
+        return primitive.definition
     try:
-        return service.store.load(name, version or None).definition, None
+        return service.store.load(name, version or None).definition
     except Failure:
-        return None, None
-
-
-def _decide(
-    authority: Authority,
-    service: ToolService,
-    definition: ToolDefinition,
-    primitive: Primitive | None,
-    arguments: Mapping[str, Any],
-    mode: Any,
-) -> Decision:
-    workspace = service.context.workspace
-    assert not isinstance(workspace, Failure)
-    try:
-        found = authority.judge(definition, primitive, definition.with_defaults(arguments), workspace, mode)
-        if definition.manifest is not None:
-            flows = authority.policy.flows.judge_version(definition.name, definition.manifest, definition.version)
-            found += [flow for flow in flows if flow.verdict == "deny"]
-        return strictest(found)
-    except Failure as failure:
-        return Decision("deny", failure.rule or failure.code, "path", failure.message)
+        return None

@@ -28,7 +28,7 @@ from albert_tools.surfaces.wire.outcomes import OUTCOMES, denied, failed
 from albert_tools.surfaces.wire.put_content import store
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE, receive
 from albert_tools.surfaces.wire.request_contents import offering
-from albert_tools.surfaces.wire.responses import answered
+from albert_tools.surfaces.wire.responses import add_strict, answered
 from albert_tools.surfaces.wire.tool_table import TOOLS, Call, ref_of
 from albert_tools.surfaces.wire.violations import violations
 
@@ -118,11 +118,12 @@ class Kernel:
             # The run continues later, without this request.
             await asyncio.to_thread(self._contents.put, call.content)
         response, ref = await answered(request.request_id, tool, result, self._contents)
-        if result.error is None:
+        strict = await add_strict(response, result, self._contents) if request.strict else None
+        named = [*(named_in(result) if result.error is None else []), *filter(None, (ref, strict))]
+        if named:
             # The session may have ended meanwhile. Then it can't read anything.
             with suppress(Failure):
-                session = self._service.actions.session(token).id
-                self._known.add(session, *named_in(result), *([ref] if ref is not None else []))
+                self._known.add(self._service.actions.session(token).id, *named)
         return response
 
     async def put_content(self, _: Any, context: Any) -> bytes:

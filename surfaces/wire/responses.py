@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -49,6 +50,21 @@ async def answered(
         assert ref is not None
         success.result_hash = bytes.fromhex(ref.removeprefix("b3:"))
     return pb.ToolResponse(request_id=request_id, success=success), ref
+
+
+async def add_strict(response: pb.ToolResponse, result: ToolResult, contents: ContentStore) -> str | None:
+    """Add the strict form of a result to its response. Returns its reference if the store has it.
+
+    Raises:
+        Failure: `io_error`: it can't be stored.
+    """
+    # A file name can have half of a surrogate pair, which only this escapes.
+    data = json.dumps(result.strict(), separators=(",", ":")).encode()
+    response.strict_hash = blake3(data).digest()
+    if len(data) <= MAX_INLINE:
+        response.strict_result = data
+        return None
+    return await asyncio.to_thread(contents.put, data)
 
 
 async def _content(tool: str, result: ToolResult, contents: ContentStore) -> tuple[str | None, bytes | None, str]:

@@ -19,10 +19,11 @@ class ContentHash(_message.Message):
     def __init__(self, hash: _Optional[bytes] = ...) -> None: ...
 
 class ToolRequest(_message.Message):
-    __slots__ = ("request_id", "session_token", "dedupe_key", "file_read", "file_write", "file_edit", "shell_exec", "git_operation", "inference_call", "artifact_publish", "tool_call")
+    __slots__ = ("request_id", "session_token", "dedupe_key", "strict", "file_read", "file_write", "file_edit", "shell_exec", "git_operation", "inference_call", "artifact_publish", "tool_call")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
     DEDUPE_KEY_FIELD_NUMBER: _ClassVar[int]
+    STRICT_FIELD_NUMBER: _ClassVar[int]
     FILE_READ_FIELD_NUMBER: _ClassVar[int]
     FILE_WRITE_FIELD_NUMBER: _ClassVar[int]
     FILE_EDIT_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +35,7 @@ class ToolRequest(_message.Message):
     request_id: str
     session_token: str
     dedupe_key: str
+    strict: bool
     file_read: FileRead
     file_write: FileWrite
     file_edit: FileEdit
@@ -42,19 +44,21 @@ class ToolRequest(_message.Message):
     inference_call: InferenceCall
     artifact_publish: ArtifactPublish
     tool_call: ToolCall
-    def __init__(self, request_id: _Optional[str] = ..., session_token: _Optional[str] = ..., dedupe_key: _Optional[str] = ..., file_read: _Optional[_Union[FileRead, _Mapping]] = ..., file_write: _Optional[_Union[FileWrite, _Mapping]] = ..., file_edit: _Optional[_Union[FileEdit, _Mapping]] = ..., shell_exec: _Optional[_Union[ShellExec, _Mapping]] = ..., git_operation: _Optional[_Union[GitOperation, _Mapping]] = ..., inference_call: _Optional[_Union[InferenceCall, _Mapping]] = ..., artifact_publish: _Optional[_Union[ArtifactPublish, _Mapping]] = ..., tool_call: _Optional[_Union[ToolCall, _Mapping]] = ...) -> None: ...
+    def __init__(self, request_id: _Optional[str] = ..., session_token: _Optional[str] = ..., dedupe_key: _Optional[str] = ..., strict: _Optional[bool] = ..., file_read: _Optional[_Union[FileRead, _Mapping]] = ..., file_write: _Optional[_Union[FileWrite, _Mapping]] = ..., file_edit: _Optional[_Union[FileEdit, _Mapping]] = ..., shell_exec: _Optional[_Union[ShellExec, _Mapping]] = ..., git_operation: _Optional[_Union[GitOperation, _Mapping]] = ..., inference_call: _Optional[_Union[InferenceCall, _Mapping]] = ..., artifact_publish: _Optional[_Union[ArtifactPublish, _Mapping]] = ..., tool_call: _Optional[_Union[ToolCall, _Mapping]] = ...) -> None: ...
 
 class LargeRequest(_message.Message):
-    __slots__ = ("request_id", "session_token", "dedupe_key", "file_write")
+    __slots__ = ("request_id", "session_token", "dedupe_key", "strict", "file_write")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
     DEDUPE_KEY_FIELD_NUMBER: _ClassVar[int]
+    STRICT_FIELD_NUMBER: _ClassVar[int]
     FILE_WRITE_FIELD_NUMBER: _ClassVar[int]
     request_id: str
     session_token: str
     dedupe_key: str
+    strict: bool
     file_write: FileWrite
-    def __init__(self, request_id: _Optional[str] = ..., session_token: _Optional[str] = ..., dedupe_key: _Optional[str] = ..., file_write: _Optional[_Union[FileWrite, _Mapping]] = ...) -> None: ...
+    def __init__(self, request_id: _Optional[str] = ..., session_token: _Optional[str] = ..., dedupe_key: _Optional[str] = ..., strict: _Optional[bool] = ..., file_write: _Optional[_Union[FileWrite, _Mapping]] = ...) -> None: ...
 
 class FileRead(_message.Message):
     __slots__ = ("path", "offset", "limit")
@@ -149,16 +153,20 @@ class ToolCall(_message.Message):
     def __init__(self, name: _Optional[str] = ..., arguments_json: _Optional[str] = ...) -> None: ...
 
 class ToolResponse(_message.Message):
-    __slots__ = ("request_id", "success", "denied", "error")
+    __slots__ = ("request_id", "success", "denied", "error", "strict_result", "strict_hash")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SUCCESS_FIELD_NUMBER: _ClassVar[int]
     DENIED_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    STRICT_RESULT_FIELD_NUMBER: _ClassVar[int]
+    STRICT_HASH_FIELD_NUMBER: _ClassVar[int]
     request_id: str
     success: ToolSuccess
     denied: ToolDenied
     error: ToolError
-    def __init__(self, request_id: _Optional[str] = ..., success: _Optional[_Union[ToolSuccess, _Mapping]] = ..., denied: _Optional[_Union[ToolDenied, _Mapping]] = ..., error: _Optional[_Union[ToolError, _Mapping]] = ...) -> None: ...
+    strict_result: bytes
+    strict_hash: bytes
+    def __init__(self, request_id: _Optional[str] = ..., success: _Optional[_Union[ToolSuccess, _Mapping]] = ..., denied: _Optional[_Union[ToolDenied, _Mapping]] = ..., error: _Optional[_Union[ToolError, _Mapping]] = ..., strict_result: _Optional[bytes] = ..., strict_hash: _Optional[bytes] = ...) -> None: ...
 
 class ToolSuccess(_message.Message):
     __slots__ = ("result_hash", "inline_result", "budget_consumed", "duration_ms", "content_type", "budget")

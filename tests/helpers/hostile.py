@@ -16,6 +16,7 @@ import time
 from typing import Any
 
 from albert_tools import Failure, primitive
+from albert_tools.engine.model.parameter_types import FileContent
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -362,6 +363,19 @@ def word_lengths(text: str) -> dict[str, int]:
     while text == "endless":
         pass
     return {word: len(word) for word in text.split()}
+
+
+def size(page: FileContent) -> dict[str, Any]:
+    """Return the size of a file, and what happens if the function opens a file itself."""
+    try:
+        with open("/etc/passwd", "rb"):
+            opened = "opened"
+    except OSError:
+        opened = "OSError"
+    return {"size": len(page), "opened": opened, "is_bytes": isinstance(page, bytes)}
+
+
+size_of = primitive(name="size_of", effects=["read"], paths={"page": "read"}, source="file", sandbox=True)(size)
 
 
 async def waits() -> None:

@@ -102,6 +102,15 @@ def test_primitives_of_the_application_are_listed_and_shown(shop: Shop) -> None:
     assert shown.err == "a module that talks\n"
 
 
+def test_doctor_lists_functions_whose_threads_can_not_be_stopped(shop: Shop) -> None:
+    shop.rules("shop.tools")
+    facts = shop("doctor", "--quick", "--json").document()["facts"]
+    # A confined function is killed.
+    assert facts["threads"].startswith("send_invoice: a call that exceeds its time ends, and its thread runs on;")
+    shop.rules("shop.tools:read_order")
+    assert "threads" not in shop("doctor", "--quick", "--json").document()["facts"]
+
+
 def test_primitives_of_the_application_are_authorized_and_run(shop: Shop) -> None:
     shop.rules("shop.tools:send_invoice", "shop.tools:read_order")
     waits = shop("run", "send_invoice", "customer=a", "cents:=5")

@@ -12,6 +12,7 @@ from blake3 import blake3
 from albert_tools import SyncToolService
 from albert_tools.engine.model.record_types import Entry
 from albert_tools.store.record.record import Record
+from albert_tools.surfaces.wire.malformed import MalformedRequests
 from tests.helpers.altered import altered
 
 from .conftest import Albert
@@ -199,3 +200,65 @@ def test_trim_deletes_old_entries(albert: Albert) -> None:
     assert albert("ledger", "verify", "--anchor", "anchor.json").code == 0
     altered(albert.home, "UPDATE entries SET data = replace(data, '\"last\":2', '\"last\":1') WHERE n = 4")
     assert albert("ledger", "verify").code == 1
+
+
+def test_the_requests_of_a_trace(used: Albert) -> None:
+    done = used("run", "mine", "path=a.txt", "--json").document()
+    found = used("ledger", "query", "--trace", done["trace_id"], "--json").document()["entries"]
+    assert [(e["kind"], e.get("tool")) for e in found] == [
+        ("run", "mine"),
+        ("call", "mine"),
+        ("call", "read_file"),
+        ("result", None),
+        ("run", "mine"),
+    ]
+    assert found[1]["trace"].split("-")[1] == done["trace_id"]
+    # The entries of each request have a trace of its own, those of refused requests too.
+    entries = used("ledger", "query", "--json").document()["entries"]
+    traces = [e["trace"] for e in entries if e["kind"] in ("call", "denied") and "parent" not in e]
+    assert len({*traces}) == len(traces) == 5
+    # A caller's trace is kept.
+    theirs = f"00-{'a1' * 16}-{'b2' * 8}-01"
+    with SyncToolService.open(home=used.home, workspace=used.project) as service:
+        service.invoke("read_file", {"path": "a.txt"}, trace=theirs)
+        service.invoke("current_time", trace=theirs)
+    for given in (theirs, "a1" * 16, "A1" * 16):
+        lines = used("ledger", "query", "--trace", given).out.splitlines()
+        assert [line.split()[4].partition("(")[0] for line in lines] == ["read_file", "current_time"]
+    assert len(used("ledger", "query", "--trace", theirs, "--tool", "read_file").out.splitlines()) == 1
+    assert used("ledger", "query", "--trace", "c3" * 16).out == ""
+    wrong = used("ledger", "query", "--trace", "yesterday")
+    assert (wrong.code, "is not a trace" in wrong.err) == (2, True)
+    assert used("ledger", "verify", "--trace", theirs).code == 2
+
+
+def test_a_resumed_run_is_in_the_trace_of_its_request(albert: Albert) -> None:
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True)
+    rules.write_text("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}\n")
+    albert.write("save.tool", 'def save() -> None:\n    """Save."""\n    tools.write_file(path="a", content="b")\n')
+    assert albert("define", "save.tool").code == 0
+    for words in (["save"], ["write_file", "path=c", "content=d"]):
+        waits = albert("run", *words, "--json").document()
+        assert waits["error"]["code"] == "suspended"
+        approval = waits["error"]["details"]["approval"]
+        done = albert("approvals", "answer", approval, "once", "--resume", "--json")
+        assert done.code == 0
+        found = albert("ledger", "query", "--trace", waits["trace_id"], "--json").document()["entries"]
+        kinds = [e["kind"] for e in found]
+        assert {"asked", "call", "run", "result"} <= {*kinds}
+        assert kinds.index("asked") < len(kinds) - 1 - kinds[::-1].index("call")
+
+
+def test_malformed_requests_are_shown(used: Albert) -> None:
+    with Record(used.home / "state" / "record") as record:
+        requests = MalformedRequests(record)
+        requests.record(b"junk", [])
+        requests.record(b"more", ["request_id max_len\n✓ forged", "tool required"])
+    for words in (["tail", "-n", "2"], ["query", "--denied", "-n", "2"]):
+        first, second = used("ledger", *words).out.splitlines()
+        hashed = f"b3:{blake3(b'junk').hexdigest()}"
+        assert first.endswith(f"✗ malformed request, 4 bytes, {hashed[:15]}: it can not be parsed")
+        assert second.endswith(": request_id max_len\\n✓ forged, tool required")
+    entries = used("ledger", "query", "--denied", "--json").document()["entries"]
+    assert [e["kind"] for e in entries] == ["denied", "denied", "malformed", "malformed"]

@@ -230,6 +230,139 @@ def test_try_judges_recorded_calls_by_other_rules(albert: Any) -> None:
     assert albert("policy", "try", str(draft), env={"ALBERT_SESSION": "alb_x"}).code == 3
 
 
+EXPECTED = """\
+- allow:
+    - read_file: {path: src/a.py}
+    - current_time
+  ask: [{write_file: {path: src/a.py, content: b}}]
+  deny:
+    - write_file: {path: secrets/a, content: b}
+    - read_file: {path: /etc/passwd}
+- mode: LOCKDOWN
+  deny: [current_time:]
+- session: {tools: [http_request], seen: [private, outside]}
+  ask: [{http_request: {url: "https://example.org/"}}]
+  deny: [current_time]
+"""
+
+
+def test_expected_decisions(ruled: Any) -> None:
+    ruled.write("expected.yaml", EXPECTED)
+    done = ruled("policy", "test", "expected.yaml")
+    assert (done.code, done.out, done.err) == (0, "all 8 decisions are as expected\n", "")
+    # Nothing was switched, called or recorded.
+    assert ruled("mode").out == "NORMAL\n"
+    assert ruled("ledger", "tail", "--json").document()["entries"] == []
+    ruled.write("other.yaml", "forbidden_paths: [src/]\n")
+    other = ruled("policy", "test", "expected.yaml", "--rules", "other.yaml")
+    assert (other.code, other.out) == (
+        1,
+        'expected.yaml:2: read_file(path="src/a.py") in NORMAL is deny, expected allow: '
+        "forbidden_paths  'src/a.py' is forbidden by 'src/'\n"
+        'expected.yaml:4: write_file(path="src/a.py", content="b") in NORMAL is deny, expected ask: '
+        "forbidden_paths  'src/a.py' is forbidden by 'src/'\n"
+        'expected.yaml:6: write_file(path="secrets/a", content="b") in NORMAL is allow, expected deny: '
+        "shipped.categories.system_write.allowed_in_modes\n"
+        "3 of 8 decisions are not as expected\n",
+    )
+    document = ruled("policy", "test", "expected.yaml", "--rules", "other.yaml", "--json").document()
+    assert (document["ok"], document["failed"], len(document["results"])) == (False, 3, 8)
+    assert ruled("policy", "test", "expected.yaml", "--rules", "none.yaml").code == 1
+    # The project's rules apply, too.
+    ruled.write(".albert/governance.yaml", "deny: [current_time]\n")
+    assert "current_time() in NORMAL is deny, expected allow" in ruled("policy", "test", "expected.yaml").out
+
+
+def test_a_call_that_can_not_be_made_is_not_denied(ruled: Any) -> None:
+    ruled.write("expected.yaml", "- deny:\n    - read_fiel: {path: a}\n    - write_file: {path: a}\n")
+    done = ruled("policy", "test", "expected.yaml")
+    assert (done.code, done.out) == (
+        1,
+        "expected.yaml:2: read_fiel(path=\"a\") can't be judged: no tool named 'read_fiel'; did you mean 'read_file'?\n"
+        'expected.yaml:3: write_file(path="a") can\'t be judged: write_file: content: is required\n'
+        "2 of 2 decisions are not as expected\n",
+    )
+    # Without valid rules every call is denied.
+    (ruled.home / "config" / "governance.yaml").write_text("alow: [x]")
+    assert "governance_unavailable" in ruled("policy", "test", "expected.yaml").err
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "the document: it has no value; write one, or remove the key"),
+        ("[]", "it expects no decision"),
+        ("- {}", "it expects no decision"),
+        ("deny: [bash]", "the document: input should be a valid list"),
+        ("- alow: [bash]", "line 1, column 3: 0.alow: there is no such rule; did you mean 'allow'?"),
+        ("- deny: [bash]\n  mode: CALM", "line 2, column 3: 0.mode: input should be 'NORMAL', 'ALERT', "),
+        (
+            "- deny: [{read_file: {}, bash: {}}]",
+            "0.deny.0: one call is expected, written as `read_file: {path: a.txt}`",
+        ),
+        ("- deny: [{read_file: x}]", "0.deny.0.read_file: input should be a valid dictionary"),
+        ("- deny: [3]", "0.deny.0: input should be a valid dictionary"),
+        ("- deny: ['read_*']", "0.deny.0.read_*: the name of one tool is expected, without wildcards"),
+        ("- session: {seen: [secrets]}\n  deny: [bash]", "0.session.seen.0: input should be 'private' or 'outside'"),
+        ("- deny: [", "line 1, column 10: "),
+    ],
+)
+def test_mistakes_in_a_file_of_expected_decisions(ruled: Any, text: str, why: str) -> None:
+    ruled.write("expected.yaml", text)
+    done = ruled("policy", "test", "expected.yaml")
+    assert done.code != 0
+    assert "error[invalid_arguments]: the expected decisions of 'expected.yaml' can't be read: " in done.err
+    assert why in done.err
+    assert "there is no such file" in ruled("policy", "test", "none.yaml").err
+
+
+def test_a_limit_on_all_calls_counts_those_of_programs(albert: Any) -> None:
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True)
+    albert.write("notes.txt", "x")
+    albert.write(
+        "many.tool",
+        'def many(n: int) -> int:\n    """Read."""\n    for _ in range(n):\n        tools.read_file(path="notes.txt")\n'
+        "    return n\n",
+    )
+    assert albert("define", "many.tool").code == 0
+    token = albert("session", "new", "--client", "bot").out.strip()
+    as_session = {"ALBERT_SESSION": token}
+    # A run of a saved tool is one request.
+    rules.write_text("loops: {requests_per_hour: 2}\n")
+    assert [albert("run", "many", "n=9", env=as_session).code for _ in range(3)] == [0, 0, 3]
+    denied = albert("run", "many", "n=9", "--json", env=as_session).document()["error"]
+    assert (denied["rule"], denied["message"]) == (
+        "loops.requests_per_hour",
+        "a session may make 2 requests an hour, and has made them",
+    )
+    # Each of its calls is a call.
+    rules.write_text("rate_limit_per_hour: 5\n")
+    assert albert("run", "many", "n=4").code == 0  # The run itself is a call, too.
+    denied = albert("run", "current_time", "--json").document()["error"]
+    assert (denied["rule"], denied["message"]) == (
+        "rate_limit.all",
+        "all tools may be called 5 times an hour together, in programs too, and have been",
+    )
+    assert "rate     5 calls an hour of all tools together by the rules\n" in albert("show", "read_file").out
+    albert.write(".albert/governance.yaml", "rate_limit_per_hour: 2\n")
+    token = albert("session", "new", "--client", "other").out.strip()
+    denied = albert("run", "many", "n=4", "--json", env={"ALBERT_SESSION": token}).document()["error"]
+    assert (denied["rule"], "2 times an hour" in denied["message"]) == ("rate_limit.all", True)
+
+
+def test_a_mode_that_is_assumed(ruled: Any) -> None:
+    assert "is forbidden in LOCKDOWN" in ruled("policy", "explain", "current_time", "--mode", "lockdown").out
+    listed = {
+        t["name"]: t["policy"]["verdict"] for t in ruled("tools", "--mode", "ALERT", "--json").document()["tools"]
+    }
+    assert (listed["read_file"], listed["http_request"]) == ("allow", "ask")
+    locked = [t["name"] for t in ruled("tools", "--mode", "LOCKDOWN", "--json").document()["tools"]]
+    assert locked == ["write_file"]  # The owner's rule does not mention this mode.
+    assert "there is no mode 'CALM'" in ruled("tools", "--mode", "calm").err
+    assert (ruled("mode").out, ruled("policy", "explain", "current_time").code) == ("NORMAL\n", 0)
+
+
 def test_a_list_of_tools_says_what_is_still_asked(albert: Any) -> None:
     def listed() -> dict[str, str]:
         lines = [line for line in albert("tools").out.splitlines() if line.startswith("  ")]

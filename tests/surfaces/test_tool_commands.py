@@ -7,10 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from albert_tools.store.record.database import FILE
+from tests.evidence.strict import SCHEMA
 from tests.helpers.altered import altered
 
 from .conftest import ROOT, TOOLS, Albert
@@ -177,6 +180,37 @@ def test_run_separates_results_and_remarks(ready: Albert) -> None:
     assert "wrote made.txt, 4 bytes" in done.err
     found = ready("run", "word_frequencies", "path=poem.txt", "top=1")
     assert json.loads(found.out) == [{"word": "the", "count": 2}]
+
+
+def test_the_strict_result(albert: Albert) -> None:
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True)
+    rules.write_text("tools: {make_directory: {requires_approval_in_modes: [NORMAL]}}\n")
+    albert.write("a.txt", "x")
+
+    def strict(*words: str) -> tuple[int, Any]:
+        done = albert(*words, "--strict")
+        document = done.document()
+        assert [*Draft202012Validator(SCHEMA).iter_errors(document)] == []
+        return done.code, document
+
+    code, done = strict("run", "read_file", "path=a.txt")
+    assert (code, done["tool"], done["action"]) == (0, "files", "read_file")
+    assert (done["output"], done["policy"]["allowed"]) == ({"value": "x", "truncated": False}, True)
+    assert done["effects"][0]["path"] == "a.txt"
+    code, failed = strict("run", "read_file", "path=b.txt")
+    assert (code, failed["error"]["type"], failed["output"]["value"]) == (1, "NotFound", None)
+    code, denied = strict("run", "read_file", "path=/etc/passwd")
+    assert (code, denied["policy"]["allowed"], denied["policy"]["rule_id"]) == (3, False, "outside_workspace")
+    code, waits = strict("run", "make_directory", "path=d")
+    assert (code, waits["ok"]) == (4, False)
+    approval = albert("approvals", "--json").document()["approvals"][0]["approval"]
+    assert albert("approvals", "answer", approval, "once", "--yes").code == 0
+    code, resumed = strict("runs", "resume", waits["run_id"])
+    assert (code, resumed["ok"], resumed["trace_id"]) == (0, True, waits["trace_id"])
+    # A mistake in the command line is JSON, too.
+    mistaken = albert("run", "read_file", "--strict")
+    assert (mistaken.code, mistaken.document()["error"]["code"]) == (2, "usage")
 
 
 def test_ways_to_give_an_argument(ready: Albert) -> None:

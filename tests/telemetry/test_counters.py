@@ -49,6 +49,7 @@ def test_counts() -> None:
         "failures_by_category": {"timeout": 3, "permission": 1, "validation": 1},
         "failures_by_code": {"timeout": 3, "permission_denied": 1, "unknown_tool": 1},
         "blocked_by_rule": {"user.deny": 1, "(unknown)": 1},
+        "running_on": {},
     }
     assert list(tools) == ["http_request", "fetch_all", "report", "bash", "read_file"]
     assert tools["bash"] == {"completed": 0, "failed": 0, "blocked": 2, "seconds": 0.002}

@@ -19,6 +19,7 @@ from blake3 import blake3
 
 from albert_tools import Budget
 from albert_tools.builtins.catalog import builtin_primitives
+from albert_tools.engine.model.bounds import MAX_READ, MAX_WRITE
 from albert_tools.engine.model.schema import violations
 from albert_tools.engine.workspace import openat
 from tests.engine.conftest import Bench
@@ -531,6 +532,19 @@ def test_files_of_the_size_that_the_owner_allows(make: Any, mib: int) -> None:
     assert bench.value("t")["sha256"] == sha(text)
     error = bench.error("write_file", path="large.txt", content="x", append=True)
     assert (error.code, error.rule) == ("too_large", "max_file_size_mb")
+
+
+def test_the_owner_can_allow_what_a_read_can_ask_for(make: Any) -> None:
+    bench = make({"tools": {n: {"max_file_size_mb": 1024} for n in ("read_bytes", "write_file")}})
+    with open(bench.work / "large", "wb") as file:
+        file.truncate(MAX_WRITE + 1)
+    assert bench.value("read_bytes", path="large", limit=MAX_READ)["size_bytes"] == MAX_WRITE + 1
+    assert bench.error("read_bytes", path="large", limit=MAX_READ + 1).code == "invalid_arguments"
+    # No call makes a file larger than a call can write.
+    with open(bench.work / "large", "wb") as file:
+        file.truncate(MAX_WRITE)
+    error = bench.error("write_file", path="large", content="x", append=True)
+    assert (error.code, error.hint, error.rule) == ("too_large", "write several files", None)
 
 
 @pytest.mark.parametrize("tool", ["find_files", "search_text", "list_directory"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from albert_tools import Failure
 from albert_tools.engine.pipeline import notify
+from albert_tools.engine.pipeline.notify import Notice
 from albert_tools.engine.policy.settings import load_governance, read_governance
 from tests.helpers.children import PATIENCE
 from tests.helpers.governed import Governed, governing
@@ -50,6 +52,25 @@ def test_the_command_gets_the_question_and_no_shell_reads_it(
     # The same question does not notify again.
     assert here.error("bash", command=command).details["approval"] == asked.details["approval"]
     assert len(told.read_text().splitlines()) == 4
+
+
+def test_the_title_and_the_text_are_arguments(make: Callable[..., Governed], tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    body = f'for word in "$@"; do printf "%s|" "$word"; done >> {told}; echo >> {told}'
+    here = make(governance=rules(program(tmp_path / "tell", body), "-i", "{text}", "{title}", "text"))
+    asked = here.error("bash", command='touch $(echo "x y")\x1b[2J; touch /tmp/never')
+    option, text, title, last = told.read_text().removesuffix("|\n").split("|")
+    assert (option, title, last) == ("-i", "Albert asks about bash", "text")
+    message, shown_by = text.split("\n")
+    assert message == " ".join(asked.message.partition("; the run waits")[0].split()).replace("\x1b", "")
+    assert shown_by == f"albert approvals show {asked.details['approval']}"
+    told.unlink()
+    here.error("bash", command="touch " + "long " * 1000 + "/etc/x")
+    assert len(told.read_text().split("|")[1]) < 600
+    # No text can be an option of the program.
+    told.unlink()
+    asyncio.run(notify.notify(here.options["governance"]["notify"], Notice("Albert", "--exec=x", "y", {}, "")))
+    assert told.read_text().split("|")[1] == " --exec=x\ny"
 
 
 def test_a_version_that_a_session_defines_waits_and_the_command_is_run(
@@ -110,6 +131,8 @@ def _runs(stat: Path) -> bool:
         ("", "a command is a program with its arguments"),
         (None, "it has no value"),
         (["/bin/a\0b"], "a command is a program"),
+        (["/bin/sh", "-c", "echo '{text}'"], 'write "{text}" as an argument of its own'),
+        (["/usr/bin/osascript", "-e", 'display notification "{title}"'], 'write "{title}" as an argument of its own'),
         ("'/bin/a", "no closing quotation"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,19 +14,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tools import ToolService
+from albert_tools import CallContext, ToolService, primitive
 from albert_tools.engine.authority.rules_source import RulesSource
 from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
 from albert_tools.engine.model.error_codes import CODES
+from albert_tools.engine.model.primitive import running_on
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.engine.model.result import ToolInvocation
 from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker import boundary_values
+from albert_tools.telemetry.counters import Counters
 from albert_tools.testing import registry, scratch_workspace
 from tests.engine.conftest import Deeper
+from tests.helpers.children import PATIENCE
 from tests.helpers.effort import examples
 from tests.helpers.gate import GATE, until, until_async
 
@@ -275,6 +279,43 @@ def test_depth_is_limited_at_run_time(bench: Any, one: Any) -> None:
     error = bench.error("d9")
     assert (error.code, error.tool) == ("depth_limit", "d8")
     assert error.message == "saved tools call each other more than 8 levels deep"
+
+
+def test_a_thread_that_exceeds_its_time_is_counted(make_bench: Any) -> None:
+    going_on = threading.Event()
+
+    @primitive(timeout=0.2)
+    def stubborn(forever: bool) -> int:
+        """Return 1, perhaps later."""
+        if forever:
+            assert going_on.wait(PATIENCE)
+        return 1
+
+    counters = Counters()
+    bench = make_bench(primitives=[stubborn], telemetry=counters)
+    assert bench.value("stubborn", forever=False) == 1
+    assert counters.snapshot()["running_on"] == {}
+    assert bench.error("stubborn", forever=True).code == "timeout"
+    assert counters.snapshot()["running_on"] == {"stubborn": 1}
+    going_on.set()
+    until(lambda: running_on() == {})
+
+
+def test_a_primitive_knows_its_place_in_the_trace(make_bench: Any) -> None:
+    @primitive(effects=["read"])
+    def place(context: CallContext) -> str:
+        """Return the traceparent."""
+        return context.trace
+
+    bench = make_bench(primitives=[place])
+    bench.define("return tools.place()")
+    given = f"00-{'a1' * 16}-{'b2' * 8}-00"
+    for name in ("place", "t"):
+        found = bench.service.invoke(name, trace=given).value()
+        # The call is a span of its own. That the caller does not sample is passed on.
+        assert (found.startswith(f"00-{'a1' * 16}-"), found.endswith("-00"), "b2" * 8 in found) == (True, True, False)
+    result = bench.service.invoke("place")
+    assert result.value().split("-")[1:3] == [result.trace_id, result.span_id]
 
 
 def test_a_call_that_was_not_checked_is_denied(bench: Any, one: Any) -> None:

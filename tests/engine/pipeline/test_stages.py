@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from albert_tools import Budget, CallContext, SyncToolService, primitive
+from albert_tools import Budget, CallContext, Failure, SyncToolService, primitive
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
 from tests.engine.conftest import DONE, PRIMITIVES, Bench, Deeper, one
@@ -279,8 +279,8 @@ ROWS = [
         rules={"loops": {"identical_failures": 2}}, options=failing(2),
     ),
     deny(
-        "loop", "rate_limited", "loops.calls_per_hour", "rate_limit",
-        rules={"loops": {"calls_per_hour": 2}}, options=failing(2, opened()), effects=0,
+        "loop", "rate_limited", "loops.requests_per_hour", "rate_limit",
+        rules={"loops": {"requests_per_hour": 2}}, options=failing(2, opened()), effects=0,
     ),
     # Rate limits
     allow("rate", rules=of("launch", rate_limit_per_hour=2), options=before({"name": "b"}), effects=2),
@@ -291,6 +291,10 @@ ROWS = [
     deny(
         "rate", "rate_limited", "rate_limit.category:system_write", "rate_limit",
         rules={"categories": {"system_write": {"rate_limit_per_hour": 1}}}, options=before({"name": "b"}), effects=1,
+    ),
+    deny(
+        "rate", "rate_limited", "rate_limit.all", "rate_limit",
+        rules={"rate_limit_per_hour": 1}, options=before({"name": "b"}), effects=1,
     ),
 ]  # fmt: skip
 
@@ -457,6 +461,34 @@ def test_nesting_too_deep(make_bench: Any) -> None:
     assert [(d["tool"], d["code"]) for k, d in since(bench, 0) if k == "denied"] == [("d1", "depth_limit")]
     assert bench.error("d8").rule == "deny"
     assert bench.done == []
+
+
+def test_the_owner_sets_the_depth(make_bench: Any) -> None:
+    bench = make_bench(primitives=TOOLS, governance={"limits": {"depth": 2}})
+    bench.define('return tools.launch(name="a")', "d1")
+    bench.define("return tools.d1()", "d2")
+    message = "saved tools call each other more than 2 levels deep"
+    with pytest.raises(Failure, match=message):
+        bench.define("return tools.d2()", "d3")
+    # A tool that was saved before is refused before it has an effect.
+    inner = bench.service.service
+    checked = check_or_raise(one('tools.launch(name="b")\n    return tools.d2()', "d3"), inner.registry)
+    inner.store.save(compile_version(checked, "2025-01-01T00:00:00+00:00"))
+    error = bench.error("d3")
+    assert (error.code, error.message, bench.done) == ("depth_limit", message, [])
+    assert (bench.value("d2"), bench.done) == ("a", ["a"])
+
+
+def test_the_owner_sets_the_time_of_a_call(make_bench: Any) -> None:
+    @primitive(effects=["read"], timeout=3600)
+    def left(context: CallContext) -> int:
+        """Return the seconds that the call has left."""
+        return round(context.remaining)
+
+    hour = {"limits": {"call_seconds": 3600, "run_seconds": 3600}}
+    for rules, seconds in (({}, 300), (hour, 3600), (hour | of("left", timeout_seconds=1000), 1000)):
+        bench = make_bench(primitives=[left], governance={"allow": ["left"], **rules})
+        assert bench.value("left") == seconds
 
 
 def test_the_order_of_the_stages(make_bench: Any) -> None:

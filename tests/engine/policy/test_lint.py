@@ -91,6 +91,10 @@ TOOLS = [
         ),
         ({"tools": {"mine": {"rate_limit_per_hour": 1}}}, []),
         (
+            {"rate_limit_per_hour": 4, "tools": {"read_file": {"rate_limit_per_hour": 5}}},
+            ["tools.read_file.rate_limit_per_hour: 5 calls are never reached: rate_limit_per_hour says 4"],
+        ),
+        (
             {"tools": {"tests": {"timeout_seconds": 300}}},
             ["tools.tests.timeout_seconds: 300 s are never reached: the limit is 300 s without this rule"],
         ),

@@ -244,14 +244,19 @@ def test_the_rate_limits_of_a_call() -> None:
             "categories": {"system_write": {"rate_limit_per_hour": 50}},
         },
         {
+            "rate_limit_per_hour": 1000,
             "tools": {"write_file": {"rate_limit_per_hour": 20}},
             "categories": {"system_write": {"rate_limit_per_hour": 60}},
         },
     )
-    assert rules.numbers(WRITE).rate_limits == (("tool:write_file", 20), ("category:system_write", 50))
-    assert rules.numbers(READ).rate_limits == ()
+    assert rules.numbers(WRITE).rate_limits == (
+        ("tool:write_file", 20),
+        ("category:system_write", 50),
+        ("all", 1000),
+    )
+    assert rules.numbers(READ).rate_limits == (("all", 1000),)
     # A saved tool has no category. Only its calls have one.
-    assert rules.numbers(SAVED).rate_limits == (("tool:mine", 7),)
+    assert rules.numbers(SAVED).rate_limits == (("tool:mine", 7), ("all", 1000))
 
 
 @pytest.mark.parametrize(("own", "said", "counts"), [(5, 20, 5), (20, 5, 5), (5, None, 5)])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools import Failure
-from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.limits import MOST_OF_RUN, LoopLimits, RunLimits
 from albert_tools.engine.policy.settings import MAX_BYTES, Governance, load_governance, read_governance
 
 
@@ -57,11 +57,26 @@ def test_a_complete_file(tmp_path: Path) -> None:
     assert rules.primitives == {"bash": {"shell": "/bin/sh"}}
 
 
-def test_limits_can_only_be_lowered(tmp_path: Path) -> None:
-    assert load(tmp_path, "limits: {own_seconds: 30, calls: 10}").limits == RunLimits(calls=10)
-    for name, most in RunLimits()._asdict().items():
+def test_the_limits_that_the_owner_can_set(tmp_path: Path) -> None:
+    assert load(tmp_path, "limits: {own_seconds: 30, calls: 10, depth: 3}").limits == RunLimits(calls=10, depth=3)
+    # A call may take as long as its arguments can ask for.
+    most_of_time = {"run_seconds": 3600.0, "call_seconds": 3600.0}
+    raised = load(tmp_path, "limits: {run_seconds: 3600, call_seconds: 3600}").limits
+    assert raised == RunLimits(**most_of_time)
+    for name, most in {**RunLimits()._asdict(), **most_of_time}.items():
         said = refused(tmp_path, f"limits: {{{name}: {most + 1}}}")
         assert f"limits.{name}: input should be less than or equal to {int(most)}" in said
+
+
+def test_a_projects_file_lowers_only_the_limits_that_it_states(tmp_path: Path) -> None:
+    owner, project = tmp_path / "owner.yaml", tmp_path / "project.yaml"
+    owner.write_text("limits: {call_seconds: 1000, run_seconds: 900}\nloops: {identical_failures: 100}\n")
+    project.write_text("limits: {run_seconds: 600, own_seconds: 5}\nloops: {requests_per_hour: 50}\n")
+    rules = load_governance(owner, project)
+    assert rules.limits == RunLimits(own_seconds=5, run_seconds=600, call_seconds=1000)
+    assert rules.loops == LoopLimits(identical_failures=100, requests_per_hour=50)
+    project.write_text("limits: {call_seconds: 3600}\n")
+    assert load_governance(owner, project).limits.call_seconds == 1000
 
 
 @pytest.mark.parametrize(
@@ -85,9 +100,9 @@ def test_limits_can_only_be_lowered(tmp_path: Path) -> None:
         ("tools: {a: {rate_limit_per_hour: 1.5}}", "a.rate_limit_per_hour: input should be a valid integer"),
         ("categories: {network: {rate_limit_per_hour: 1000001}}", "input should be less than or equal to 1000000"),
         ("limits: {own_seconds: 60}", "limits.own_seconds: input should be less than or equal to 30"),
-        ("limits: {run_seconds: .inf}", "limits.run_seconds: input should be less than or equal to 600"),
-        ("tools: {a: {max_file_size_mb: 200}}", "a.max_file_size_mb: input should be less than or equal to 100"),
-        ("tools: {a: {timeout_seconds: 601}}", "a.timeout_seconds: input should be less than or equal to 600"),
+        ("limits: {run_seconds: .inf}", "limits.run_seconds: input should be less than or equal to 3600"),
+        ("tools: {a: {max_file_size_mb: 1025}}", "a.max_file_size_mb: input should be less than or equal to 1024"),
+        ("tools: {a: {timeout_seconds: 3601}}", "a.timeout_seconds: input should be less than or equal to 3600"),
         ("- allow", "it is not a mapping; rules are written as `allow: [bash]`"),
         ("just text", "it is not a mapping; rules are written as `allow: [bash]`"),
         ("allow: [bash", "line 1, column 13: expected ',' or ']'"),
@@ -203,7 +218,7 @@ def test_any_document_gives_rules_or_is_refused(document: Any) -> None:
     if isinstance(rules, Failure):
         assert rules.code == "governance_unavailable"
     else:
-        assert all(a <= b for a, b in zip(rules.limits, RunLimits(), strict=True))
+        assert all(a <= b for a, b in zip(rules.limits, MOST_OF_RUN, strict=True))
 
 
 PRIMITIVES = ("read_file", "bash", "git")

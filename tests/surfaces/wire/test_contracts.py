@@ -13,9 +13,11 @@ from typing import Any
 import grpc
 import pytest
 from blake3 import blake3
+from jsonschema import Draft202012Validator
 
 from albert_tools import Budget
 from albert_tools.surfaces.wire import tool_pb2 as pb
+from tests.evidence.strict import SCHEMA
 from tests.helpers.network import answer, raw
 from tests.helpers.provider import Provider, providing
 from tests.surfaces.wire.conftest import Wire
@@ -426,3 +428,37 @@ def test_malformed_requests_are_in_the_ledger(world: World) -> None:
     entries = [e.data for e in world.entries("malformed")]
     assert {"hash": f"b3:{blake3(bytes([255, 255])).hexdigest()}", "size_bytes": 2} in entries
     assert any(e.get("violations") == ["tool required", "session_token required"] for e in entries)
+
+
+def test_the_strict_form_of_a_result(world: World) -> None:
+    def strict(**fields: Any) -> Any:
+        response = world.ask(strict=True, **fields)
+        data = response.strict_result or world.get(response.strict_hash)
+        assert blake3(data).digest() == response.strict_hash
+        document = json.loads(data)
+        assert [*Draft202012Validator(SCHEMA).iter_errors(document)] == []
+        return document
+
+    (world.work / "strict.txt").write_text("x")
+    done = strict(file_read=pb.FileRead(path="strict.txt"))
+    assert (done["tool"], done["action"], done["policy"]["allowed"]) == ("files", "read_bytes", True)
+    failed = strict(file_read=pb.FileRead(path="nothing.txt"))
+    assert (failed["ok"], failed["error"]["type"], failed["request_id"]) == (False, "NotFound", "r")
+    denied = strict(session_token=world.session(tools=["read_file"]), file_read=pb.FileRead(path="strict.txt"))
+    assert (denied["policy"]["allowed"], denied["policy"]["rule_id"]) == (False, "lease.tools")
+    cut = strict(shell_exec=pb.ShellExec(command="python3 -c \"print('x' * 3000000)\""))
+    assert (cut["output"]["truncated"], cut["output"]["value"]["exit_code"]) == (True, 0)
+    # A form that is too large for the response is a content, and only of this session.
+    (world.work / "wide.txt").write_text("\x01" * 900_000)
+    read = json.dumps({"path": "wide.txt"})
+    wide = world.ask(strict=True, tool_call=pb.ToolCall(name="read_file", arguments_json=read))
+    assert wide.strict_result == b""
+    assert json.loads(world.get(wide.strict_hash))["output"]["value"] == "\x01" * 900_000
+    with pytest.raises(grpc.RpcError):
+        world.get(wide.strict_hash, world.session())
+    # Nobody gets it unasked, and a request that is no call has none.
+    assert world.ask(file_read=pb.FileRead(path="strict.txt")).strict_hash == b""
+    assert world.ask(strict=True).strict_hash == b""
+    # A large request is read in part, and the wish is in this part.
+    large = strict(file_write=pb.FileWrite(path="large.bin", content=b"x" * (34 << 20)))
+    assert (large["action"], large["error"]["type"]) == ("write_bytes", "ResourceExhausted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ from albert_tools.engine.sandbox.worker.confined_fence import DESCRIPTIONS
 from albert_tools.engine.sandbox.worker.confined_function import confinement, run_confined
 from tests.helpers import hostile
 from tests.helpers.children import Child, Report
+from tests.helpers.governed import governing
 
 FULL = "seccomp+landlock"
 pytestmark = pytest.mark.skipif(not confinement(), reason="nothing confines here")
@@ -407,6 +409,7 @@ async def test_functions_that_can_not_be_imported_are_refused() -> None:
 
 def takes_context(context: CallContext) -> None: ...
 def plain() -> None: ...
+def several(names: list[str]) -> None: ...
 async def waits() -> None: ...
 
 
@@ -415,13 +418,58 @@ async def waits() -> None: ...
     [
         (lambda: primitive(sandbox=True)(takes_context), "takes a CallContext, so it cannot run confined"),
         (lambda: primitive(sandbox=True)(waits), "is async, so it cannot run confined"),
-        (lambda: primitive(sandbox=True, effects=["read"])(plain), "so it has no effects"),
+        (lambda: primitive(sandbox=True, effects=["read"])(plain), "reads only the files that `paths` names"),
+        (
+            lambda: primitive(sandbox=True, effects=["network"])(plain),
+            "can't have the effects network; cause them in another",
+        ),
+        (lambda: primitive(sandbox=True, effects=["read", "write"])(plain), "can't have the effects read, write"),
+        (
+            lambda: primitive(sandbox=True, effects=["read"], paths={"page": "write"})(hostile.size),
+            "can't change a file",
+        ),
+        (
+            lambda: primitive(sandbox=True, effects=["read"], paths={"names": "read"})(several),
+            "annotate the parameter with `FileContent`",
+        ),
         (lambda: primitive(sandbox=True, name="n")(lambda: None), "found by its name"),
     ],
 )
 def test_declarations_that_are_refused(declare: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         declare()
+
+
+def test_a_confined_function_gets_the_files_that_it_may_read(tmp_path: Path) -> None:
+    with governing(tmp_path) as make:
+        rules = {
+            "forbidden_paths": ["*.pem"],
+            "tools": {"size_of": {"allowed_in_modes": ["NORMAL"], "max_file_size_mb": 0.001}},
+        }
+        here = make(governance=rules, primitives=[hostile.size_of])
+        for name, data in (("a.bin", b"\0\xffab"), ("key.pem", b"x"), ("large", b"x" * 2000)):
+            (here.work / name).write_bytes(data)
+        (here.work / "link").symlink_to("key.pem")
+        (here.work / "out").symlink_to("/etc/passwd")
+        assert here.value("size_of", page="a.bin") == {"size": 4, "opened": "OSError", "is_bytes": True}
+        digest = hashlib.sha256(b"\0\xffab").hexdigest()
+        facts = {"path": "a.bin", "size_bytes": 4, "sha256": digest}
+        assert here.effects("size_of") == [{"kind": "read", "tool": "size_of", **facts}]
+        for name, code in (
+            ("key.pem", "permission_denied"),
+            ("link", "permission_denied"),
+            ("out", "permission_denied"),
+            ("../x", "permission_denied"),
+            ("none", "not_found"),
+            ("large", "too_large"),
+        ):
+            assert here.error("size_of", page=name).code == code, name
+        assert here.composite('return tools.size_of(page="a.bin")["size"]') == 4
+        # The rules about flows know what the session has seen.
+        (here.work / ".env").write_text("x")
+        _, here.session = here.service.open_session("an agent")
+        here.value("size_of", page=".env")
+        assert here.entries("result")[-1]["saw"] == {"private": ".env"}
 
 
 async def test_a_primitive_that_runs_confined(tmp_path: Path) -> None:

@@ -1,0 +1,124 @@
+"""What the rules decide about a call that is not made, for ``albert policy explain``, ``try`` and ``test``.
+
+Rate limits and budgets are not part of it, and neither are the addresses of hosts and the files to which links lead: they are
+judged when the call is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.policy.decision import Decision
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.authorization import Authority
+    from albert_tools.engine.model.definition import Mode, ToolDefinition
+    from albert_tools.engine.policy.expectations import AssumedSession
+    from albert_tools.service import ToolService
+
+
+def assume_mode(service: ToolService, mode: Mode | None) -> None:
+    """Let the service judge as in another mode. The mode of the home stays as it is."""
+    from albert_tools.engine.policy.modes import Modes
+
+    if mode is not None:
+        modes = Modes(None)
+        modes.switch(mode, "", "")
+        service.context = replace(service.context, modes=modes)
+
+
+def assume_rules(service: ToolService, file: Path) -> None:
+    """Let the service judge by the owner's rules in another file, together with the project's rules.
+
+    Raises:
+        Failure: `not_found`, `governance_unavailable`.
+    """
+    from albert_tools.engine.authority.rules_source import RulesSource
+    from albert_tools.engine.model.reserved_names import RESERVED
+
+    if not os.path.lexists(file):
+        raise Failure("not_found", f"there is no file {str(file)!r}", hint="give the path of a file of rules")
+    project = Path(service.context.root) / ".albert" / "governance.yaml"
+    primitives = {*service.registry.primitive_names, *RESERVED}
+    rules = RulesSource(file, project, primitives=primitives)
+    found = rules.current()
+    if isinstance(found, Failure):
+        raise found.copy(hint="correct it and try again; the rules in force stay as they are")
+    service.context = replace(service.context, rules=rules)
+
+
+async def decisions_on(
+    service: ToolService,
+    definition: ToolDefinition,
+    arguments: Mapping[str, Any],
+    session: AssumedSession | None = None,
+) -> list[Decision]:
+    """The decisions on a call in the service's mode, one for each rule that applies.
+
+    Raises:
+        Failure: the workspace or the rules can't be used; `invalid_arguments`.
+    """
+    authority = service.context.ruling(audit=False).authority
+    wrong = await service.validate(definition.name, arguments)
+    if wrong:
+        raise Failure(
+            "invalid_arguments",
+            f"{definition.name}: " + "; ".join(v["message"] for v in wrong),
+            hint=f"call the tool as {definition.signature()}",
+            details={"violations": wrong},
+        )
+    return await asyncio.to_thread(judged, service, authority, definition, arguments, authority.modes.mode, session)
+
+
+def judged(
+    service: ToolService,
+    authority: Authority,
+    definition: ToolDefinition,
+    arguments: Mapping[str, Any],
+    mode: Any,
+    session: AssumedSession | None = None,
+) -> list[Decision]:
+    """The decisions on a call with valid arguments. There is at least one.
+
+    Raises:
+        Failure: the workspace can't be used.
+    """
+    workspace, primitive = service.context.workspace, service.registry.primitive(definition.name)
+    if isinstance(workspace, Failure):
+        raise workspace.copy()
+    given = definition.with_defaults(arguments)
+    try:
+        found = authority.judge(definition, primitive, given, workspace, mode)
+    except Failure as failure:
+        return [Decision("deny", failure.rule or failure.code, "path", failure.message, failure.hint)]
+    flows = authority.policy.flows
+    if definition.manifest is not None:
+        of_version = flows.judge_version(definition.name, definition.manifest, definition.version)
+        found += [flow for flow in of_version if flow.verdict == "deny"]
+    return found if session is None else [*found, *_of_session(authority, definition, given, session)]
+
+
+def _of_session(
+    authority: Authority, definition: ToolDefinition, arguments: Mapping[str, Any], session: AssumedSession
+) -> list[Decision]:
+    """What the lease of a session, and what it has seen, decide about a call."""
+    from albert_tools.engine.authority.sessions import Lease
+
+    found, flows = [], authority.policy.flows
+    if not Lease(session.tools).covers(definition.name, ()):
+        message = f"{definition.name} is not among the tools of the session's lease"
+        found.append(Decision("deny", "lease.tools", "denied", message))
+    seen = {kind: f"{kind} data" for kind in session.seen}
+    if definition.kind == "primitive":
+        uses = definition.declared.uses
+        return found + flows.judge_session(definition.name, definition.effects, uses, arguments, lambda: seen)
+    if definition.manifest is not None:
+        found += flows.judge_request(definition.name, definition.manifest, False, seen)
+    return found

@@ -1,0 +1,73 @@
+"""``albert policy test FILE``: whether the rules decide as a file expects (see `engine.policy.expectations`).
+
+It makes no call and writes nothing, so a program that checks changes of the rules can run it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.policy.decision import strictest
+from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.cli.decisions import assume_mode, assume_rules, decisions_on
+
+if TYPE_CHECKING:
+    from albert_tools.engine.policy.expectations import Expected
+    from albert_tools.service import ToolService
+
+
+async def test(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    """Print the calls about which the rules decide otherwise. Returns 1 if there are any."""
+    from albert_tools.engine.policy.expectations import read_expectations
+
+    if options.rules is not None:
+        assume_rules(service, Path(options.rules))
+    else:
+        # Without rules every call is denied, also those that a file expects to be denied.
+        service.context.ruling(audit=False)
+    tested = [(file, each) for file in options.files for each in read_expectations(Path(file))]
+    results = [{"file": file, **await _decided(service, each)} for file, each in tested]
+    failed = [result for result in results if not result["ok"]]
+    if console.json:
+        console.document({"ok": not failed, "failed": len(failed), "results": results})
+        return 1 if failed else 0
+    for result in failed:
+        console.say(one_line(_text(result)), 4)
+    count = len(results)
+    if failed:
+        console.say(f"{len(failed):,} of {count:,} decisions are not as expected")
+    else:
+        console.say(f"{'the decision is' if count == 1 else f'all {count:,} decisions are'} as expected")
+    return 1 if failed else 0
+
+
+def _text(failed: dict[str, Any]) -> str:
+    arguments = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in failed["arguments"].items())
+    call = f"{failed['file']}:{failed['line']}: {failed['tool']}({arguments})"
+    if failed["verdict"] is None:
+        return f"{call} can't be judged: {failed['message']}"
+    found = f"{call} in {failed['mode']} is {failed['verdict']}, expected {failed['expected']}:"
+    return f"{found} {failed['rule_id']}  {failed['message']}".rstrip()
+
+
+async def _decided(service: ToolService, expected: Expected) -> dict[str, Any]:
+    """An expected decision, and the decision of the rules. The verdict is None for a call that can't be made."""
+    facts = {
+        "line": expected.line,
+        "tool": expected.tool,
+        "arguments": expected.arguments,
+        "mode": expected.mode,
+        "expected": expected.verdict,
+    }
+    assume_mode(service, expected.mode)
+    try:
+        definition = (await service.describe(expected.tool)).definition
+        found = strictest(await decisions_on(service, definition, expected.arguments, expected.session))
+    except Failure as failure:
+        return {**facts, "ok": False, "verdict": None, "rule_id": "", "message": failure.message}
+    said = {"verdict": found.verdict, "rule_id": found.rule, "message": found.message}
+    return {**facts, "ok": found.verdict == expected.verdict, **said}
