@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from albert_tools.engine.model.definition import digest
 from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, values_in
-from albert_tools.engine.model.overlaps import fed_reads
+from albert_tools.engine.model.overlaps import changes, feeds, is_before
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed
-from albert_tools.engine.policy.flow_rules import ARGUMENTS, SEEN, FlowRule, seen_in
+from albert_tools.engine.policy.flow_rules import ARGUMENTS, READS, SEEN, FlowRule, seen_in
 from albert_tools.engine.policy.host_rules import host_of
 from albert_tools.engine.policy.layers import Layer, written_at
 from albert_tools.engine.policy.path_patterns import PathPatterns
@@ -34,7 +34,8 @@ class Flow(NamedTuple):
     """A flow that a rule is about, from the output of the planned call `start` to an argument of the planned call `end`.
 
     `certain` is False if the rule names paths and the path of `start` is known only at run time. `by_control`: the output decides
-    which value the argument has, or whether the call is made. In the second case `argument` is empty.
+    which value the argument has, or whether the call is made. In the second case `argument` is empty. `by_link`: only by
+    a link can the file that is written be the one that is read.
     """
 
     rule: FlowRule
@@ -43,25 +44,32 @@ class Flow(NamedTuple):
     argument: str
     certain: bool = True
     by_control: bool = False
+    by_link: bool = False
+
+    @property
+    def key(self) -> tuple[str, int, int, str]:
+        """What tells it apart from other flows. If the rule names paths, each call that reads a file is a start of its own."""
+        return self.rule.place, self.start if self.rule.source.paths else -1, self.end, self.argument
 
 
 class _Graph:
-    """Which calls of a manifest use the outputs of which others, in their arguments or (with `control`) in their conditions."""
+    """Which calls of a manifest depend on which others: by their arguments, (with `control`) by their conditions, or because they
+    may show what the others have changed."""
 
-    def __init__(self, manifest: Manifest, control: bool = False) -> None:
+    def __init__(self, manifest: Manifest, control: bool = False, by_links: bool = False) -> None:
         self._control = control
         self.inputs = [
             {o for v in c.arguments.values() for o in self.direct(v)} | set(c.control if control else ())
             for c in manifest.calls
         ]
-        # What a call has written, another one may read.
-        met = fed_reads(manifest)
-        for writer, reader in met or ():
-            self.inputs[reader] |= self.inputs[writer]
-        if met is None:  # too many to compare: every read may read what any call has written
-            written = {o for i, c in enumerate(manifest.calls) if "write" in c.uses.values() for o in self.inputs[i]}
-            for i, c in enumerate(manifest.calls):
-                self.inputs[i] |= written if "read" in c.uses.values() else set()
+        for writer, reader in feeds(manifest, by_links):
+            self.inputs[reader].add(f"call:{writer}")
+        if control:
+            # How long a call takes depends on what it does.
+            for clock in (i for i, c in enumerate(manifest.calls) if c.source == "clock"):
+                for i, call in enumerate(manifest.calls):
+                    if not is_before(manifest.calls[clock].step, call.step):
+                        self.inputs[clock] |= self.inputs[i]
         self._users: dict[Origin, list[int]] = {}
         for user, inputs in enumerate(self.inputs):
             for origin in inputs:
@@ -139,7 +147,7 @@ class FlowJudge:
                 self._returned.clear()
             graph = _Graph(manifest)
             result = graph.direct(manifest.result)
-            writers = [i for i, call in enumerate(manifest.calls) if "write" in call.uses.values()]
+            writers = [i for i, call in enumerate(manifest.calls) if changes(call)]
             written = {o for i in writers for o in (f"call:{i}", *graph.inputs[i])}
             if manifest.result.open and not result:
                 found = frozenset(range(len(manifest.calls)))
@@ -150,7 +158,7 @@ class FlowJudge:
 
     def judge_version(self, name: str, manifest: Manifest, version: str) -> list[Decision]:
         """The decisions about all flows of a version that don't depend on values at run time."""
-        flows = (flow for flow in self.flows(manifest, version) if flow.certain)
+        flows = (flow for flow in self.flows(manifest, version) if flow.certain and not flow.by_link)
         return [self._decision(name, manifest, flow) for flow in flows]
 
     def judge_call(
@@ -161,6 +169,7 @@ class FlowJudge:
         arguments: Mapping[str, Any],
         given: Mapping[str, Any],
         paths: Sequence[str],
+        has_links: bool = False,
     ) -> list[Decision]:
         """The decisions about one call of a program.
 
@@ -171,9 +180,12 @@ class FlowJudge:
             arguments: The arguments of the call.
             given: The arguments of the program.
             paths: The absolute paths that the call reads.
+            has_links: Whether the program has read a file by a link.
         """
         found = []
         for flow in self.flows(manifest, version):
+            if flow.by_link and not has_links:
+                continue
             if flow.rule.source.paths:
                 if flow.start in planned and any(self._patterns[flow.rule.place].match(path) for path in paths):
                     found.append(self._decision("the program", manifest, flow))
@@ -181,9 +193,13 @@ class FlowJudge:
                 found.append(self._at(flow, manifest, arguments))
         return found
 
-    def _find(self, manifest: Manifest) -> Iterator[Flow]:
+    def _find(self, manifest: Manifest) -> list[Flow]:
         """One flow for each rule and argument; if the rule names paths, one for each call that reads a file."""
-        data, control = _Graph(manifest), _Graph(manifest, control=True)
+        found = {flow.key: flow._replace(by_link=True) for flow in self._found(manifest, by_links=True)}
+        return [*(found | {flow.key: flow for flow in self._found(manifest, by_links=False)}).values()]
+
+    def _found(self, manifest: Manifest, by_links: bool) -> Iterator[Flow]:
+        data, control = (_Graph(manifest, is_control, by_links) for is_control in (False, True))
         for rule in self.of_manifests:
             starts = {i: sure for i, c in enumerate(manifest.calls) if (sure := self._starts(rule, c)) is not None}
             ends = [(i, c) for i, c in enumerate(manifest.calls) if starts and rule.to.fits(c.tool, c.effects)]
@@ -208,7 +224,7 @@ class FlowJudge:
             return None
         if not rule.source.paths:
             return True
-        read = [value for name, value in call.arguments.items() if call.uses.get(name) == "read"]
+        read = [value for name, value in call.arguments.items() if call.uses.get(name) in READS]
         alternatives = [a for value in read for v in values_in(value) for a in v.alternatives]
         constants = {"".join(map(str, a)) for a in alternatives if isinstance(a, tuple) and _is_constant(a)}
         patterns = self._patterns[rule.place]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.policy.decision import Decision
@@ -60,6 +61,12 @@ ANYTHING = PlannedCall(
     arguments=dict.fromkeys(("to", "text", "*"), Value(data=("call:0",), open=True)),
     uses={"to": "destination", "text": "payload"},
 )
+SLEEP = PlannedCall("sleep", arguments={"seconds": output(0)})
+NOW = PlannedCall("current_time", ("read",), source="clock")
+MOVE = PlannedCall(
+    "move_file", ("write", "delete"), arguments={"source": text("a.pem"), "target": text("b")},
+    uses={"source": "delete", "target": "write"}, source="file",
+)  # fmt: skip
 TO_ADA = Value((("ada",),))
 OF_PARAMETER = Value(((Hole("parameter", "path"),),), data=("parameter:path",))
 SECRET = PlannedCall("balance", ("secret", "read"), 3)
@@ -83,6 +90,12 @@ SECRET = PlannedCall("balance", ("secret", "read"), 3)
         # Through a file that may be the same.
         (rule("recipient", source=["web"]), [FETCH, write("a.txt", output(0)), read(text("a.txt")), send(output(2))], 1),
         (rule("recipient", source=["web"]), [FETCH, write("a.txt", output(0)), read(text("b.txt")), send(output(2))], 0),
+        # How long a call takes shows in the time.
+        (rule("recipient", True, source=["web"]), [FETCH, SLEEP, NOW, send(output(2))], 1),
+        (rule("recipient", source=["web"]), [FETCH, SLEEP, NOW, send(output(2))], 0),
+        (rule("recipient", True, source=["web"]), [FETCH, replace(SLEEP, step=(2,)), replace(NOW, step=(1,)), send(output(2))], 0),
+        # Whatever moves a file has its content.
+        (rule("payload", paths=["*.pem"]), [MOVE, read(text("b")), send(TO_ADA, output(1))], 1),
         # If nothing is known about the arguments, everything can reach each of them.
         (rule("recipient", source=["web"]), [FETCH, ANYTHING], 1),
         (rule("url", source=["web"]), [FETCH, ANYTHING], 0),
@@ -197,6 +210,9 @@ def test_what_reaches_the_caller() -> None:
     calls = (FETCH, read(output(0)), SECRET, SECRET)
     manifest = Manifest(calls=calls, result=output(1), printed=("call:3",))
     assert judge().returned(manifest, "v") == {0, 1, 3}
+    # What is left somewhere on this machine can be read later.
+    store = PlannedCall("store", ("write",), arguments={"text": output(0)})
+    assert judge().returned(Manifest(calls=(SECRET, store), result=Value(data=("parameter:p",))), "s") == {0, 1}
     # If nothing is known about the result, everything can.
     assert judge().returned(Manifest(calls=calls), "v") == {0, 1, 2, 3}
 
