@@ -48,7 +48,14 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
         if flows.of_manifests:
             paths = files_read(call.target.primitive, call.arguments, call.rules, run)
             found += flows.judge_call(
-                manifest, program.version, planned(call, run), call.arguments, run.arguments, paths, run.has_links
+                manifest,
+                program.version,
+                planned(call, run),
+                call.arguments,
+                run.arguments,
+                paths,
+                has_links=run.has_links,
+                definition=definition,
             )
         private = run.private_path
         if private is not None and (not is_approved(run) or flows.is_given(manifest, planned(call, run))):

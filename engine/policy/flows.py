@@ -11,16 +11,17 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from albert_tools.engine.model.definition import digest
+from albert_tools.engine.model.definition import ToolDefinition, digest
 from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, values_in
 from albert_tools.engine.model.overlaps import changes, feeds, is_before
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed
 from albert_tools.engine.policy.flow_rules import ARGUMENTS, READS, SEEN, FlowRule, seen_in
-from albert_tools.engine.policy.host_rules import host_of
+from albert_tools.engine.policy.host_rules import host_of, lists_host
 from albert_tools.engine.policy.layers import Layer, written_at
 from albert_tools.engine.policy.path_patterns import PathPatterns
 
@@ -114,6 +115,7 @@ class FlowJudge:
 
     def __init__(self, layers: Sequence[Layer], workspace: str, home: str) -> None:
         self._workspace = workspace
+        self._layers = tuple(layers)
         rules = [rule for layer in layers for rule in layer.flows]
         #: The rules on manifests, and those on what a session has seen.
         self.of_manifests = tuple(r for r in rules if not r.source.session)
@@ -170,6 +172,7 @@ class FlowJudge:
         given: Mapping[str, Any],
         paths: Sequence[str],
         has_links: bool = False,
+        definition: ToolDefinition | None = None,
     ) -> list[Decision]:
         """The decisions about one call of a program.
 
@@ -181,7 +184,12 @@ class FlowJudge:
             given: The arguments of the program.
             paths: The absolute paths that the call reads.
             has_links: Whether the program has read a file by a link.
+            definition: The tool that is called, to find the hosts that the rules list for it.
         """
+
+        def is_listed(host: str) -> bool:
+            return definition is not None and lists_host(self._layers, definition, host)
+
         found = []
         for flow in self.flows(manifest, version):
             if flow.by_link and not has_links:
@@ -189,7 +197,7 @@ class FlowJudge:
             if flow.rule.source.paths:
                 if flow.start in planned and any(self._patterns[flow.rule.place].match(path) for path in paths):
                     found.append(self._decision("the program", manifest, flow))
-            elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given):
+            elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given, is_listed):
                 found.append(self._at(flow, manifest, arguments))
         return found
 
@@ -240,6 +248,7 @@ class FlowJudge:
         planned: Sequence[int],
         arguments: Mapping[str, Any],
         given: Mapping[str, Any],
+        is_listed: Callable[[str], bool],
     ) -> bool:
         """Whether a flow can reach this call: its argument isn't fixed."""
         if flow.by_control:
@@ -249,7 +258,7 @@ class FlowJudge:
         if actual is None and name != ANY_NAME:
             return False
         values = [manifest.calls[i].arguments.get(name, Value()) for i in planned]
-        fixed = is_host_fixed if _is_host(flow, manifest) else is_fixed
+        fixed = partial(is_host_fixed, is_listed=is_listed) if _is_host(flow, manifest) else is_fixed
         return not any(fixed(value, actual, given) for value in values)
 
     def _decision(self, name: str, manifest: Manifest, flow: Flow) -> Decision:

@@ -192,6 +192,28 @@ class TestAProgram:
         assert agent.call("u", path=".env").output == 5
         assert len(DONE) == 1
 
+    def test_the_next_pages_of_a_host_do_not_ask(self, make_bench: Any) -> None:
+        @primitive(effects=["network"], urls={"url": ""}, source="web")
+        def entries(url: str) -> dict[str, str]:
+            """Read a page of a list, with the address of the next page."""
+            DONE.append(url)
+            host, number = url.rsplit("/", 1)
+            return {"next": f"{host}/{int(number) + 1}" if number < "3" else "https://evil.org/9"}
+
+        agent = Agent(make_bench(primitives=[entries], governance={"tools": {"entries": {"allowed_hosts": ["*"]}}}))
+        follow = "for _ in range(4):\n        url = {}"
+        parsed = follow.format("json.loads(json.dumps(tools.entries(url=url)))['next']")
+        agent.bench.define(parsed, parameters="url: str", above="import json\n")
+        agent.bench.define("url = 'https://example.org/1'\n    " + follow.format("tools.entries(url=url)['next']"), "u")
+        for tool, given in (("t", {"url": "https://example.org/1"}), ("u", {})):
+            DONE.clear()
+            message = agent.call(tool, **given).error.message
+            assert message.startswith(
+                "url of entries is 'https://evil.org/9', which can come from the output of entries"
+            )
+            read = [f"https://example.org/{n}" for n in (1, 2, 3)]
+            assert read == DONE
+
     def test_an_answer_covers_the_same_value_only(self, agent: Agent) -> None:
         agent.bench.define("tools.send(to=tools.page(url=url), text='hello')", parameters="url: str")
         service = agent.bench.service

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.flows import FlowJudge
@@ -157,6 +158,48 @@ class TestACallOfAProgram:
         assert self.decide(flows, manifest, 1, {"url": "https://example.org/page"}) == []
         first, other = (self.decide(flows, manifest, 1, {"url": f"https://evil.org/{p}"})[0] for p in "ab")
         assert first.subject == other.subject == "url evil.org"
+
+    @pytest.mark.parametrize(
+        ("url", "asks"),
+        [
+            ("https://api.example.org/2", False),
+            ("https://API.example.org:443/2", False),
+            ("https://other.example.org/2", False),
+            ("https://docs.example.net/2", False),
+            ("https://a.docs.example.net/2", True),
+            ("https://x.free.example.net/2", False),
+            ("https://const.example.org/2", False),
+            # Another host, also where it looks like the same one.
+            ("https://evil.org/2", True),
+            ("https://api.example.org.evil.org/2", True),
+            ("https://api.example.org@evil.org/2", True),
+            ("https://evil.org\\@api.example.org/2", True),
+            ("https://evil.org/?https://api.example.org/", True),
+            ("https://sub.api.example.org/2", True),
+            # Another port or without encryption: another server.
+            ("https://api.example.org:8443/2", True),
+            ("http://api.example.org/2", True),
+            ("http://local.example.org:8080/2", False),
+            # Only in the middle of a text of the caller.
+            ("https://middle.example.org/2", True),
+            ("https://notes/2", True),
+            ("", True),
+        ],
+    )
+    def test_a_link_to_a_host_that_is_known_is_no_new_destination(self, url: str, asks: bool) -> None:
+        rules = {"tools": {"fetch": {"allowed_hosts": ["*", "docs.example.net", "*.free.example.net"]}}}
+        flows = judge(rule("destination", source=["web"]), **rules)
+        follow = Value((("https://const.example.org/1",), (Hole("any"),)), data=("call:0",), open=True)
+        manifest = Manifest(calls=(replace(FETCH, arguments={"url": follow}),))
+        given = {
+            "url": "https://api.example.org/1?x=https://evil.org/",
+            "more": ["other.example.org", {"x": "http://local.example.org:8080"}],
+            "text": "read https://middle.example.org/ and notes",
+            "name": "notes",
+        }
+        definition = ToolDefinition("fetch", "Fetch.", (), {}, ("network",), "primitive", category="network")
+        found = flows.judge_call(manifest, "v", [0], {"url": url}, given, [], definition=definition)
+        assert bool(found) is asks
 
     def test_a_rule_on_paths_judges_the_call_that_reads_the_file(self) -> None:
         flows = judge(denied=[rule("payload", paths=["*.pem"])])
