@@ -105,10 +105,10 @@ def _private_paths(call: Call, run: Run) -> Iterator[str]:
     root = str(run.service.root)
     if call.report.private_path is not None:
         yield call.report.private_path.removeprefix(f"{root}/")
-    named = [path for path, use in primitive.paths_in(call.arguments) if use == "read"]
+    named = [path for path, use in primitive.paths_in(call.arguments) if use in READS]
     for name, kind in primitive.judged.items():
         if kind in ("shell", "program"):
-            # A command reads files without the workspace.
+            # A command reads files without the workspace. A primitive that runs it confined knows more: `Judge.note_read`.
             value = call.arguments.get(name)
             named += [
                 word for text in (value if isinstance(value, list) else [value]) for word in _BETWEEN.split(str(text))

@@ -125,6 +125,8 @@ class FlowJudge:
         }
         private = [(p, f"{layer.place}private_paths") for layer in layers for p in layer.private_paths]
         self._private = PathPatterns(private, workspace, home)
+        #: The patterns of files with private data.
+        self.private_patterns = frozenset(pattern for pattern, _ in private)
         self._flows: dict[str, tuple[Flow, ...]] = {}
         self._returned: dict[str, frozenset[int]] = {}
 
