@@ -41,6 +41,7 @@ from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.shell.named_files import files_of_git
 
 #: The timeout for reading a repository's configuration, in seconds.
 _CONFIG_TIMEOUT = 20.0
@@ -184,6 +185,11 @@ async def git(
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
     prepared = await _prepared(context, operation, words, cwd)
+    reads = files_of_git(operation, args)
+    if reads is None:
+        # A file that it names need not be in the working tree.
+        top = context.workspace.absolute(cwd or ".")
+        context.workspace.judge.note_read(f"{top}/{word.rpartition(':')[2]}" for word in args)
     ran = await _run(
         context,
         prepared.words,
@@ -196,6 +202,7 @@ async def git(
         method="GET",
         git="configuration" if configures(operation, words) else "tree",
         facts={"operation": operation, "args": args, **({} if url is None else {"url": url})},
+        reads=reads,
     )
     return await result_of(context, ran)
 
@@ -243,10 +250,10 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
 
 
 async def _run(context: CallContext, words: list[str], **how: Any) -> CompletedCommand:
-    """Like `run`, but only git's own programs can be started."""
+    """Like `run`, but only git's own programs can be started. Without `reads`, git prints no content of files."""
     import asyncio
 
-    return await run(context, words, only=await asyncio.to_thread(programs), **how)
+    return await run(context, words, only=await asyncio.to_thread(programs), **{"reads": (), **how})
 
 
 def read_status(text: str) -> GitStatus:

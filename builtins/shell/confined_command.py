@@ -87,6 +87,7 @@ async def run(
     only: Sequence[str] | None = None,
     facts: Mapping[str, Any] | None = None,
     show: Sequence[str] = (),
+    reads: Sequence[str] | None = None,
     recorded: bool = True,
 ) -> CompletedCommand:
     """Run a command to its end and record it.
@@ -105,6 +106,7 @@ async def run(
             the command.
         facts: Additional fields of the recorded effect.
         show: Paths that the rules hide and that git needs.
+        reads: The files and folders that it may read, relative to `cwd`; None if it may read everything that it sees.
         recorded: Whether the command is recorded as an effect.
 
     Raises:
@@ -135,6 +137,13 @@ async def run(
         async with turn(str(context.workspace.root), git, seconds) as allowed:
             owns: Git | None = "all" if every else allowed
             with command_view(context.workspace, cwd, git=owns, hide=hide, show=show) as (view, workspace):
+                if recorded:
+                    paths = (
+                        [view.root]
+                        if reads is None
+                        else [os.path.normpath(os.path.join(view.cwd, path)) for path in reads]
+                    )
+                    await asyncio.to_thread(context.workspace.judge.note_read, paths)
                 command = Command(
                     words,
                     view,

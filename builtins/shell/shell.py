@@ -24,6 +24,7 @@ from albert_tools.engine.model.parameter_types import (
 )
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.shell.named_files import files_of_command, files_of_program
 
 
 def _refuse_command(arguments: Mapping[str, Any]) -> None:
@@ -90,6 +91,7 @@ async def bash(
         environment=variables(env),
         network=network,
         facts={"command": command},
+        reads=files_of_command(command),
     )
     return await result_of(context, ran)
 
@@ -133,6 +135,7 @@ async def run_program(
         environment=variables(env),
         network=network,
         facts={"argv": argv},
+        reads=files_of_program(argv),
     )
     return await result_of(context, ran)
 

@@ -50,7 +50,7 @@ async def sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-@primitive(effects=["read"], family="system")
+@primitive(effects=["read"], family="system", source="random")
 def random_bytes(count: ByteCount, encoding: Literal["hex", "base64"] = "hex") -> str:
     """Return random bytes from the operating system, as text.
 

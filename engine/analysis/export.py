@@ -7,6 +7,7 @@ from albert_tools.engine.analysis.call_bounds import Bounds
 from albert_tools.engine.analysis.containers import is_plain_list
 from albert_tools.engine.analysis.polynomials import Polynomial, as_bound, plus
 from albert_tools.engine.analysis.state import Analysis, Recorded
+from albert_tools.engine.analysis.steps import Steps
 from albert_tools.engine.analysis.substitution import default_value
 from albert_tools.engine.analysis.values import KEYS, NEVER, NO_ORIGINS, REST, AbstractValue, Origins, Site, join
 from albert_tools.engine.model.json_values import problem_in
@@ -41,6 +42,7 @@ class _Export:
     def __init__(self, a: Analysis) -> None:
         self._a = a
         self._bounds = Bounds(a)
+        self._steps = Steps(a)
         calls = sorted(a.calls.values(), key=lambda c: (c.line, c.index))
         groups: dict[object, list[Recorded]] = {}
         for call in calls:
@@ -84,6 +86,7 @@ class _Export:
             plan.source if plan is not None else declared.source,
             self._origins(control),
             self._bound(bound),
+            self._steps.of_calls(group),
         )
 
     def _argument(self, call: Recorded, name: str) -> AbstractValue:

@@ -49,7 +49,7 @@ def _bound(definition: ToolDefinition, given: Arguments) -> dict[str, AbstractVa
 def _recorded(a: Analysis, key: Hashable, node: tree.Node, definition: ToolDefinition) -> Recorded:
     call = a.calls.get(key)
     if call is None:
-        call = Recorded(len(a.calls), definition, node.span.line, a.frame.instance, a.frame.loops)
+        call = Recorded(len(a.calls), definition, node, a.frame.instance, a.frame.loops)
         a.calls[key] = call
         a.heap.changed = True
     return call

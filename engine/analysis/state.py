@@ -47,11 +47,12 @@ class Recorded:
     """One place that calls a primitive, in one context. `planned` is the callee's own plan if a saved tool makes the call."""
 
     def __init__(
-        self, index: int, tool: ToolDefinition, line: int, instance: Instance, loops: tuple[Loop, ...]
+        self, index: int, tool: ToolDefinition, node: tree.Node, instance: Instance, loops: tuple[Loop, ...]
     ) -> None:
         self.index = index
         self.tool = tool
-        self.line = line
+        self.line = node.span.line
+        self.node = id(node)
         self.instance = instance
         self.loops = loops
         self.arguments: dict[str, AbstractValue] = {}

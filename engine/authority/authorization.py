@@ -108,6 +108,7 @@ class Authority:
             bytes_left=most,
             demand_approved=partial(demand_unchanged, approved or {}, definition.name),
             is_private=self.policy.flows.is_private,
+            sees_private=not self.policy.flows.private_patterns <= self.policy.paths.forbidden_patterns(definition),
         )
         return self.reaching(workspace).judged_by(judge)
 

@@ -229,6 +229,8 @@ class Run(Struct, eq=False):
     arguments: dict[str, Any] = field(default_factory=dict)
     #: A file with private data that the program has read, if its session had seen nothing private before.
     private_path: str | None = None
+    #: Whether the program has read a file by a link.
+    has_links: bool = False
     #: Whether an earlier request of the session failed, so that a success must be recorded as the end of failures in a row.
     after_failure: bool = False
     effects: list[Effect] = field(default_factory=list)

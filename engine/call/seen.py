@@ -8,17 +8,20 @@ output can reach the program's caller. What the owner sees is not remembered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import redacted_text
-from albert_tools.engine.policy.flow_rules import seen_in
+from albert_tools.engine.policy.flow_rules import READS, seen_in
 from albert_tools.engine.policy.host_rules import host_of
 
 if TYPE_CHECKING:
+    from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.call.context import Call, Run
+    from albert_tools.engine.model.primitive import Primitive
 
 #: The most characters of an example.
 _MAX_EXAMPLE = 200
@@ -78,6 +81,23 @@ def planned(call: Call, run: Run) -> list[int]:
     return [i for i in of_tool if calls[i].via == call.callers[1:]] or of_tool
 
 
+def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesInForce, run: Run) -> list[str]:
+    """The absolute paths of the files whose content a call of a program gets: as it names them, and those to which links lead.
+
+    Whether there are links is noted, because a file then has two names.
+    """
+    workspace, found = rules.authority.reaching(run.workspace), list[str]()
+    for path, use in primitive.paths_in(arguments):
+        if use in READS:
+            names = {workspace.absolute(path)}
+            # A file that can't be found can't be read either.
+            with suppress(Failure):
+                names.add(workspace.absolute(workspace.locate(path)))
+            run.has_links = run.has_links or len(names) > 1
+            found += names
+    return found
+
+
 def _private_paths(call: Call, run: Run) -> Iterator[str]:
     """The private files that a call has read: those that it opened, and those that its arguments name."""
     primitive, is_private = call.target.primitive, call.rules.authority.policy.flows.is_private
@@ -85,10 +105,10 @@ def _private_paths(call: Call, run: Run) -> Iterator[str]:
     root = str(run.service.root)
     if call.report.private_path is not None:
         yield call.report.private_path.removeprefix(f"{root}/")
-    named = [path for path, use in primitive.paths_in(call.arguments) if use == "read"]
+    named = [path for path, use in primitive.paths_in(call.arguments) if use in READS]
     for name, kind in primitive.judged.items():
         if kind in ("shell", "program"):
-            # A command reads files without the workspace.
+            # A command reads files without the workspace. A primitive that runs it confined knows more: `Judge.note_read`.
             value = call.arguments.get(name)
             named += [
                 word for text in (value if isinstance(value, list) else [value]) for word in _BETWEEN.split(str(text))

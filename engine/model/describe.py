@@ -147,6 +147,7 @@ _SOURCES = {
     "command": "programs of this machine",
     "model": "a model",
     "server": "a mounted server",
+    "random": "chance",
 }
 
 

@@ -100,6 +100,10 @@ class Value(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     size: Bound = None
 
 
+#: When a call is made: the number of a step of the tool, then of a step in that step, and so on. Of two calls whose steps differ at
+#: a place that both have, the one with the lower number there is certainly made first, each time. Of others, nothing is known.
+Step: TypeAlias = tuple[int, ...]
+
 #: Among the arguments of a planned call: every argument, if it is not known which ones are given. Those in `uses` are listed, too.
 ANY_NAME = "*"
 
@@ -116,10 +120,11 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
             not given has its default.
         uses: What the primitive does with its arguments, by parameter: ``read``, ``write`` or ``delete`` for paths; ``url``; the
             kinds of `primitive.JUDGED`; ``destination`` and ``payload`` for others. The rest is neutral.
-        source: The kind of source that its output is: ``file``, ``web``, ``mail``, ``clock``, ``command``, ``model``, ``server``;
-            empty if the output says nothing about the outside.
+        source: The kind of source that its output is: ``file``, ``web``, ``mail``, ``clock``, ``command``, ``model``, ``server``,
+            ``random``; empty if the output says nothing about the outside.
         control: The origins that decide whether and how often the call is made.
         bound: How often it is made at most, in one run of the tool.
+        step: When it is made.
     """
 
     tool: str
@@ -131,6 +136,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     source: str = ""
     control: tuple[Origin, ...] = ()
     bound: Bound = None
+    step: Step = ()
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -24,7 +24,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.manifest import Declared
 
 #: The kinds of sources that an output can be.
-SOURCES = ("file", "web", "mail", "clock", "command", "model", "server")
+SOURCES = ("file", "web", "mail", "clock", "command", "model", "server", "random")
 #: What a primitive can do with an argument that is neither a path nor a URL nor judged by rules. A destination decides where an
 #: effect happens: a recipient, an amount, a name. A payload is only passed on: the content of a file, the body of a message.
 DATA_USES = ("destination", "payload")

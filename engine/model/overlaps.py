@@ -1,98 +1,141 @@
-"""Which writes of a tool may feed its own reads: the path that is written and the path that is read may be the same.
+"""The world outside as one object: which calls of a tool may show what others of its calls have changed.
 
-A file is then a channel that the flows of the manifest don't show. Two paths are different only if that is certain: their constant
-beginnings differ, and nothing in them can lead up. A read can also be of everything below its path.
+Whatever a call is given, or has found, it may leave in a file or elsewhere on this machine, where a later call finds it. The flows
+of the manifest don't show that. So each call that changes something feeds each call that shows something, unless it is certainly
+made later (`Step`), or both name paths that are certainly apart. Two paths are apart if their constant beginnings differ, and
+nothing in them can lead up. A command can reach everything; so can a call that names no path, or leaves it to its default. A link
+gives a file a second name: the callers of `feeds` know whether there is one. What servers keep is not followed: what comes from
+there is content from outside anyway.
 """
 
 from __future__ import annotations
 
-import posixpath
+import re
+import unicodedata
+from collections.abc import Callable, Collection
 
-from albert_tools.engine.model.manifest import Hole, Manifest, Part, Value, values_in, with_paths
+from albert_tools.engine.model.manifest import Hole, Manifest, Part, PlannedCall, Step, Value, values_in, with_paths
+from albert_tools.engine.model.manifest_match import PATH_USES
 
-#: The most pairs of different paths that are compared.
+#: The most pairs of different paths that are compared. If there are more, all paths may be the same.
 MAX_PAIRS = 40_000
 
+_CHANGING = ("write", "delete", "execute")
+#: The sources that show nothing of what calls have left: time and chance.
+_APART = ("clock", "random")
+_ANYWHERE: tuple[Part, ...] = (Hole("any"),)
+#: Parts of a path that mean nothing or lead up: between two slashes, and at the ends of a constant, where a hole can be beside it.
+_IDLE, _UNCLEAR = re.compile(r"/(?:\.?/)+"), re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 
-def fed_reads(manifest: Manifest) -> list[tuple[int, int]] | None:
-    """Pairs of calls, by their indexes: the first writes a path that the second may read. None if there are too many to compare."""
-    writes, reads = _paths(manifest, "write"), _paths(manifest, "read")
-    if len(writes) * len(reads) > MAX_PAIRS:
-        return None
+_Path = tuple[Part, ...]
+
+
+def changes(call: PlannedCall) -> bool:
+    """Whether a call changes something on this machine that another call may show."""
+    return not {"write", "delete"}.isdisjoint(call.uses.values()) or not set(call.effects).isdisjoint(_CHANGING)
+
+
+def feeds(manifest: Manifest, by_links: bool = False) -> list[tuple[int, int]]:
+    """Pairs of calls, by their indexes: the second may show what the first has changed.
+
+    `by_links`: any name may be a link, so names don't tell files apart.
+    """
+    written = _paths(manifest, ("write", "delete"), changes)
+    shown = _paths(manifest, PATH_USES, _shows)
+    is_apart = not by_links and len(written) * len(shown) <= MAX_PAIRS
     met = {
         (writer, reader)
-        for written, writers in writes.items()
-        for read, readers in reads.items()
-        if _may_meet(written, read)
+        for one, writers in written.items()
+        for other, readers in shown.items()
+        if not is_apart or _may_meet(one, other)
         for writer in writers
         for reader in readers
-        if writer != reader
     }
-    return sorted(met)
+    calls = manifest.calls
+    return sorted((w, r) for w, r in met if w != r and not is_before(calls[r].step, calls[w].step))
 
 
-def _paths(manifest: Manifest, use: str) -> dict[tuple[Part, ...], list[int]]:
+def is_before(one: Step, other: Step) -> bool:
+    """Whether a call with the first step is certainly made before one with the second."""
+    return next((a < b for a, b in zip(one, other, strict=False) if a != b), False)
+
+
+def _shows(call: PlannedCall) -> bool:
+    return call.source not in _APART and (changes(call) or "read" in {*call.effects, *call.uses.values()})
+
+
+def _paths(manifest: Manifest, uses: Collection[str], fits: Callable[[PlannedCall], bool]) -> dict[_Path, list[int]]:
     """The calls that use each path."""
-    found: dict[tuple[Part, ...], list[int]] = {}
+    found: dict[_Path, list[int]] = {}
     for i, call in enumerate(manifest.calls):
-        given = [call.arguments.get(n) for n, what in call.uses.items() if what == use]
-        paths = (path for value in given if value is not None for v in values_in(value) for path in _texts(v))
-        for path in dict.fromkeys(paths):
-            found.setdefault(path, []).append(i)
+        if fits(call):
+            for path in _paths_of(call, uses):
+                found.setdefault(path, []).append(i)
     return found
 
 
-def _texts(value: Value) -> list[tuple[Part, ...]]:
-    anything: tuple[Part, ...] = (Hole("any"),)
-    return [*(a for a in value.alternatives if isinstance(a, tuple)), *([anything] if value.open else [])]
+def _paths_of(call: PlannedCall, uses: Collection[str]) -> set[_Path]:
+    given = [call.arguments.get(name) for name, use in call.uses.items() if use in uses]
+    known = [value for value in given if value is not None]
+    if "execute" in call.effects or not known or len(known) < len(given):
+        return {_ANYWHERE}
+    return {path for value in known for inner in values_in(value) for path in _texts(inner)}
 
 
-def _may_meet(written: tuple[Part, ...], read: tuple[Part, ...]) -> bool:
-    """Whether the written path may be the read path, or below it."""
-    one, other = _normal(written), _normal(read)
+def _texts(value: Value) -> list[_Path]:
+    # Null is the default.
+    is_unknown = value.open or None in value.alternatives
+    return [*(a for a in value.alternatives if isinstance(a, tuple)), *([_ANYWHERE] if is_unknown else [])]
+
+
+def _may_meet(written: _Path, shown: _Path) -> bool:
+    """Whether two paths may be the same, or one below the other."""
+    one, other = _joined(written), _joined(shown)
     while one and other and one[0] == other[0] and _is_same_each_time(one[0]):
         one, other = one[1:], other[1:]
-    if any(_leads_up(part) for part in (*one, *other)):
+    if any(_is_unclear(part) for part in (*one, *other)):
         return True
     start, beginning = _constant(one), _constant(other)
-    # The constant beginnings can continue with what a hole holds. Without a hole, the path ends there.
-    is_below = start == beginning or start.startswith(f"{beginning}/") or not beginning
-    return (
-        is_below
-        or (_ends_open(other) and start.startswith(beginning))
-        or (_ends_open(one) and beginning.startswith(start))
-    )
+    # An absolute path can be in the workspace. Behind a common beginning, that may end with a slash.
+    if start.startswith("/") != beginning.startswith("/"):
+        return True
+    return _leads_to(start, len(one) > 1, beginning) or _leads_to(beginning, len(other) > 1, start)
 
 
-def _normal(path: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The path with its constant texts joined and without ``./`` in front. The workspace's root is the empty path."""
+def _leads_to(start: str, is_open: bool, other: str) -> bool:
+    """Whether a path with a constant beginning can be the other one, or a folder above it."""
+    return other.startswith(start) if is_open or not start else f"{other}/".startswith(f"{start.rstrip('/')}/")
+
+
+def _joined(path: _Path) -> _Path:
+    """The path with its constants joined and in normal form. The workspace's root is the empty path.
+
+    File systems may ignore the case and the form of letters, so both are removed.
+    """
     parts: list[Part] = []
     for part in with_paths(path):
         if isinstance(part, str) and parts and isinstance(parts[-1], str):
             parts[-1] += part
         else:
             parts.append(part)
-    if parts and isinstance(parts[0], str):
-        first = parts[0]
-        end = "/" if first.endswith("/") and len(parts) > 1 else ""
-        parts[0] = posixpath.normpath(first).removeprefix("./") + end if first not in ("", ".", "./") else ""
-    return tuple(part for part in parts if part != "")
+    found = [_IDLE.sub("/", unicodedata.normalize("NFKC", p).casefold()) if isinstance(p, str) else p for p in parts]
+    if found and isinstance(found[0], str):
+        found[0] = found[0].removeprefix("./")
+    if found and isinstance(found[-1], str):
+        found[-1] = "" if found == ["."] else found[-1].removesuffix("/.")
+    return tuple(part for part in found if part != "")
 
 
 def _is_same_each_time(part: Part) -> bool:
     return isinstance(part, str) or (part.kind == "parameter" and "*" not in part.path and "~" not in part.path)
 
 
-def _leads_up(part: Part) -> bool:
-    """Whether a part can hold ``..`` or an absolute path."""
+def _is_unclear(part: Part) -> bool:
+    """Whether a part can hold ``..`` or an absolute path, or can be left out together with what a hole holds."""
     if isinstance(part, str):
-        return ".." in part.split("/")
+        return _UNCLEAR.search(part) is not None
     return part.kind not in ("number", "word", "below")
 
 
-def _constant(path: tuple[Part, ...]) -> str:
+def _constant(path: _Path) -> str:
     return path[0] if path and isinstance(path[0], str) else ""
-
-
-def _ends_open(path: tuple[Part, ...]) -> bool:
-    return any(isinstance(part, Hole) for part in path)

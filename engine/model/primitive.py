@@ -49,7 +49,7 @@ MAX_NAME = 128
 
 PathUse = Literal["read", "write", "delete"]
 DataUse = Literal["destination", "payload"]
-SourceKind = Literal["", "file", "web", "mail", "clock", "command", "model", "server"]
+SourceKind = Literal["", "file", "web", "mail", "clock", "command", "model", "server", "random"]
 
 #: The kinds of parameters, besides paths and URLs, that rules can refer to: a shell command, a program with its arguments, the
 #: environment variables of a command or program, the name of an operation, the provider of a model, the model. A command starts in
@@ -213,7 +213,7 @@ def primitive(
             ``payload`` is passed on (a content, a message). By default an argument does neither.
         outputs: What is true of places of the output, for example ``{".paths[*]": "below folder"}``; see `output_facts`. An output
             that contradicts it fails the call.
-        source: What the output comes from: ``file web mail clock command model server``; by default, from nothing outside.
+        source: What the output comes from: ``file web mail clock command model server random``; by default, from nothing outside.
         category: The category for policy; default: the category of the strongest effect.
         risk: How carefully a person should check a call before approving it; default: the risk of the category.
         allowed_modes: The modes in which policy may allow the tool.

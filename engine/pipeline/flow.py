@@ -5,13 +5,10 @@ It comes after the rules on tools and their objects, and after approvals of vers
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Call, Run
-from albert_tools.engine.call.seen import is_approved, planned
-from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.call.seen import files_read, is_approved, planned
 from albert_tools.engine.policy.decision import Decision, strictest
 
 
@@ -49,10 +46,16 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
             found += flows.judge_request(program.name, manifest, is_approved(run), run.session.seen())
     elif manifest is not None and call.target.primitive is not None:
         if flows.of_manifests:
-            reads = [path for path, use in call.target.primitive.paths_in(call.arguments) if use == "read"]
-            paths = [path for written in reads for path in _names_of(written, run)]
+            paths = files_read(call.target.primitive, call.arguments, call.rules, run)
             found += flows.judge_call(
-                manifest, program.version, planned(call, run), call.arguments, run.arguments, paths
+                manifest,
+                program.version,
+                planned(call, run),
+                call.arguments,
+                run.arguments,
+                paths,
+                has_links=run.has_links,
+                definition=definition,
             )
         private = run.private_path
         if private is not None and (not is_approved(run) or flows.is_given(manifest, planned(call, run))):
@@ -66,12 +69,3 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 lambda: {"private": private, **run.session.seen()},
             )
     return found
-
-
-def _names_of(path: str, run: Run) -> set[str]:
-    """The absolute path that a call names, and that of the file to which it leads."""
-    names = {run.workspace.absolute(path)}
-    # A file that can't be found can't be read either.
-    with suppress(Failure):
-        names.add(run.workspace.absolute(run.workspace.locate(path)))
-    return names

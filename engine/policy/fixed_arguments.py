@@ -7,13 +7,16 @@ and of the caller's own arguments. No output of another call has chosen such an 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from albert_tools.engine.model.manifest import Alternative, Part, PlannedCall, Value, values_in
 from albert_tools.engine.model.manifest_match import inside, values_at
+from albert_tools.engine.policy.host_rules import host_of
 
-#: The beginning of a URL, up to the end of its authority.
+#: The beginning of a URL, and that up to the end of its authority.
+_SCHEME = re.compile(r"https?://", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 
@@ -22,11 +25,48 @@ def is_fixed(planned: Value, actual: Any, given: Mapping[str, Any]) -> bool:
     return inside(PlannedCall("", arguments={"": _fixed_part(planned)}), {"": actual}, given)
 
 
-def is_host_fixed(planned: Value, actual: Any, given: Mapping[str, Any]) -> bool:
-    """Whether the hosts of a URL, or of a list of URLs, are fixed."""
+def is_host_fixed(
+    planned: Value, actual: Any, given: Mapping[str, Any], is_listed: Callable[[str], bool] = lambda host: False
+) -> bool:
+    """Whether the hosts of a URL, or of a list of URLs, are fixed.
+
+    That depends on the URL alone: if an output has chosen it, but the host is one that the caller or the text of the program names
+    as well, or one that the rules list (`is_listed`), it is no new destination. So is the link to the next page.
+    """
     templates = [a for v in values_in(planned) for a in v.alternatives if isinstance(a, tuple)]
-    urls = actual if isinstance(actual, list) else [actual]
-    return all(isinstance(url, str) and any(_fixes_host(t, url, given) for t in templates) for url in urls)
+    named = {_server_of(text) for text in _texts_in(given)}
+    named |= {_server_of(t[0]) for t in templates if len(t) == 1 and isinstance(t[0], str)}
+    return all(
+        isinstance(url, str)
+        and (
+            any(_fixes_host(t, url, given) for t in templates)
+            or (server := _server_of(url)) in named - {None}
+            or (server is not None and is_listed(server[0]))
+        )
+        for url in (actual if isinstance(actual, list) else [actual])
+    )
+
+
+def _server_of(url: str) -> tuple[str, int] | None:
+    """The host and the port of a URL, or of a text that is only a host; None for other texts."""
+    scheme = _SCHEME.match(url)
+    text = url if scheme is not None else f"https://{url}/"
+    host = host_of(text)
+    if host is None or (scheme is None and (host != url.lower() or "." not in host)):
+        return None
+    try:
+        port = urlsplit(text).port
+    except ValueError:
+        return None
+    return host, port or (80 if text[:5].lower() == "http:" else 443)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(inner)
 
 
 def _fixed_part(planned: Value) -> Value:

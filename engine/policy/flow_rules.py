@@ -21,7 +21,7 @@ from typing import Literal
 from msgspec import Struct
 
 #: The kinds of sources that a primitive can declare.
-SOURCES = ("file", "web", "mail", "clock", "command", "model", "server")
+SOURCES = ("file", "web", "mail", "clock", "command", "model", "server", "random")
 #: The kinds of sources whose content other people write. It may contain instructions to the agent.
 OUTSIDE = ("web", "mail", "server")
 
@@ -39,6 +39,9 @@ ARGUMENTS: dict[str, frozenset[str]] = {
 }
 #: What a call acts on: a path, a URL, a command, or a recipient, account or amount.
 ARGUMENTS["destination"] = ARGUMENTS["path"] | ARGUMENTS["url"] | ARGUMENTS["command"] | ARGUMENTS["recipient"]
+
+#: The uses of paths by which a call gets the content of a file. Who moves a private file, can read it under its new name.
+READS = frozenset({"read", "delete"})
 
 
 def _fits(named: tuple[str, ...], found: tuple[str, ...]) -> bool:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from albert_tools.engine.model.definition import digest
+from albert_tools.engine.model.definition import ToolDefinition, digest
 from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, values_in
-from albert_tools.engine.model.overlaps import fed_reads
+from albert_tools.engine.model.overlaps import changes, feeds, is_before
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.fixed_arguments import is_fixed, is_host_fixed
-from albert_tools.engine.policy.flow_rules import ARGUMENTS, SEEN, FlowRule, seen_in
-from albert_tools.engine.policy.host_rules import host_of
+from albert_tools.engine.policy.flow_rules import ARGUMENTS, READS, SEEN, FlowRule, seen_in
+from albert_tools.engine.policy.host_rules import host_of, lists_host
 from albert_tools.engine.policy.layers import Layer, written_at
 from albert_tools.engine.policy.path_patterns import PathPatterns
 
@@ -34,7 +35,8 @@ class Flow(NamedTuple):
     """A flow that a rule is about, from the output of the planned call `start` to an argument of the planned call `end`.
 
     `certain` is False if the rule names paths and the path of `start` is known only at run time. `by_control`: the output decides
-    which value the argument has, or whether the call is made. In the second case `argument` is empty.
+    which value the argument has, or whether the call is made. In the second case `argument` is empty. `by_link`: only by
+    a link can the file that is written be the one that is read.
     """
 
     rule: FlowRule
@@ -43,25 +45,32 @@ class Flow(NamedTuple):
     argument: str
     certain: bool = True
     by_control: bool = False
+    by_link: bool = False
+
+    @property
+    def key(self) -> tuple[str, int, int, str]:
+        """What tells it apart from other flows. If the rule names paths, each call that reads a file is a start of its own."""
+        return self.rule.place, self.start if self.rule.source.paths else -1, self.end, self.argument
 
 
 class _Graph:
-    """Which calls of a manifest use the outputs of which others, in their arguments or (with `control`) in their conditions."""
+    """Which calls of a manifest depend on which others: by their arguments, (with `control`) by their conditions, or because they
+    may show what the others have changed."""
 
-    def __init__(self, manifest: Manifest, control: bool = False) -> None:
+    def __init__(self, manifest: Manifest, control: bool = False, by_links: bool = False) -> None:
         self._control = control
         self.inputs = [
             {o for v in c.arguments.values() for o in self.direct(v)} | set(c.control if control else ())
             for c in manifest.calls
         ]
-        # What a call has written, another one may read.
-        met = fed_reads(manifest)
-        for writer, reader in met or ():
-            self.inputs[reader] |= self.inputs[writer]
-        if met is None:  # too many to compare: every read may read what any call has written
-            written = {o for i, c in enumerate(manifest.calls) if "write" in c.uses.values() for o in self.inputs[i]}
-            for i, c in enumerate(manifest.calls):
-                self.inputs[i] |= written if "read" in c.uses.values() else set()
+        for writer, reader in feeds(manifest, by_links):
+            self.inputs[reader].add(f"call:{writer}")
+        if control:
+            # How long a call takes depends on what it does.
+            for clock in (i for i, c in enumerate(manifest.calls) if c.source == "clock"):
+                for i, call in enumerate(manifest.calls):
+                    if not is_before(manifest.calls[clock].step, call.step):
+                        self.inputs[clock] |= self.inputs[i]
         self._users: dict[Origin, list[int]] = {}
         for user, inputs in enumerate(self.inputs):
             for origin in inputs:
@@ -106,6 +115,7 @@ class FlowJudge:
 
     def __init__(self, layers: Sequence[Layer], workspace: str, home: str) -> None:
         self._workspace = workspace
+        self._layers = tuple(layers)
         rules = [rule for layer in layers for rule in layer.flows]
         #: The rules on manifests, and those on what a session has seen.
         self.of_manifests = tuple(r for r in rules if not r.source.session)
@@ -115,6 +125,8 @@ class FlowJudge:
         }
         private = [(p, f"{layer.place}private_paths") for layer in layers for p in layer.private_paths]
         self._private = PathPatterns(private, workspace, home)
+        #: The patterns of files with private data.
+        self.private_patterns = frozenset(pattern for pattern, _ in private)
         self._flows: dict[str, tuple[Flow, ...]] = {}
         self._returned: dict[str, frozenset[int]] = {}
 
@@ -139,7 +151,7 @@ class FlowJudge:
                 self._returned.clear()
             graph = _Graph(manifest)
             result = graph.direct(manifest.result)
-            writers = [i for i, call in enumerate(manifest.calls) if "write" in call.uses.values()]
+            writers = [i for i, call in enumerate(manifest.calls) if changes(call)]
             written = {o for i in writers for o in (f"call:{i}", *graph.inputs[i])}
             if manifest.result.open and not result:
                 found = frozenset(range(len(manifest.calls)))
@@ -150,7 +162,7 @@ class FlowJudge:
 
     def judge_version(self, name: str, manifest: Manifest, version: str) -> list[Decision]:
         """The decisions about all flows of a version that don't depend on values at run time."""
-        flows = (flow for flow in self.flows(manifest, version) if flow.certain)
+        flows = (flow for flow in self.flows(manifest, version) if flow.certain and not flow.by_link)
         return [self._decision(name, manifest, flow) for flow in flows]
 
     def judge_call(
@@ -161,6 +173,8 @@ class FlowJudge:
         arguments: Mapping[str, Any],
         given: Mapping[str, Any],
         paths: Sequence[str],
+        has_links: bool = False,
+        definition: ToolDefinition | None = None,
     ) -> list[Decision]:
         """The decisions about one call of a program.
 
@@ -171,19 +185,31 @@ class FlowJudge:
             arguments: The arguments of the call.
             given: The arguments of the program.
             paths: The absolute paths that the call reads.
+            has_links: Whether the program has read a file by a link.
+            definition: The tool that is called, to find the hosts that the rules list for it.
         """
+
+        def is_listed(host: str) -> bool:
+            return definition is not None and lists_host(self._layers, definition, host)
+
         found = []
         for flow in self.flows(manifest, version):
+            if flow.by_link and not has_links:
+                continue
             if flow.rule.source.paths:
                 if flow.start in planned and any(self._patterns[flow.rule.place].match(path) for path in paths):
                     found.append(self._decision("the program", manifest, flow))
-            elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given):
+            elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given, is_listed):
                 found.append(self._at(flow, manifest, arguments))
         return found
 
-    def _find(self, manifest: Manifest) -> Iterator[Flow]:
+    def _find(self, manifest: Manifest) -> list[Flow]:
         """One flow for each rule and argument; if the rule names paths, one for each call that reads a file."""
-        data, control = _Graph(manifest), _Graph(manifest, control=True)
+        found = {flow.key: flow._replace(by_link=True) for flow in self._found(manifest, by_links=True)}
+        return [*(found | {flow.key: flow for flow in self._found(manifest, by_links=False)}).values()]
+
+    def _found(self, manifest: Manifest, by_links: bool) -> Iterator[Flow]:
+        data, control = (_Graph(manifest, is_control, by_links) for is_control in (False, True))
         for rule in self.of_manifests:
             starts = {i: sure for i, c in enumerate(manifest.calls) if (sure := self._starts(rule, c)) is not None}
             ends = [(i, c) for i, c in enumerate(manifest.calls) if starts and rule.to.fits(c.tool, c.effects)]
@@ -208,7 +234,7 @@ class FlowJudge:
             return None
         if not rule.source.paths:
             return True
-        read = [value for name, value in call.arguments.items() if call.uses.get(name) == "read"]
+        read = [value for name, value in call.arguments.items() if call.uses.get(name) in READS]
         alternatives = [a for value in read for v in values_in(value) for a in v.alternatives]
         constants = {"".join(map(str, a)) for a in alternatives if isinstance(a, tuple) and _is_constant(a)}
         patterns = self._patterns[rule.place]
@@ -224,6 +250,7 @@ class FlowJudge:
         planned: Sequence[int],
         arguments: Mapping[str, Any],
         given: Mapping[str, Any],
+        is_listed: Callable[[str], bool],
     ) -> bool:
         """Whether a flow can reach this call: its argument isn't fixed."""
         if flow.by_control:
@@ -233,7 +260,7 @@ class FlowJudge:
         if actual is None and name != ANY_NAME:
             return False
         values = [manifest.calls[i].arguments.get(name, Value()) for i in planned]
-        fixed = is_host_fixed if _is_host(flow, manifest) else is_fixed
+        fixed = partial(is_host_fixed, is_listed=is_listed) if _is_host(flow, manifest) else is_fixed
         return not any(fixed(value, actual, given) for value in values)
 
     def _decision(self, name: str, manifest: Manifest, flow: Flow) -> Decision:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.policy.layers import Layer, Resource
+from albert_tools.engine.policy.layers import Layer, Resource, sections_of
 from albert_tools.engine.policy.rule_kind import ListKey, NameRule, RuleKind, same, word
 
 if TYPE_CHECKING:
@@ -118,6 +118,12 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
         f"the owner can list it under `tools.{definition.name}.allowed_hosts`",
         f"{method} {host}",
     )
+
+
+def lists_host(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> bool:
+    """Whether the owner's rules list a host for a tool by name. ``*`` names none."""
+    found = [h for layer, _, s in sections_of(layers, definition) if layer.owner for h in ALLOWED.of(s) or ()]
+    return any(is_host(host, pattern) for pattern in found if pattern != "*")
 
 
 def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tuple[Network, ...]:

@@ -47,6 +47,7 @@ class _PathsOf(NamedTuple):
     allowed: list[tuple[str, PathPatterns, bool]]
     opened: PathPatterns
     opening: tuple[tuple[str, str], ...]
+    forbidden_patterns: frozenset[str]
 
 
 class PathJudge:
@@ -103,6 +104,10 @@ class PathJudge:
         seen_as = (self._rules_of(view) for view in views(self._layers, definition))
         return [*(glob for rules in seen_as for glob in rules.forbidden.globs(top)), *self._shipped.globs(top)]
 
+    def forbidden_patterns(self, definition: ToolDefinition) -> frozenset[str]:
+        """The patterns of paths that are forbidden to the tool."""
+        return self._rules_of(definition).forbidden_patterns
+
     def opened(self, definition: ToolDefinition) -> list[str]:
         """The patterns that open folders outside the workspace to a tool. They contain the real paths of the folders."""
         return [pattern for pattern, _ in self._rules_of(definition).opening]
@@ -145,7 +150,8 @@ class PathJudge:
                     opening += [(r.pattern, rule) for r in roots if r and not r.problem]
             if listed:
                 allowed.append((listed[0][1], self._patterns(listed), layer.owner))
-        return _PathsOf(self._patterns(forbidden), allowed, self._patterns(opening), tuple(opening))
+        names = frozenset(pattern for pattern, _ in forbidden)
+        return _PathsOf(self._patterns(forbidden), allowed, self._patterns(opening), tuple(opening), names)
 
 
 def _lint(examined: Examined) -> Iterator[Finding]:

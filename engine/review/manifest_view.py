@@ -11,9 +11,9 @@ from typing import Literal
 from msgspec import Struct
 
 from albert_tools.engine.model.definition import EFFECTS, Json
-from albert_tools.engine.model.manifest import Manifest, Origin, values_in
+from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, values_in
 from albert_tools.engine.model.messages import listed
-from albert_tools.engine.model.overlaps import fed_reads
+from albert_tools.engine.model.overlaps import feeds
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.planned_effects import HIGH, Effect, Flow, planned_effects, risk_of
 from albert_tools.engine.review.value_words import ANYTHING, MAX_ORIGINS, Words
@@ -123,14 +123,16 @@ def _effect_lines(effect: Effect) -> list[Line]:
 
 
 def _feeds(manifest: Manifest, words: Words) -> dict[str, list[str]]:
-    """For each write that may feed reads of the same tool: these reads."""
-    met = fed_reads(manifest)
-    if met is None:
-        return {"a write": ["a read (there are too many paths to compare)"]}
+    """For each call that writes, what may read that. What a deletion or the result of a write shows is not worth a line."""
     found: dict[str, dict[str, None]] = {}
-    for writer, reader in met:
-        found.setdefault(words.call(writer), {})[words.call(reader)] = None
+    for writer, reader in feeds(manifest):
+        if _does(manifest.calls[writer], "write") and _does(manifest.calls[reader], "read"):
+            found.setdefault(words.call(writer), {})[words.call(reader)] = None
     return {write: list(reads) for write, reads in found.items()}
+
+
+def _does(call: PlannedCall, what: str) -> bool:
+    return what in call.effects or what in call.uses.values()
 
 
 def _executed(manifest: Manifest, words: Words) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol
 
 #: What a call does with a path.
@@ -42,6 +42,9 @@ class Judge(Protocol):
 
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """The forbidden paths below an allowed folder, as git's globs relative to it."""
+
+    def note_read(self, paths: Iterable[str]) -> None:
+        """Note that a command may read these files, and all below the folders among them."""
 
     def demand_going(self) -> None:
         """Raise `cancelled` if the call has ended."""
@@ -81,6 +84,9 @@ class AllowAll:
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """Always empty."""
         return ()
+
+    def note_read(self, paths: Iterable[str]) -> None:
+        """Do nothing."""
 
     def demand_going(self) -> None:
         """Do nothing: the call never ends."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from albert_tools.engine.model.manifest import Bound, Manifest, Origin, PlannedCall, Symbol, Value, values_in
 from albert_tools.engine.model.manifest_match import inside, length, values_at
+from albert_tools.engine.model.overlaps import is_before
 from tests.helpers.recorded_run import Made, Place, Recorded
 
 
@@ -45,7 +46,7 @@ def outside(manifest: Manifest, run: Recorded, given: Mapping[str, Any]) -> str 
             return f"{made.place} has effects that the manifest does not have"
         if not any(inside(one, made.arguments, given) for one in planned):
             return f"{made.place} with {made.arguments}: no planned call allows this"
-    wrong = _too_often(plan, run, given)
+    wrong = _too_often(plan, run, given) or _too_early(plan, run)
     if wrong is None and not run.failed:
         result = PlannedCall("result", arguments={"result": manifest.result})
         if not inside(result, {"result": run.outcome}, given):
@@ -62,6 +63,19 @@ def _too_often(plan: Plan, run: Recorded, given: Mapping[str, Any]) -> str | Non
         bounds = [_most(plan.manifest.calls[i].bound, given, answers) for i in plan.at(place)]
         if None not in bounds and count > sum(filter(None, bounds)):
             return f"{place} is called {count} times, at most {bounds} are planned"
+    return None
+
+
+def _too_early(plan: Plan, run: Recorded) -> str | None:
+    """A call that was made after another one, although each plan for the two says that it is certainly made before."""
+    made = list(dict.fromkeys(made.place for made in run.calls))
+    first = {place: next(i for i, m in enumerate(run.calls) if m.place == place) for place in made}
+    last = {m.place: i for i, m in enumerate(run.calls)}
+    steps = {place: [plan.manifest.calls[i].step for i in plan.at(place)] for place in made}
+    for one in made:
+        for other in made:
+            if last[one] > first[other] and all(is_before(a, b) for a in steps[one] for b in steps[other]):
+                return f"{one} is made after {other}, although its step is before"
     return None
 
 

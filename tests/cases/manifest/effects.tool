@@ -15,7 +15,6 @@ def t(path: str) -> None:
 # manifest: write_file writes "copy.txt"; at most once
 # manifest: > content from read_file({path})
 # manifest: read_file reads {path}; at most once
-# manifest: write_file("copy.txt") may write what is read by read_file({path})
 ---
 # an effect in a rare branch is shown as any other
 def t(path: str) -> str:
@@ -59,7 +58,6 @@ def t(path: str, force: bool) -> None:
 # manifest: write_file writes {path}; at most once
 # manifest: > content "x"
 # manifest: file_info reads "a.txt"; at most once
-# manifest: write_file({path}) may write what is read by file_info("a.txt")
 # manifest: when and how often is decided by
 # manifest: > write_file {force}, file_info("a.txt")
 ---

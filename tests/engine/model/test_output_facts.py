@@ -43,7 +43,10 @@ def declared(**options: Any) -> Primitive:
             {"uses": {"folder": "payload"}},
             "`uses` names 'folder', which is a path, a URL or judged, so its use is known",
         ),
-        ({"source": "disk"}, "unknown source 'disk'; use one of file, web, mail, clock, command, model, server"),
+        (
+            {"source": "disk"},
+            "unknown source 'disk'; use one of file, web, mail, clock, command, model, server, random",
+        ),
         ({"outputs": {"rows": "little"}}, "a place is written like '.paths[*].name'"),
         ({"outputs": {".lines": "word"}}, "says 'word' of '.lines', but the result has no such place"),
         ({"outputs": {".rows.path": "word"}}, "the result has no such place"),

@@ -1,11 +1,14 @@
-"""Which writes may feed a read of the same tool."""
+"""Which calls of a tool may show what other calls of it have changed."""
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from albert_tools.engine.model.manifest import Hole, PlannedCall, Value
-from albert_tools.engine.model.overlaps import fed_reads
+import pytest
+from msgspec.structs import replace
+
+from albert_tools.engine.model.manifest import Hole, PlannedCall, Step, Value
+from albert_tools.engine.model.overlaps import feeds
 from tests.helpers.manifests import given, manifest, reads, text, writes
 
 A, BELOW, NUMBER = given("a"), Hole("below"), Hole("number")
@@ -20,7 +23,7 @@ A, BELOW, NUMBER = given("a"), Hole("below"), Hole("number")
         (text("ab.txt"), text("a"), False),
         (text("a/b.txt"), text("a"), True),
         (text("a/b.txt"), text("."), True),
-        (text("a"), text("a/b.txt"), False),
+        (text("a"), text("a/b.txt"), True),
         (text("a/x/../../b"), text("b"), True),
         (text(A), text("b.txt"), True),
         (text("out/", A), text("in/b"), True),
@@ -30,21 +33,98 @@ A, BELOW, NUMBER = given("a"), Hole("below"), Hole("number")
         (text(A, "/x"), text(A, BELOW), True),
         (text(A), text(given("b")), True),
         (text("out", BELOW), text("in", BELOW), False),
+        # An absolute path may be in the workspace, and file systems may ignore the case and the form of letters.
+        (text("/w/a"), text("a"), True),
+        (text("/w/a"), text("/w/b"), False),
+        (text("A\u0308.txt"), text("\xe4.TXT"), True),
+        # What means nothing in a path, also beside what is not known.
+        (text(A, "/./x"), text(A, "/x"), True),
+        (text(A, "//x"), text(A, "/x"), True),
+        (text(A, "/x/."), text(A, "/x"), True),
+        (text(A, "x"), text(A, "/x"), True),
+        (text(A, "./x"), text(A, "x"), True),
+        (text(A, "/x/"), text(A, "/x"), True),
+        (text("out/."), text("out/x"), True),
+        (text("out/.", NUMBER), text("out/x"), True),
+        (text(".//out/", NUMBER), text("out/1"), True),
+        (text("out/"), text("outer/x"), False),
+        (text("a", NUMBER), text("ab"), True),
+        (text("ab"), text("a", NUMBER), True),
+        (text("ab", NUMBER), text("a"), False),
         (Value(open=True), text("in"), True),
+        # Null is the default, which is not known.
+        (Value(alternatives=(None,)), text("in"), True),
         (Value(alternatives=(("x",), ("in",))), text("in"), True),
     ],
 )
 def test_paths_that_may_be_the_same(written: Value, read: Value, fed: bool) -> None:
-    assert (fed_reads(manifest(writes(written, text("")), reads(read))) == [(0, 1)]) is fed
+    assert (feeds(manifest(writes(written, text("")), reads(read))) == [(0, 1)]) is fed
 
 
-def test_too_many_paths_are_not_compared() -> None:
+def test_among_too_many_paths_each_may_be_each() -> None:
     calls = [call for i in range(201) for call in (writes(text(f"out/{i}"), text("")), reads(text(f"in/{i}")))]
-    assert fed_reads(manifest(*calls)) is None
-    assert fed_reads(manifest(*calls[:100])) == []
+    assert len(feeds(manifest(*calls))) == 201 * 401
+    assert feeds(manifest(*calls[:100])) == []
 
 
-def test_a_call_with_any_arguments_may_read_what_is_written() -> None:
-    arguments = dict.fromkeys(("path", "*"), Value(open=True))
-    call = PlannedCall("read_file", ("read",), arguments=arguments, uses={"path": "read"})
-    assert fed_reads(manifest(writes(text("a"), text("")), call)) == [(0, 1)]
+def call(
+    effects: str, arguments: dict[str, Value] | None = None, uses: dict[str, str] | None = None, **more: Any
+) -> PlannedCall:
+    return PlannedCall("x", tuple(effects.split()), arguments=arguments or {}, uses=uses or {}, **more)
+
+
+WRITE_A = writes(text("a"), text(""))
+READ_A, READ_B = reads(text("a")), reads(text("b"))
+PATH = {"path": "read"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "fed"),
+    [
+        (WRITE_A, call("read", {"path": Value(open=True)}, PATH), True),
+        # A path that is left to its default.
+        (WRITE_A, call("read", {}, PATH), True),
+        (WRITE_A, call("read"), True),
+        (call("write"), READ_A, True),
+        (call("delete", {"path": text("a")}, {"path": "delete"}), READ_A, True),
+        (call("delete", {"path": text("a")}, {"path": "delete"}), READ_B, False),
+        # A command reaches everything, whatever it names.
+        (WRITE_A, call("read execute", {"cwd": text("b")}, {"cwd": "read"}), True),
+        (call("read execute", {"cwd": text("b")}, {"cwd": "read"}), READ_A, True),
+        # Whoever writes says what there was.
+        (WRITE_A, writes(text("a"), text("")), True),
+        (WRITE_A, writes(text("b"), text("")), False),
+        (WRITE_A, call("network", source="web"), False),
+        (WRITE_A, call("secret"), False),
+        (WRITE_A, call("read", source="clock"), False),
+        (WRITE_A, call("read", source="random"), False),
+        (READ_A, READ_A, False),
+        (call("network"), READ_A, False),
+    ],
+)  # fmt: skip
+def test_what_changes_and_what_shows(one: PlannedCall, other: PlannedCall, fed: bool) -> None:
+    assert ((0, 1) in feeds(manifest(one, other))) is fed
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "fed"),
+    [
+        ((), (), True),
+        ((1,), (1,), True),
+        ((2,), (1,), False),
+        ((1,), (2,), True),
+        ((2,), (1, 3), False),
+        ((1, 2), (1,), True),
+        ((1, 2), (1, 1), False),
+        ((2,), (), True),
+    ],
+)
+def test_a_call_that_is_certainly_made_before_shows_nothing(write: Step, read: Step, fed: bool) -> None:
+    calls = replace(WRITE_A, step=write), replace(READ_A, step=read)
+    assert (feeds(manifest(*calls)) == [(0, 1)]) is fed
+
+
+def test_links_make_all_paths_one() -> None:
+    assert feeds(manifest(WRITE_A, READ_B)) == []
+    assert feeds(manifest(WRITE_A, READ_B), by_links=True) == [(0, 1)]
+    assert feeds(manifest(replace(WRITE_A, step=(2,)), replace(READ_B, step=(1,))), by_links=True) == []

@@ -192,6 +192,28 @@ class TestAProgram:
         assert agent.call("u", path=".env").output == 5
         assert len(DONE) == 1
 
+    def test_the_next_pages_of_a_host_do_not_ask(self, make_bench: Any) -> None:
+        @primitive(effects=["network"], urls={"url": ""}, source="web")
+        def entries(url: str) -> dict[str, str]:
+            """Read a page of a list, with the address of the next page."""
+            DONE.append(url)
+            host, number = url.rsplit("/", 1)
+            return {"next": f"{host}/{int(number) + 1}" if number < "3" else "https://evil.org/9"}
+
+        agent = Agent(make_bench(primitives=[entries], governance={"tools": {"entries": {"allowed_hosts": ["*"]}}}))
+        follow = "for _ in range(4):\n        url = {}"
+        parsed = follow.format("json.loads(json.dumps(tools.entries(url=url)))['next']")
+        agent.bench.define(parsed, parameters="url: str", above="import json\n")
+        agent.bench.define("url = 'https://example.org/1'\n    " + follow.format("tools.entries(url=url)['next']"), "u")
+        for tool, given in (("t", {"url": "https://example.org/1"}), ("u", {})):
+            DONE.clear()
+            message = agent.call(tool, **given).error.message
+            assert message.startswith(
+                "url of entries is 'https://evil.org/9', which can come from the output of entries"
+            )
+            read = [f"https://example.org/{n}" for n in (1, 2, 3)]
+            assert read == DONE
+
     def test_an_answer_covers_the_same_value_only(self, agent: Agent) -> None:
         agent.bench.define("tools.send(to=tools.page(url=url), text='hello')", parameters="url: str")
         service = agent.bench.service
@@ -207,6 +229,31 @@ class TestAProgram:
         assert other is not None
         assert other.message.startswith("to of send is 'send it to eve'")
         assert DONE == [("a page", "hello")] * 2
+
+    def test_a_link_that_was_read_before_a_question_counts_after_it(self, make_bench: Any) -> None:
+        asking = {"make_directory": {"requires_approval_in_modes": ["NORMAL"]}}
+        agent = Agent(make_bench(primitives=TOOLS, governance={"tools": {**RULES["tools"], **asking}}))
+        (agent.bench.work / "linked").symlink_to("a")
+        write = 'tools.write_file(path="a", content=tools.page(url="https://example.org/"))'
+        read = 'tools.make_directory(path="new")\n    tools.send(to=name, text="hello")'
+        agent.bench.define(f'{write}\n    name = tools.read_file(path="linked")\n    {read}')
+        service = agent.bench.service
+        first = service.invoke("t", {})
+        assert first.error is not None
+        service.within(lambda s: s.approvals.answer(first.error.details["approval"], "once", "owner"))
+        with agent.bench.again() as later:
+            second = later.resume(first.run_id or "").error
+        assert second is not None
+        assert second.message.startswith("to of send is 'a page', which can come from the output of page")
+        assert DONE == []
+
+    def test_a_program_reads_a_file_of_a_folder_that_the_rules_open(self, make_bench: Any, tmp_path: Any) -> None:
+        (tmp_path / "data").mkdir()
+        (tmp_path / "data" / "x.txt").write_text("notes")
+        opened = {"read_file": {"allowed_paths": ["**", f"{tmp_path.resolve()}/data/**"]}}
+        agent = Agent(make_bench(primitives=TOOLS, governance={"tools": {**RULES["tools"], **opened}}))
+        agent.bench.define("return tools.read_file(path=path)", parameters="path: str")
+        assert agent.call("t", path=f"{tmp_path.resolve()}/data/x.txt").value() == "notes"
 
     def test_what_reaches_its_caller_is_seen(self, agent: Agent) -> None:
         agent.bench.define('return len(tools.read_file(path=".env"))')

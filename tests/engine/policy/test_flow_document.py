@@ -37,7 +37,7 @@ def test_a_rule_is_read_as_it_is_written() -> None:
     ("rule", "problem"),
     [
         (WEB | {"from": {"source": ["wep"]}}, ".from.source.0: input should be 'file', 'web', 'mail', 'clock', 'command', 'model'"
-         " or 'server'; did you mean 'web'?"),
+         ", 'server' or 'random'; did you mean 'web'?"),
         (WEB | {"from": {"source": "web"}}, ".from.source: expected a list; write `source: [web]`"),
         (WEB | {"from": {"source": []}}, ".from.source: list should have at least 1 item after validation, not 0"),
         (WEB | {"from": {"sorce": ["web"]}}, ".from.sorce: there is no such rule; did you mean 'source'?"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.flows import FlowJudge
@@ -60,6 +62,12 @@ ANYTHING = PlannedCall(
     arguments=dict.fromkeys(("to", "text", "*"), Value(data=("call:0",), open=True)),
     uses={"to": "destination", "text": "payload"},
 )
+SLEEP = PlannedCall("sleep", arguments={"seconds": output(0)})
+NOW = PlannedCall("current_time", ("read",), source="clock")
+MOVE = PlannedCall(
+    "move_file", ("write", "delete"), arguments={"source": text("a.pem"), "target": text("b")},
+    uses={"source": "delete", "target": "write"}, source="file",
+)  # fmt: skip
 TO_ADA = Value((("ada",),))
 OF_PARAMETER = Value(((Hole("parameter", "path"),),), data=("parameter:path",))
 SECRET = PlannedCall("balance", ("secret", "read"), 3)
@@ -83,6 +91,12 @@ SECRET = PlannedCall("balance", ("secret", "read"), 3)
         # Through a file that may be the same.
         (rule("recipient", source=["web"]), [FETCH, write("a.txt", output(0)), read(text("a.txt")), send(output(2))], 1),
         (rule("recipient", source=["web"]), [FETCH, write("a.txt", output(0)), read(text("b.txt")), send(output(2))], 0),
+        # How long a call takes shows in the time.
+        (rule("recipient", True, source=["web"]), [FETCH, SLEEP, NOW, send(output(2))], 1),
+        (rule("recipient", source=["web"]), [FETCH, SLEEP, NOW, send(output(2))], 0),
+        (rule("recipient", True, source=["web"]), [FETCH, replace(SLEEP, step=(2,)), replace(NOW, step=(1,)), send(output(2))], 0),
+        # Whatever moves a file has its content.
+        (rule("payload", paths=["*.pem"]), [MOVE, read(text("b")), send(TO_ADA, output(1))], 1),
         # If nothing is known about the arguments, everything can reach each of them.
         (rule("recipient", source=["web"]), [FETCH, ANYTHING], 1),
         (rule("url", source=["web"]), [FETCH, ANYTHING], 0),
@@ -145,6 +159,48 @@ class TestACallOfAProgram:
         first, other = (self.decide(flows, manifest, 1, {"url": f"https://evil.org/{p}"})[0] for p in "ab")
         assert first.subject == other.subject == "url evil.org"
 
+    @pytest.mark.parametrize(
+        ("url", "asks"),
+        [
+            ("https://api.example.org/2", False),
+            ("https://API.example.org:443/2", False),
+            ("https://other.example.org/2", False),
+            ("https://docs.example.net/2", False),
+            ("https://a.docs.example.net/2", True),
+            ("https://x.free.example.net/2", False),
+            ("https://const.example.org/2", False),
+            # Another host, also where it looks like the same one.
+            ("https://evil.org/2", True),
+            ("https://api.example.org.evil.org/2", True),
+            ("https://api.example.org@evil.org/2", True),
+            ("https://evil.org\\@api.example.org/2", True),
+            ("https://evil.org/?https://api.example.org/", True),
+            ("https://sub.api.example.org/2", True),
+            # Another port or without encryption: another server.
+            ("https://api.example.org:8443/2", True),
+            ("http://api.example.org/2", True),
+            ("http://local.example.org:8080/2", False),
+            # Only in the middle of a text of the caller.
+            ("https://middle.example.org/2", True),
+            ("https://notes/2", True),
+            ("", True),
+        ],
+    )
+    def test_a_link_to_a_host_that_is_known_is_no_new_destination(self, url: str, asks: bool) -> None:
+        rules = {"tools": {"fetch": {"allowed_hosts": ["*", "docs.example.net", "*.free.example.net"]}}}
+        flows = judge(rule("destination", source=["web"]), **rules)
+        follow = Value((("https://const.example.org/1",), (Hole("any"),)), data=("call:0",), open=True)
+        manifest = Manifest(calls=(replace(FETCH, arguments={"url": follow}),))
+        given = {
+            "url": "https://api.example.org/1?x=https://evil.org/",
+            "more": ["other.example.org", {"x": "http://local.example.org:8080"}],
+            "text": "read https://middle.example.org/ and notes",
+            "name": "notes",
+        }
+        definition = ToolDefinition("fetch", "Fetch.", (), {}, ("network",), "primitive", category="network")
+        found = flows.judge_call(manifest, "v", [0], {"url": url}, given, [], definition=definition)
+        assert bool(found) is asks
+
     def test_a_rule_on_paths_judges_the_call_that_reads_the_file(self) -> None:
         flows = judge(denied=[rule("payload", paths=["*.pem"])])
         manifest = Manifest(calls=(read(OF_PARAMETER), send(TO_ADA, output(0))))
@@ -197,6 +253,9 @@ def test_what_reaches_the_caller() -> None:
     calls = (FETCH, read(output(0)), SECRET, SECRET)
     manifest = Manifest(calls=calls, result=output(1), printed=("call:3",))
     assert judge().returned(manifest, "v") == {0, 1, 3}
+    # What is left somewhere on this machine can be read later.
+    store = PlannedCall("store", ("write",), arguments={"text": output(0)})
+    assert judge().returned(Manifest(calls=(SECRET, store), result=Value(data=("parameter:p",))), "s") == {0, 1}
     # If nothing is known about the result, everything can.
     assert judge().returned(Manifest(calls=calls), "v") == {0, 1, 2, 3}
 

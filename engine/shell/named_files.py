@@ -1,0 +1,92 @@
+"""Which files a command reads, as far as its words say that: for the mark *private*, which a session gets by what it has read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from albert_tools.engine.shell.judge import judge_argv, judge_command
+from albert_tools.engine.shell.verdict import Judgement
+from albert_tools.engine.shell.word import HOLE
+
+#: Programs that print the names of files at most, and programs that print no content but of the files that they name. All others
+#: may read any file.
+_NAMES = frozenset(
+    """
+    : [ basename cal chmod date df dirname du echo expr factor false fd find free groups hostname id ls mkdir nproc numfmt printf
+    ps pwd readlink realpath rm rmdir seq sleep test touch tree true tty uname uptime which whoami
+    """.split()
+)
+_NAMED = frozenset(
+    """
+    b2sum base64 cat cksum cmp column comm cp cut diff egrep expand fgrep file fold grep head hexdump join ln md5sum mv nl od paste
+    rev rg sed sha1sum sha256sum sha512sum sort stat strings sum tac tail tee tr tsort uniq wc xxd zcat
+    """.split()
+)
+#: Of these, those that search the folder in which they start if they name none. The first operand is a pattern, or an option is.
+_SEARCHING = frozenset("egrep fgrep grep rg".split())
+_PATTERN = re.compile(r"-[a-zA-Z]*[ef]|--(regexp|file)\b")
+#: Operations of git that print content; those that don't; and the options by which some of these do.
+_SHOWING = frozenset("BLAME DIFF GREP SHOW STASH".split())
+_OTHERS = frozenset(
+    "ADD BRANCH CHECKOUT CLONE COMMIT FETCH LOG MERGE PULL PUSH REBASE REMOTE RESET REV-PARSE STATUS SWITCH TAG".split()
+)
+#: Options without a value; ``REVISION:PATH``, with a plain name of a revision; and what makes a pattern of a path.
+_PLAIN = frozenset("-p -u --patch --cached --staged --stat --oneline --name-only --name-status".split())
+_OF_REVISION, _WILD = re.compile(r"[\w./][\w./~^-]*:[^:]+"), re.compile(r"[*?\[\\]|^:|^--$")
+#: The most options in one word behind which the name of a file is looked for.
+_MAX_OPTIONS = 10
+_PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b")
+
+
+def files_of_command(text: str) -> list[str] | None:
+    """The words of a text for bash that may be files or folders that it reads; None if it may read others, which nobody named."""
+    # Redirections are no words of a command.
+    return None if "<" in text else _files_of(judge_command(text))
+
+
+def files_of_program(argv: Sequence[str]) -> list[str] | None:
+    """The words of a program and its arguments that may be files or folders; None as in `files_of_command`."""
+    return _files_of(judge_argv(tuple(argv)))
+
+
+def files_of_git(operation: str, arguments: Sequence[str]) -> list[str] | None:
+    """The files or folders whose content an operation of git may print, as its arguments name them; None if it may print others."""
+    if operation in _OTHERS and not (operation in ("LOG", "COMMIT") and any(map(_PATCH.match, arguments))):
+        return []
+    words, at = list(arguments), arguments.index("--") if "--" in arguments else len(arguments)
+    paths = words[at + 1 :]
+    if operation == "SHOW" and words and not paths and all(_OF_REVISION.fullmatch(word) for word in words):
+        return [word.partition(":")[2] for word in words]
+    # After some options, `--` is their value.
+    is_certain = operation in _SHOWING | {"LOG"} and (not at or words[at - 1] in _PLAIN or words[at - 1][:1] != "-")
+    return paths if is_certain and paths and not any(map(_WILD.search, paths)) else None
+
+
+def _files_of(judgement: Judgement) -> list[str] | None:
+    found: list[str] = []
+    for part in judgement.parts:
+        name, *words = part.argv or ("",)
+        name = name.rpartition("/")[2]
+        if part.verdict != "ordinary":
+            return None
+        files: list[str] | None = None
+        if name in _NAMES:
+            files = []
+        elif not any(HOLE in word for word in words):
+            files = _words(name, words) if name in _NAMED else None
+            files = files_of_git(words[0].upper(), words[1:]) if name == "git" and words else files
+        if files is None or any(word.startswith("--files0-from") for word in words):
+            return None
+        found += files
+    return found
+
+
+def _words(name: str, words: Sequence[str]) -> list[str]:
+    """All words that can name a file, also in an option: ``-fFILE``, ``-rfFILE``, ``--file=FILE``."""
+    found = [word for whole in words for word in (whole, whole.partition("=")[2]) if word]
+    found += [word[i:] for word in words if word[:1] == "-" for i in range(2, min(len(word), _MAX_OPTIONS))]
+    operands = [word for word in words if not word.startswith("-")]
+    if name in _SEARCHING and (len(operands) < 2 or any(map(_PATTERN.match, words))):
+        found.append(".")
+    return found
