@@ -331,8 +331,10 @@ def _demand(context: CallContext, cwd: str, hidden: HiddenPaths, path: str, from
     """Refuse a path that the rules forbid. It is relative to the working directory, or to the top folder of the repository."""
     import os
 
-    start = context.workspace.absolute(context.workspace.locate(cwd or ".")) if from_cwd else hidden.top
-    context.workspace.judge.demand(os.path.normpath(os.path.join(start, path)), "read")
+    if from_cwd:
+        here = os.path.realpath(context.workspace.absolute(context.workspace.locate(cwd or ".")))
+        path = os.path.join(os.path.relpath(here, hidden.top), path)
+    hidden.demand(context.workspace.judge, path)
 
 
 async def _changed(

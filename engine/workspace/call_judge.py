@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.workspace.git_folders import git_content
 from albert_tools.engine.workspace.path_judge import Use
-from albert_tools.engine.workspace.path_syntax import git_content
 
 #: Returns the decision about an absolute path and its use; None if no rule objects.
 PathRules = Callable[[str, str], Decision | None]

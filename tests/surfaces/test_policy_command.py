@@ -125,7 +125,8 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
     (albert.project / "sub").mkdir()
     (albert.project / "sub" / ".env").write_text("x")
     (albert.project / "secrets").mkdir()
-    (albert.project / ".git").mkdir()
+    for part in ("objects", "refs", "HEAD"):
+        (albert.project / ".git" / part).mkdir(parents=True)
     albert.write(
         "inner.tool",
         'def inner() -> int:\n    """Ask."""\n    return tools.http_request(url="http://a.b/")["status"]\n',
