@@ -83,7 +83,7 @@ def repositories(root: str) -> Repositories:
             )
         if os.path.lexists(f"{place}/{GIT_FOLDER}"):
             found.tops.append(place)
-        if is_git_folder(place):
+        if os.path.basename(place) == GIT_FOLDER or is_git_folder(place):
             found.git_folders.append(place)
     return found
 

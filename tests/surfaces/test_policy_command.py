@@ -125,8 +125,7 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
     (albert.project / "sub").mkdir()
     (albert.project / "sub" / ".env").write_text("x")
     (albert.project / "secrets").mkdir()
-    for part in ("objects", "refs", "HEAD"):
-        (albert.project / ".git" / part).mkdir(parents=True)
+    (albert.project / ".git").mkdir()
     albert.write(
         "inner.tool",
         'def inner() -> int:\n    """Ask."""\n    return tools.http_request(url="http://a.b/")["status"]\n',
