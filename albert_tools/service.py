@@ -103,7 +103,7 @@ class ToolService(engine.ToolService):
         homes = Homes.resolve(environ)
         store = TinyToolStore(homes.tools, lambda: homes.cache)
         registry = ToolRegistry(primitives, store, builtin_loaders(builtins))
-        _add_mounts(homes.config / "mounts.json", registry)
+        _add_mounts(homes, registry)
         found = _workspace(workspace, homes)
         ledger = Record(homes.state / "record")
         rules = _rules(governance, homes, found, ledger, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
@@ -263,12 +263,14 @@ def _import_primitives(rules: RulesSource | Failure, registry: ToolRegistry, wor
         add_primitives(registry, current.primitives_from, root)
 
 
-def _add_mounts(file: Path, registry: ToolRegistry) -> None:
+def _add_mounts(homes: Homes, registry: ToolRegistry) -> None:
     """Add the tools of the servers that the owner has mounted. Their library is not loaded before a call."""
+    file = homes.config / "mounts.json"
     if file.exists():
+        from albert_tools.builtins.mounts.mount import SUSPENDED
         from albert_tools.builtins.mounts.mounted_tools import add_mounts
 
-        add_mounts(registry, file)
+        add_mounts(registry, file, homes.state / SUSPENDED)
 
 
 def _limits(rules: RulesSource | Failure) -> RunLimits:

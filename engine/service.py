@@ -437,13 +437,13 @@ class ToolService:
                 await notify(command, about_version(version.name, version.version, self.context.root))
 
     def _head(self, name: str, token: str, what: str, version: str = "") -> tuple[str, str]:
-        """The newest version of a tool, removed or not ("" if there is none), and why a person must be asked before a session
-        changes it. Nobody is asked if `version` already is the current version."""
+        """The current version of a tool ("" if there is none, or the tool was removed: its name is free), and why a person must
+        be asked before a session changes it. Nobody is asked if `version` already is the current version."""
         versions, _ = self.store.history(name, 1)
-        if not versions:
+        if not versions or not versions[0].current:
             return "", ""
         head = versions[0]
-        if (head.current and head.version == version) or self.actions.is_own(token, lambda: head.author):
+        if head.version == version or self.actions.is_own(token, lambda: head.author):
             return head.version, ""
         whom = f"the session {head.author}" if head.author else "the owner"
         return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"

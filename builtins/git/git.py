@@ -156,10 +156,11 @@ async def git(
 ) -> CommandResult:
     """Run a git operation in a repository of the workspace and return its output.
 
-    Returns what bash returns; a non-zero "exit_code" is a result, not a failure. "operation" is git's subcommand in capitals,
-    "args" its arguments, options first, for example ("COMMIT", ["-m", "Fix the parser"]). Common options are allowed; any
-    other option is refused with a list of the allowed ones. Files after "--" are relative to "cwd". The first argument of STASH
-    and REMOTE is their action: ("REMOTE", ["add", "origin", "https://…"]).
+    Returns what bash returns without "stdout" and "stderr", and "output" is in the order printed; a non-zero "exit_code" is a
+    result, not a failure. "operation" is git's subcommand in capitals, "args" its arguments, options first, for example
+    ("COMMIT", ["-m", "Fix the parser"]). Common options are allowed; any other option is refused with a list of the allowed
+    ones. Files after "--" are relative to "cwd". The first argument of STASH and REMOTE is their action: ("REMOTE", ["add",
+    "origin", "https://…"]).
 
     No hook, filter, external diff, alias or credential helper of the repository runs, no editor opens (COMMIT needs -m), no
     submodule is fetched. CLONE, FETCH, PULL and PUSH reach only http:// and https:// remotes, on hosts that the owner's rules
@@ -338,8 +339,10 @@ def _demand(context: CallContext, cwd: str, hidden: HiddenPaths, path: str, from
     """Refuse a path that the rules forbid. It is relative to the working directory, or to the top folder of the repository."""
     import os
 
-    start = context.workspace.absolute(context.workspace.locate(cwd or ".")) if from_cwd else hidden.top
-    context.workspace.judge.demand(os.path.normpath(os.path.join(start, path)), "read")
+    if from_cwd:
+        here = os.path.realpath(context.workspace.absolute(context.workspace.locate(cwd or ".")))
+        path = os.path.join(os.path.relpath(here, hidden.top), path)
+    hidden.demand(context.workspace.judge, path)
 
 
 async def _changed(

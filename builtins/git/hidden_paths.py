@@ -21,8 +21,16 @@ from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.workspace.git_folders import (
+    Repositories,
+    family,
+    git_folder_of,
+    is_git_folder,
+    repositories,
+    within,
+)
+from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_folder
-from albert_tools.engine.workspace.sandbox_view import folders_of_git, is_bare, repositories
 
 #: Runs a confined command: `confined_command.run`.
 Run = Callable[..., Awaitable[Any]]
@@ -35,6 +43,9 @@ _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 #: Names of commits to which perhaps no branch and no reflog entry leads.
 _HEADS = ("FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD")
 
+#: The file that names other repositories whose objects a repository uses.
+_ALTERNATES = "objects/info/alternates"
+
 _MAGIC = "top,glob,icase" if sys.platform == "darwin" else "top,glob"
 
 
@@ -44,6 +55,7 @@ class HiddenPaths(NamedTuple):
     Attributes:
         top: The absolute path of the top folder of its working tree; of the repository itself if it is bare.
         globs: The forbidden paths, as git's globs relative to `top`.
+        tops: The folders for which the rules count: git's objects may be those of any repository in the workspace.
         found: Whether a commit or the index has such a path.
         tracked: The absolute paths of such files in the index.
         bare: Whether the repository is bare.
@@ -51,6 +63,7 @@ class HiddenPaths(NamedTuple):
 
     top: str
     globs: tuple[str, ...]
+    tops: tuple[str, ...]
     found: bool = True
     tracked: tuple[str, ...] = ()
     bare: bool = False
@@ -72,19 +85,30 @@ class HiddenPaths(NamedTuple):
             return {"GIT_DIR": self.top}
         return {"GIT_DIR": f"{self.top}/{GIT_FOLDER}", "GIT_WORK_TREE": self.top}
 
+    def demand(self, judge: Judge, path: str) -> None:
+        """Refuse a path, relative to `top`, that is hidden.
+
+        Raises:
+            Failure: `permission_denied`.
+        """
+        for top in self.tops:
+            judge.demand(os.path.normpath(os.path.join(top, path)), "read")
+
 
 class _Search(NamedTuple):
-    """A cached search.
+    """A cached search of a git folder.
 
     Attributes:
         state: The state of the repository, see `_state`.
-        result: What was found.
+        tracked: The hidden paths in the index.
+        found: Whether the index or a commit has a hidden path.
         clean: The commits whose history has no hidden path.
         ever_found: Whether this search or an earlier one found a hidden path.
     """
 
     state: object
-    result: HiddenPaths
+    tracked: tuple[str, ...]
+    found: bool
     clean: tuple[str, ...]
     ever_found: bool
 
@@ -98,6 +122,8 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
     Raises:
         Failure: `permission_denied` if the rules forbid the top folder; `invalid_arguments` inside a git folder.
     """
+    import asyncio
+
     workspace = context.workspace
     if not workspace.judge.selective:
         return None
@@ -106,53 +132,57 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
         raise refused_argument(
             "cwd", "git's folder can't be the working directory", hint="pass the repository's folder"
         )
-    while not os.path.lexists(f"{here}/{GIT_FOLDER}") and not is_bare(here):
+    while not os.path.lexists(f"{here}/{GIT_FOLDER}") and not is_git_folder(here):
         here = os.path.dirname(here)
-        if here != root and not here.startswith(f"{root}/"):
+        if not within(here, root):
             return None
     workspace.judge.demand(here, "read")
-    globs = _globs(workspace.judge, root, here)
-    return await _search(context, here, globs, run) if globs else None
+    hidden = _hidden(workspace.judge, root, here, await asyncio.to_thread(repositories, root))
+    folder = git_folder_of(root, here)
+    if not hidden.globs or folder is None:
+        return hidden if hidden.globs else None
+    search = await _search(context, folder, hidden, run)
+    return hidden._replace(found=search.found, tracked=tuple(f"{here}/{path}" for path in search.tracked))
 
 
 async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
     """The git folders in the workspace whose objects contain hidden files."""
     import asyncio
 
-    judge, root, hide = context.workspace.judge, str(context.workspace.root), []
-    for top in await asyncio.to_thread(lambda: list(repositories(root))) if judge.selective else ():
-        globs = _globs(judge, root, top)
-        if not judge.allows(top) or (globs and (await _search(context, top, globs, run)).found):
-            hide += folders_of_git(root, top)
-    return hide
+    judge, root = context.workspace.judge, str(context.workspace.root)
+    if not judge.selective:
+        return []
+    repos = await asyncio.to_thread(repositories, root)
+    hidden = _hidden(judge, root, root, repos)
+    found = [folder for top in repos.tops if not judge.allows(top) and (folder := git_folder_of(root, top))]
+    if hidden.globs:
+        found += [each for each in repos.git_folders if (await _search(context, each, hidden, run)).found]
+    return [folder for each in found for folder in family(root, each)]
 
 
-def _globs(judge: Any, root: str, top: str) -> tuple[str, ...]:
-    """The forbidden paths of a repository, relative to its top folder.
+def _hidden(judge: Judge, root: str, top: str, repos: Repositories) -> HiddenPaths:
+    """The hidden paths of the repository at `top`.
 
-    A further working tree has the objects of the main one, so the rules on paths of both apply. A bare repository has the paths of
-    no working tree, so the rules apply as if it were the workspace too.
+    Git's objects may come from any repository: further working trees, bare repositories and clones have those of others. So the
+    rules hold as if each repository, and the workspace, were at the top of the others.
     """
-    tops = [top, *(os.path.dirname(folder) for folder in folders_of_git(root, top)[1:])]
-    if not os.path.lexists(f"{top}/{GIT_FOLDER}"):
-        tops.append(root)
-    return tuple(dict.fromkeys(glob for each in tops for glob in judge.forbidden_globs(each)))
+    tops = tuple(dict.fromkeys((top, root, *repos.tops)))
+    globs = tuple(dict.fromkeys(glob for each in tops for glob in judge.forbidden_globs(each)))
+    return HiddenPaths(top, globs, tops, bare=not os.path.lexists(f"{top}/{GIT_FOLDER}"))
 
 
-async def _search(context: CallContext, top: str, globs: tuple[str, ...], run: Run) -> HiddenPaths:
-    """Search a repository for hidden paths. A repository that can't be read counts as one that has some."""
-    hidden = HiddenPaths(top, globs, bare=not os.path.lexists(f"{top}/{GIT_FOLDER}"))
-    state, old = _state(folders_of_git(str(context.workspace.root), top)), _searches.get((top, globs))
+async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: Run) -> _Search:
+    """Search a git folder for hidden paths. One that can't be read counts as one that has some."""
+    folders = family(str(context.workspace.root), folder)
+    state, old = _state(folders), _searches.get((folder, hidden.globs))
     if old is not None and old.state == state:
-        return old.result
+        return old
 
     async def lines(operation: str, *words: str) -> list[str] | None:
-        environment = {**ENVIRONMENT, **hidden.environment}
+        environment = {**ENVIRONMENT, "GIT_DIR": folder, "GIT_WORK_TREE": folder}
         how = {"only": programs() or ["/usr/bin/git"], "separate_errors": True, "recorded": False}
         try:
-            ran = await run(
-                context, command(operation, words), cwd=top, timeout=_SEARCH_SECONDS, environment=environment, **how
-            )
+            ran = await run(context, command(operation, words), timeout=_SEARCH_SECONDS, environment=environment, **how)
         except Failure as failure:
             if failure.code != "timeout":
                 raise
@@ -160,30 +190,32 @@ async def _search(context: CallContext, top: str, globs: tuple[str, ...], run: R
         text = ran.output.whole.decode("utf-8", "surrogateescape")
         return [line for line in text.split("\0") if line] if ran.code == 0 and ran.output.complete else None
 
-    tracked = None if hidden.bare else await lines("LS-FILES", "-z", "--", *hidden.only)
-    hidden = hidden._replace(tracked=tuple(f"{top}/{path}" for path in tracked or ()))
-    clean: tuple[str, ...] = ()
-    # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten.
-    ever_found = bool(tracked) or (old is not None and old.ever_found)
-    if not ever_found and (tracked == [] or hidden.bare):
-        tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()]
+    tracked = await lines("LS-FILES", "-z", "--", *hidden.only)
+    # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten. And no branch of this
+    # repository leads to the objects that it borrows from another one.
+    ever_found = (
+        bool(tracked) or (old is not None and old.ever_found) or os.path.lexists(f"{folders[-1]}/{_ALTERNATES}")
+    )
+    found, clean = True, tuple[str, ...]()
+    if tracked == [] and not ever_found:
+        tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()][:_MAX_TIPS]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
-        first = await lines(*words, *_HEADS, *tips[:_MAX_TIPS], *known, "--", *hidden.only)
-        hidden, ever_found = hidden._replace(found=first != []), bool(first)
-        clean = tuple(tips[:_MAX_TIPS]) if first == [] else ()
+        first = await lines(*words, *_HEADS, *tips, *known, "--", *hidden.only)
+        found, ever_found = first != [], bool(first)
+        clean = tuple(tips) if first == [] else ()
     if len(_searches) >= _MAX_SEARCHES:
         _searches.clear()
-    _searches[top, globs] = _Search(state, hidden, clean, ever_found)
-    return hidden
+    _searches[folder, hidden.globs] = search = _Search(state, tuple(tracked or ()), found, clean, ever_found)
+    return search
 
 
 def _state(folders: list[str]) -> object:
     """Changes whenever the index or a branch changes: git replaces these files."""
     found: list[tuple[str, int, int, int]] = []
     for folder in folders:
-        names = [f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", "HEAD", *_HEADS)]
-        for inner in ("refs", "worktrees"):
+        names = [f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", "HEAD", _ALTERNATES, *_HEADS)]
+        for inner in ("refs", "reftable", "worktrees"):
             names += (f"{place}/{name}" for place, _, files in os.walk(f"{folder}/{inner}") for name in files)
         for name in names:
             try:

@@ -27,7 +27,8 @@ from albert_tools.engine.sandbox.command.run_command import collecting, confinem
 from albert_tools.engine.sandbox.command.start_command import start
 from albert_tools.engine.sandbox.command.task import Command, Connect
 from albert_tools.engine.sandbox.command.view import View
-from albert_tools.engine.workspace.sandbox_view import command_view, folders_of_git, repositories
+from albert_tools.engine.workspace.git_folders import repositories
+from albert_tools.engine.workspace.sandbox_view import command_view
 from albert_tools.engine.workspace.workspace import Workspace
 
 #: Bytes of the server's standard error that are kept, for the message about its end.
@@ -192,4 +193,4 @@ def seen_by_server(workspace: Workspace) -> Any:
         Failure: See `command_view`.
     """
     root = str(workspace.root)
-    return command_view(workspace, "", hide=[f for top in repositories(root) for f in folders_of_git(root, top)])
+    return command_view(workspace, "", hide=repositories(root).git_folders)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mcp_types import CallToolResult
 
-from albert_tools.builtins.mounts.mount import Mount, PinnedTool
+from albert_tools.builtins.mounts.mount import Mount, PinnedTool, note_suspended
 from albert_tools.builtins.mounts.server_limits import (
     CHECK_SECONDS,
     FIRST_PAUSE,
@@ -33,9 +34,9 @@ class Connections:
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
 
-    def to(self, mount: Mount) -> Connection:
-        """The connection to a server. It is opened by its first call."""
-        return self._open.setdefault(mount.name, Connection(mount))
+    def to(self, mount: Mount, state: Path | None = None) -> Connection:
+        """The connection to a server. It is opened by its first call. The folder `state` gets its suspended tools."""
+        return self._open.setdefault(mount.name, Connection(mount, state))
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -47,8 +48,9 @@ class Connections:
 class Connection:
     """The connection to one server."""
 
-    def __init__(self, mount: Mount) -> None:
+    def __init__(self, mount: Mount, state: Path | None = None) -> None:
         self._mount = mount
+        self._state = state
         self._lock = asyncio.Lock()
         self._link: Link | None = None
         self._again_at = self._pause = 0.0
@@ -96,9 +98,8 @@ class Connection:
 
     def _demand_accepted(self, link: Link, tool: PinnedTool) -> None:
         name = f"{self._mount.name}.{tool.name}"
-        now = link.hashes.get(tool.remote)
-        if now != tool.hash:
-            what = "has another description or schema than the accepted one" if now else "is no longer at its server"
+        what = _changed(link, tool)
+        if what is not None:
             raise Failure(
                 "permission_denied",
                 f"{name} is suspended: it {what}",
@@ -120,23 +121,28 @@ class Connection:
                 if left > 0:
                     why = f"{self._mount.name} has failed several times; it is started again in {left:.1f} s"
                     raise Failure("service_error", why, retryable=True)
-                link = Link(self._mount, context)
-                self._link = link
-                try:
-                    async with asyncio.timeout(START_SECONDS):
-                        await link.open()
-                except TimeoutError:
-                    await self._failed(link)
-                    why = f"{self._mount.name} was not ready within {START_SECONDS:.0f} s"
-                    raise Failure("service_error", why, hint="see `albert mount look`", retryable=True) from None
-                except BaseException:
-                    await self._failed(link)
-                    raise
-            assert self._link is not None
+                self._link = Link(self._mount, context)
             self._link.begin(context)
             if time.monotonic() - self._link.listed_at > CHECK_SECONDS:
-                await self._link.list_tools()
+                await self._list_tools(self._link)
             return self._link
+
+    async def _list_tools(self, link: Link) -> None:
+        """Open the connection if it is new, and compare the server's tools with the accepted ones. All calls wait for this."""
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await link.list_tools()
+        except TimeoutError:
+            await self._failed(link)
+            why = f"{self._mount.name} did not list its tools within {START_SECONDS:.0f} s"
+            raise Failure("service_error", why, hint="see `albert mount look`", retryable=True) from None
+        except BaseException:
+            await self._failed(link)
+            raise
+        if self._state is not None:
+            found = {tool.name: _changed(link, tool) for tool in self._mount.tools}
+            changed = {name: what for name, what in found.items() if what is not None}
+            await asyncio.to_thread(note_suspended, self._state, self._mount, changed)
 
     async def _failed(self, link: Link) -> None:
         """Close a connection that has failed. After the first failure, the next one may be opened at once."""
@@ -145,3 +151,11 @@ class Connection:
             self._again_at = time.monotonic() + self._pause
             self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
             await link.aclose()
+
+
+def _changed(link: Link, tool: PinnedTool) -> str | None:
+    """What has changed about a tool since the owner has accepted it."""
+    now = link.hashes.get(tool.remote)
+    if now == tool.hash:
+        return None
+    return "has another description or schema than the accepted one" if now else "is no longer at its server"

@@ -6,7 +6,8 @@ The file ``mounts.json`` in the configuration folder has all of it, so a service
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,8 @@ from albert_tools.engine.model.definition import Schema
 from albert_tools.engine.model.failure import Failure
 
 FILE = "mounts.json"
+#: The folder in the state folder with the suspended tools of each mount: what has changed, by the hash of the accepted tool.
+SUSPENDED = "mounts"
 
 
 class PinnedTool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,3 +86,23 @@ def read_mounts(file: Path) -> dict[str, Mount]:
 def written(mounts: Iterable[Mount]) -> bytes:
     """The content of the file."""
     return msgspec.json.format(msgspec.json.encode(sorted(mounts, key=lambda m: m.name)), indent=1)
+
+
+def suspended_tools(folder: Path, mount: Mount) -> dict[str, str]:
+    """The tools that were suspended when a service last compared them, each with what has changed."""
+    found: dict[str, str] = {}
+    with suppress(OSError, msgspec.MsgspecError):
+        found = msgspec.json.decode((folder / f"{mount.name}.json").read_bytes(), type=dict[str, str])
+    return {tool.name: found[tool.hash] for tool in mount.tools if tool.hash in found}
+
+
+def note_suspended(folder: Path, mount: Mount, changed: Mapping[str, str]) -> None:
+    """Store the suspended tools of a mount for `suspended_tools`. If that fails, they are suspended nevertheless."""
+    if changed == suspended_tools(folder, mount):
+        return
+    hashes = {tool.hash: changed[tool.name] for tool in mount.tools if tool.name in changed}
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = folder / f".{mount.name}.new"
+        new.write_bytes(msgspec.json.encode(hashes))
+        new.replace(folder / f"{mount.name}.json")

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from albert_tools.builtins.mounts.mount import Mount, PinnedTool, read_mounts
+from albert_tools.builtins.mounts.mount import Mount, PinnedTool, read_mounts, suspended_tools
 from albert_tools.builtins.mounts.server_limits import CALL_SECONDS
 from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
 from albert_tools.engine.call.tool_registry import ToolRegistry
@@ -31,8 +31,11 @@ _UNKNOWN = frozenset({"read", "write", "delete", "execute", "network"})
 _MAX_ERROR = 4000
 
 
-def add_mounts(registry: ToolRegistry, file: Path) -> None:
-    """Add the tools of the mounted servers. Problems go to `registry.problems`; the other tools are added."""
+def add_mounts(registry: ToolRegistry, file: Path, state: Path) -> None:
+    """Add the tools of the mounted servers. Problems go to `registry.problems`; the other tools are added.
+
+    The folder `state` has the suspended tools, see `suspended_tools`.
+    """
     try:
         mounts = read_mounts(file)
     except Failure as failure:
@@ -42,20 +45,23 @@ def add_mounts(registry: ToolRegistry, file: Path) -> None:
         for tool in mount.tools:
             name = f"{mount.name}.{tool.name}"
             try:
-                registry.add_loader(name, partial(mounted_primitive, mount, tool))
+                registry.add_loader(name, partial(mounted_primitive, mount, tool, state))
             except ValueError as taken:
                 registry.problems = (*registry.problems, f"the mounted tool {name} is left out: {taken}")
+        for name, what in suspended_tools(state, mount).items():
+            problem = f"{mount.name}.{name} is suspended: it {what}; compare it with `albert mount look {mount.name}`"
+            registry.problems = (*registry.problems, problem)
 
 
-def mounted_primitive(mount: Mount, tool: PinnedTool) -> Primitive:
-    """A tool as a primitive.
+def mounted_primitive(mount: Mount, tool: PinnedTool, state: Path | None = None) -> Primitive:
+    """A tool as a primitive. The folder `state` gets the suspended tools.
 
     Raises:
         Failure: `damaged` if somebody has made the pinned definition invalid.
     """
 
     async def call(_context: CallContext, **arguments: Any) -> Any:
-        connection = (await _connections(_context)).to(mount)
+        connection = (await _connections(_context)).to(mount, state)
         given = {tool.remote_names.get(name, name): value for name, value in arguments.items()}
         return output_of(f"{mount.name}.{tool.name}", tool, await connection.call(_context, tool, given))
 

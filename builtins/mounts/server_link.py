@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -63,7 +64,7 @@ class Link:
         self.server: ConfinedServer | None = None
         self.listing: list[dict[str, Any]] = []
         self.hashes: dict[str, str] = {}
-        self.listed_at = 0.0
+        self.listed_at = -math.inf
 
     @property
     def ended(self) -> bool:
@@ -75,19 +76,13 @@ class Link:
             raise Failure("permission_denied", "no rules for the network apply here", rule="network")
         return self._rules
 
-    async def open(self) -> None:
-        """Connect, and list the tools.
-
-        Raises:
-            Failure: See `Connection.call`.
-        """
+    async def _open(self) -> None:
         transport = self._http() if self._mount.url else self._process()
         self._task = asyncio.create_task(self._kept_open(transport))
         both: set[asyncio.Future[Any]] = {self._task, self._client}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not self._client.done():
             raise self._why_ended()
-        await self.list_tools()
 
     def _http(self) -> AbstractAsyncContextManager[Any]:
         token = self._secrets.take(self._mount.secrets[0], "Bearer ") if self._mount.secrets else ""
@@ -143,11 +138,13 @@ class Link:
             self.server.asked()
 
     async def list_tools(self) -> None:
-        """Ask the server for its tools.
+        """Ask the server for its tools. The first call connects to it.
 
         Raises:
-            Failure: `service_error`, `too_large`.
+            Failure: See `Connection.call`.
         """
+        if self._task is None:
+            await self._open()
         found: list[dict[str, Any]] = []
         cursor = None
         # A page may be empty.

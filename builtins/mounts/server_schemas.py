@@ -13,13 +13,17 @@ import json
 import keyword
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
-from albert_tools.engine.model.definition import Schema
+from albert_tools.engine.model.bounds import KiB
+from albert_tools.engine.model.definition import Schema, canonical
 from albert_tools.engine.model.schema_validity import fault_in
 
 #: The depth of a schema, and the number of schemas in it. What is deeper or further is any value.
 MAX_DEPTH, MAX_PARTS = 8, 1000
+#: Bytes of a schema whose references are replaced. A larger one has fewer parts, down to none.
+MAX_BYTES = 64 * KiB
 #: Characters of the description of a tool, and of a parameter.
 MAX_DESCRIPTION, MAX_PARAMETER_DESCRIPTION = 4000, 500
 #: Characters of an enumeration as JSON.
@@ -78,10 +82,9 @@ def parameters_schema(schema: Any) -> tuple[Schema, dict[str, str]]:
     missing = sorted(required - properties.keys())
     if missing:
         raise Unusable(f"it requires {missing[0]!r:.80}, which its schema does not describe")
-    reader = _Reader(whole)
     shown: Schema = {
         "type": "object",
-        "properties": {name: reader.sound(properties[remote]) for name, remote in names.items()},
+        "properties": _bounded(whole, {name: properties[remote] for name, remote in names.items()}),
         "required": [name for name, remote in names.items() if remote in required],
         "additionalProperties": False,
     }
@@ -90,15 +93,26 @@ def parameters_schema(schema: Any) -> tuple[Schema, dict[str, str]]:
 
 def result_schema(schema: Any) -> Schema | None:
     """The schema of a structured result; None if there is none."""
-    return _Reader(schema).sound(schema) if isinstance(schema, dict) else None
+    return _bounded(schema, {"": schema})[""] if isinstance(schema, dict) else None
+
+
+def _bounded(whole: Any, parts: Mapping[str, Any]) -> dict[str, Schema]:
+    """Copies of these parts of a schema, which have at most `MAX_BYTES` together."""
+    count = MAX_PARTS
+    while True:
+        reader = _Reader(whole, count)
+        found = {name: reader.sound(part) for name, part in parts.items()}
+        if not count or len(canonical(found)) <= MAX_BYTES:
+            return found
+        count //= 2
 
 
 class _Reader:
-    """Copies parts of one schema, until `MAX_PARTS` are copied."""
+    """Copies parts of one schema, until `count` are copied."""
 
-    def __init__(self, whole: Any) -> None:
+    def __init__(self, whole: Any, count: int) -> None:
         self._whole = whole
-        self._left = MAX_PARTS
+        self._left = count
 
     def sound(self, schema: Any) -> Schema:
         """A usable copy; any value if the schema is not valid."""
@@ -127,7 +141,8 @@ class _Reader:
             copied = {k: self._copy(v, depth + 1) for k, v in properties.items() if _is_name(k)}
             required = schema.get("required")
             found["properties"] = copied
-            found["required"] = [n for n in required if n in copied] if isinstance(required, list) else []
+            named = required if isinstance(required, list) else []
+            found["required"] = list(dict.fromkeys(n for n in named if isinstance(n, str) and n in copied))
         more = schema.get("additionalProperties")
         if isinstance(more, dict):
             found["additionalProperties"] = self._copy(more, depth + 1)

@@ -36,7 +36,7 @@ MAX_SEEN = 200
 
 
 class CommandResult(TypedDict):
-    """Result of `bash`, `run_program` and `git`."""
+    """Result of `git`."""
 
     exit_code: int
     output: str
@@ -45,6 +45,13 @@ class CommandResult(TypedDict):
     size_bytes: int
     handle: str | None
     confinement: str
+
+
+class ProgramResult(CommandResult):
+    """Result of `bash` and `run_program`."""
+
+    stdout: str
+    stderr: str
 
 
 #: What is true of a `CommandResult`.
@@ -57,12 +64,16 @@ OF_COMMAND = {
 
 
 class CompletedCommand(NamedTuple):
-    """A command that ended by itself, and its output. `errors` is None if `output` includes stderr."""
+    """A command that ended by itself, and its output.
+
+    `errors` is None if `output` includes stderr; then `streams` may have stdout and stderr apart.
+    """
 
     ended: Ended
     code: int
     output: Output
     errors: Output | None
+    streams: tuple[Output, Output] | None = None
 
     def shown(self) -> tuple[Shown, Shown | None]:
         """What the result has of the output, and of stderr."""
@@ -83,6 +94,7 @@ async def run(
     network: bool = False,
     method: str | None = None,
     separate_errors: bool = False,
+    streams: bool = False,
     git: Git | None = None,
     only: Sequence[str] | None = None,
     facts: Mapping[str, Any] | None = None,
@@ -101,6 +113,7 @@ async def run(
         network: Whether the command may reach the hosts that the rules name or that were approved for this call.
         method: HTTP method with which the rules check requests; None for the method of each request.
         separate_errors: Whether stderr is returned separately from stdout.
+        streams: Whether both streams are returned apart too, beside both together.
         git: The files that git may change: the working tree, or the configuration too.
         only: The only programs, and folders of programs, that may be started, if the confinement can enforce this. Includes
             the command.
@@ -126,6 +139,7 @@ async def run(
 
     seconds, started = max(0.0, min(timeout, context.remaining - _MARGIN)), time.monotonic()
     output, errors = Output(MAX_OUTPUT, MAX_KEPT), Output(MAX_OUTPUT, MAX_KEPT) if separate_errors else None
+    apart = (Output(MAX_OUTPUT, both=output), Output(MAX_OUTPUT, both=output)) if streams else None
     ended: Ended | None = None
     running_since: float | None = None
     connection = _Connection(context, method) if network else None
@@ -159,7 +173,7 @@ async def run(
                 )
                 running_since = time.monotonic()
                 try:
-                    ended = await run_confined(command, output, errors)
+                    ended = await run_confined(command, *(apart or (output, errors)))
                 except Failure:
                     # The command did not start.
                     running_since = None
@@ -177,7 +191,7 @@ async def run(
                 refused=seen.refused,
                 size_bytes=seen.sent_bytes + seen.size_bytes,
             )
-    ran = CompletedCommand(ended, ended.code or 0, output, errors)
+    ran = CompletedCommand(ended, ended.code or 0, output, errors, apart)
     if ended.over is not None:
         details = await _details(context, ran)
         raise _limit_exceeded(ended.over, details, seconds, command.bounds.memory, command.bounds.processes)
@@ -206,6 +220,15 @@ async def result_of(context: CallContext, ran: CompletedCommand) -> CommandResul
         "handle": await stored_output(context, ran) if shown.omitted else None,
         "confinement": ran.ended.confinement,
     }
+
+
+async def program_result(context: CallContext, ran: CompletedCommand) -> ProgramResult:
+    """The result of a command whose streams were collected apart too."""
+    from albert_tools.engine.sandbox.command.output import shown_together
+
+    assert ran.streams is not None
+    output, errors = shown_together(*ran.streams, MAX_OUTPUT)
+    return {**await result_of(context, ran), "stdout": output.text, "stderr": errors.text}
 
 
 async def stored_output(context: CallContext, ran: CompletedCommand) -> str | None:

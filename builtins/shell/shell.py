@@ -9,10 +9,10 @@ from albert_tools.builtins.shell.command_settings import COMMAND_SETTINGS
 from albert_tools.builtins.shell.confined_command import (
     MAX_TIMEOUT,
     OF_COMMAND,
-    CommandResult,
+    ProgramResult,
     demand_text,
     invalid,
-    result_of,
+    program_result,
     run,
 )
 from albert_tools.engine.model.parameter_types import (
@@ -57,14 +57,15 @@ async def bash(
     timeout: TimeoutSeconds = 30,
     env: Environment = [],  # noqa: B006  The schema's default; never modified.
     network: bool = False,
-) -> CommandResult:
+) -> ProgramResult:
     """Run a command with bash, confined to the workspace, and return its output when it ends.
 
-    Returns {"exit_code", "output", "truncated", "signal", "size_bytes", "handle", "confinement"}. A non-zero exit code is a
-    result, not a failure. "output" is stdout and stderr together, in the order printed; bytes that are not UTF-8 appear as
-    U+FFFD. Of an output over 64 KiB, "output" has the first and last 32 KiB, including a line between them that says how much
-    is missing, "truncated" is true, and read_result(handle) reads all of it (up to 16 MiB). "signal" is null, or the name of the
-    signal that ended bash ("SIGKILL"); then "exit_code" is 128 + its number.
+    Returns {"exit_code", "output", "stdout", "stderr", "truncated", "signal", "size_bytes", "handle", "confinement"}. A non-zero
+    exit code is a result, not a failure. "output" is "stdout" and "stderr" together, in the order in which they arrive (for the
+    exact order, print both to stdout: 2>&1); bytes that are not UTF-8 appear as U+FFFD. Of an output over 64 KiB, "output" has
+    the first and last 32 KiB, including a line between them that says how much is missing, "stdout" and "stderr" are shortened
+    to as much together, "truncated" is true, and read_result(handle) reads all of "output" (up to 16 MiB). "signal" is null, or
+    the name of the signal that ended bash ("SIGKILL"); then "exit_code" is 128 + its number.
 
     The command starts in the workspace and can change nothing else. It also sees the system's programs and a private /tmp,
     which is deleted afterwards. It has no network unless `network` is true. stdin is empty. Each call starts a new shell;
@@ -90,10 +91,11 @@ async def bash(
         timeout=timeout,
         environment=variables(env),
         network=network,
+        streams=True,
         facts={"command": command},
         reads=files_of_command(command),
     )
-    return await result_of(context, ran)
+    return await program_result(context, ran)
 
 
 @primitive(
@@ -114,7 +116,7 @@ async def run_program(
     timeout: TimeoutSeconds = 30,
     env: Environment = [],  # noqa: B006  The schema's default; never modified.
     network: bool = False,
-) -> CommandResult:
+) -> ProgramResult:
     """Run a program with its arguments, without a shell: nothing is expanded or split.
 
     Prefer it to bash if an argument comes from elsewhere: no character in it has a special meaning. Confinement, result and
@@ -134,10 +136,11 @@ async def run_program(
         timeout=timeout,
         environment=variables(env),
         network=network,
+        streams=True,
         facts={"argv": argv},
         reads=files_of_program(argv),
     )
-    return await result_of(context, ran)
+    return await program_result(context, ran)
 
 
 def variables(entries: list[str]) -> dict[str, str]:

@@ -227,13 +227,14 @@ def primitive(
             work. It runs before a person is asked. It must not change anything or read anything else.
         settle: Called when a run continues after a crash. Gets an `InterruptedCall` and returns the outcome as a `Settled`.
         settings: The settings that the owner can write under ``primitives: {NAME: …}``; see `Settings`. Default: any setting.
-        preview: Called before a person is asked. Returns what the call will change, for the question; "" if there is nothing to
-            say. If it raises `permission_denied`, the call is refused, and nobody is asked.
+        preview: An async function, called before a person is asked. Returns what the call will change, for the question; "" if
+            there is nothing to say. If it raises `permission_denied`, the call is refused, and nobody is asked.
 
     Raises:
         TypeError: The declaration is wrong. Examples: a parameter without an annotation, a type without a schema, a default that
             breaks the schema, ``*args``, an unknown effect, category, mode or parameter name, a name that is not an identifier, a
-            timeout or rate limit that is not positive, `sandbox` for a function that cannot run confined.
+            timeout or rate limit that is not positive, `sandbox` for a function that cannot run confined, a sync `preview`, an
+            async `refuse`.
     """
     if function is not None:
         return _declare(function, **options)
@@ -435,6 +436,7 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema], uses: Mapping[str,
         yield f"the rate limit is a number of calls per hour, 1 or more, not {d.rate_limit!r}"
     if d.sandbox:
         yield from _sandbox_problems(made)
+    yield from _callback_problems(made)
     for invariant in d.invariants:
         yield from _invariant_problems(d, invariant)
     yield from wrong_declarations(d)
@@ -461,6 +463,34 @@ def _sandbox_problems(made: Primitive) -> Iterator[str]:
         yield "a file for a function that runs confined is one path; annotate the parameter with `FileContent`"
     if "<" in made.function.__qualname__:
         yield "a function that runs confined is found by its name in its module, so it can't be defined inside another function"
+
+
+def _callback_problems(made: Primitive) -> Iterator[str]:
+    """A callback of the wrong kind would fail, or do nothing, when it is called."""
+    if inspect.isgeneratorfunction(made.function) or inspect.isasyncgenfunction(made.function):
+        yield "it yields values; return all of them, for example as a list"
+    checks = made.settings if callable(made.settings) else None
+    for option, callback, wanted, arguments in (
+        ("preview", made.preview, "async", ("the context", "the arguments")),
+        ("refuse", made.refuse, "sync", ("the arguments",)),
+        ("settle", made.settle, "", ("the call",)),
+        ("settings", checks, "sync", ("the settings",)),
+    ):
+        if callback is None:
+            continue
+        if not callable(callback):
+            yield f"`{option}` must be a function, not {callback!r}"
+            continue
+        is_async = inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(type(callback).__call__)
+        if wanted and is_async != (wanted == "async"):
+            kind = "an `async def`" if wanted == "async" else "an ordinary `def`"
+            yield f"`{option}` must be {kind}"
+        try:
+            inspect.signature(callback).bind(*arguments)
+        except TypeError:
+            yield f"`{option}` must take {' and '.join(arguments)}"
+        except ValueError:
+            continue  # A builtin without a signature.
 
 
 def _invariant_problems(definition: ToolDefinition, invariant: Invariant) -> Iterator[str]:

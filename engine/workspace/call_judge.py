@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.workspace.git_folders import git_content
 from albert_tools.engine.workspace.path_judge import Use
-from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, git_content
+from albert_tools.engine.workspace.path_syntax import GIT_FOLDER
 
 #: The most files that are looked at to find one with private data.
 MAX_LOOKED = 50_000

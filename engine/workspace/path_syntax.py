@@ -23,10 +23,6 @@ ALBERT_FOLDER = ".albert"
 
 #: Git's folder. Its files name commands that git runs, so tools may read them but not change them.
 GIT_FOLDER = ".git"
-#: The parts of git's folder that contain neither names nor content of tracked files.
-_GIT_PLAIN = frozenset(
-    "HEAD FETCH_HEAD MERGE_HEAD ORIG_HEAD config description hooks info logs packed-refs refs".split()
-)
 
 
 def plain_parts(path: str) -> Parts:
@@ -61,13 +57,6 @@ def protected_folder(name: str) -> str | None:
     if plain == "git~1":
         return GIT_FOLDER
     return plain if plain in (ALBERT_FOLDER, GIT_FOLDER) else None
-
-
-def git_content(path: str) -> bool:
-    """Whether an absolute path leads to a part of git's folder that may contain names or content of tracked files."""
-    parts = path.split("/")
-    inner = next((parts[n + 1 :] for n, part in enumerate(parts) if protected_folder(part) == GIT_FOLDER), [])
-    return bool(inner) and inner[0] not in _GIT_PLAIN
 
 
 def protected(path: str, folder: str) -> Failure:

@@ -29,6 +29,7 @@ from typing import NamedTuple, Self
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.extra_roots import Root
 from albert_tools.engine.workspace import files, openat
+from albert_tools.engine.workspace.git_folders import in_git_folder
 from albert_tools.engine.workspace.hard_links import LinkIndex
 from albert_tools.engine.workspace.path_syntax import (
     ALBERT_FOLDER,
@@ -298,11 +299,13 @@ class Resolver:
                             raise protected(place.path, name)
 
     def _demand_unprotected(self, place: Place) -> None:
-        """Refuse a change of a path with a part that is named like Albert's or git's folder."""
+        """Refuse a change of a path with a part that is named like Albert's or git's folder, or inside of a git folder."""
         for part in place.parts if place.tree is self._tree else place.tree.parts + place.parts:
             folder_name = protected_folder(part)
             if folder_name is not None:
                 raise protected(place.path, folder_name)
+        if in_git_folder(place.absolute):
+            raise protected(place.path, GIT_FOLDER)
 
     def _demand_unsealed(self, place: Place) -> None:
         """Refuse the path of a sealed folder. This check uses the path, because a folder that doesn't exist yet has no identity."""

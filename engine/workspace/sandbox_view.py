@@ -18,6 +18,7 @@ from typing import Literal
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
 from albert_tools.engine.sandbox.command.view import View, programs
+from albert_tools.engine.workspace.git_folders import git_folder_of, within
 from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER, GIT_FOLDER, protected_folder
 from albert_tools.engine.workspace.workspace import Workspace
@@ -86,46 +87,15 @@ def command_view(
             shown, denied = shown_and_hidden(workspace.judge, root)
             needed = _with_parents(show)
             hidden += (path for path in denied if path not in needed)
-        hidden += (folder for folder in hide if not any(_within(folder, path) for path in hidden))
-        sealed = [path for path in sealed if not any(_within(path, folder) for folder in hide)]
+        hidden += (folder for folder in hide if not any(within(folder, path) for path in hidden))
+        sealed = [path for path in sealed if not any(within(path, folder) for folder in hide)]
         readable = tuple(path for path in workspace.extra_roots if _wholly_readable(workspace, path))
         if shown is not None:
             # Hidden paths need no protection, and protecting them would make them visible.
-            hidden, sealed = ([p for p in paths if any(_within(p, top) for top in shown)] for paths in (hidden, sealed))
-            if not any(_within(start, path) for path in shown):
+            hidden, sealed = ([p for p in paths if any(within(p, top) for top in shown)] for paths in (hidden, sealed))
+            if not any(within(start, path) for path in shown):
                 start = root
         yield View(root, start, None if shown is None else tuple(shown), tuple(hidden), tuple(sealed), readable), handle
-
-
-def repositories(root: str) -> Iterator[str]:
-    """The top folders of the repositories in the workspace."""
-    left = MAX_ENTRIES
-    for place, folders, files in os.walk(root):
-        left -= len(folders) + len(files)
-        if left < 0:
-            # A command can't run in such a workspace.
-            return
-        folders[:] = [name for name in folders if name != GIT_FOLDER]
-        if os.path.lexists(f"{place}/{GIT_FOLDER}"):
-            yield place
-        elif is_bare(place):
-            folders.clear()
-            yield place
-
-
-def is_bare(folder: str) -> bool:
-    """Whether a folder is itself a git folder."""
-    return os.path.isfile(f"{folder}/HEAD") and os.path.isdir(f"{folder}/objects")
-
-
-def folders_of_git(root: str, top: str) -> list[str]:
-    """The git folder of the repository at `top`, and the main git folder that it names if `top` is a further working tree."""
-    folder = top if is_bare(top) else _git_folder(root, top) or f"{top}/{GIT_FOLDER}"
-    with suppress(OSError, ValueError), open(f"{folder}/{_TAKEN_AWAY}") as file:
-        common = os.path.realpath(os.path.join(folder, file.read(_MAX_CONFIG).strip()))
-        if _within(common, root):
-            return [folder, common]
-    return [folder]
 
 
 def _protected(root: str, start: str, folders: Iterable[str], own: str | None, free: Collection[str]) -> Iterator[str]:
@@ -134,7 +104,7 @@ def _protected(root: str, start: str, folders: Iterable[str], own: str | None, f
         if name in _START_UP or protected_folder(name) == ALBERT_FOLDER:
             yield f"{root}/{name}"
     # The Python interpreter of the service, if it is in the workspace.
-    yield from (path for path in programs() if path != root and _within(path, root))
+    yield from (path for path in programs() if path != root and within(path, root))
     for place in _places(root, start):
         git = f"{place}/{GIT_FOLDER}"
         if os.path.isfile(git) and not os.path.islink(git):
@@ -166,23 +136,11 @@ def _git_folders(root: str, start: str) -> list[str]:
     """The git folders of these repositories and of their submodules, if they are in the workspace."""
     found: list[str] = []
     for place in _places(root, start):
-        folder = _git_folder(root, place)
+        folder = git_folder_of(root, place)
         if folder is not None and folder not in found:
             found.append(folder)
             found += (inner for inner in _submodules(f"{folder}/modules", _MAX_DEPTH) if inner not in found)
     return found
-
-
-def _git_folder(root: str, place: str) -> str | None:
-    """The git folder of the repository at `place`. Follows a link, and a ``.git`` file that names another folder."""
-    git = f"{place}/{GIT_FOLDER}"
-    if os.path.isfile(git):
-        with suppress(OSError, ValueError), open(git) as file:
-            text = file.read(_MAX_CONFIG)
-            if text.startswith("gitdir:"):
-                git = os.path.join(place, text.removeprefix("gitdir:").strip())
-    real = os.path.realpath(git)
-    return real if _within(real, root) and os.path.isdir(real) else None
 
 
 def _submodules(folder: str, depth: int) -> Iterator[str]:
@@ -206,7 +164,7 @@ def _configured(root: str, folder: str) -> Iterator[str]:
                 # A path is relative to the folder of the configuration; a hooks path is relative to the top of the working tree.
                 for base in (folder, os.path.dirname(folder)):
                     path = os.path.normpath(os.path.join(base, value.strip()))
-                    if path != root and _within(path, root) and path == os.path.realpath(path) and os.path.exists(path):
+                    if path != root and within(path, root) and path == os.path.realpath(path) and os.path.exists(path):
                         yield path
 
 
@@ -216,7 +174,7 @@ def _own_folder(root: str, start: str) -> str | None:
     If a link or a file names the git folder, it may belong to another user. If the command starts inside a git folder, git may
     treat that folder as its working tree. Returns None in both cases.
     """
-    while _within(start, root):
+    while within(start, root):
         git = f"{start}/{GIT_FOLDER}"
         if os.path.lexists(git):
             plain = os.path.isdir(git) and not os.path.islink(git) and GIT_FOLDER not in start.split("/")
@@ -285,7 +243,10 @@ def shown_and_hidden(judge: Judge, root: str) -> tuple[list[str] | None, list[st
         folder, seen = ahead.pop()
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:
+        except OSError as error:
+            if isinstance(error, PermissionError):
+                # The command could make the folder readable.
+                hidden.append(folder)
             continue
         left -= len(entries)
         if left < 0:
@@ -312,7 +273,7 @@ def _wholly_readable(workspace: Workspace, top: str) -> bool:
     """Whether the rules allow reading a folder outside the workspace with its whole content."""
     allows = workspace.judge.allows
     own = [str(path) for path in (*workspace.sealed, *workspace.secret)]
-    if not allows(top) or any(_within(path, top) or _within(top, path) for path in own):
+    if not allows(top) or any(within(path, top) or within(top, path) for path in own):
         return False
     left = MAX_ENTRIES
     for folder, folders, files in os.walk(top):
@@ -330,7 +291,3 @@ def _with_parents(paths: Iterable[str]) -> set[str]:
             found.add(path)
             path = os.path.dirname(path)
     return found
-
-
-def _within(path: str, top: str) -> bool:
-    return path == top or path.startswith(f"{top.rstrip('/')}/")

@@ -26,9 +26,10 @@ from albert_tools.engine.model.bounds import MAX_READ, MAX_WRITE
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.workspace import files, openat
 from albert_tools.engine.workspace.files import Demand, Entry, EntryType, FileFacts
+from albert_tools.engine.workspace.git_folders import git_content
 from albert_tools.engine.workspace.opened_file import MAX_FILE_RULE, OpenedFile
 from albert_tools.engine.workspace.path_judge import AllowAll, Judge, Use
-from albert_tools.engine.workspace.path_syntax import git_content, show
+from albert_tools.engine.workspace.path_syntax import show
 from albert_tools.engine.workspace.resolve import Place, Resolver, identities, open_parent
 from albert_tools.engine.workspace.walk import Met, walk_folder
 

@@ -190,8 +190,8 @@ class TinyToolStore:
 
         If it is the newest with another manifest, only its manifest is replaced: its author and its date remain.
 
-        With `over`, the newest version must still have this hash, even if the tool is deleted. If `over` is empty, there must be no
-        version.
+        With `over`, the newest version must still have this hash, and not be deleted. If `over` is empty, there must be no version
+        that is not deleted.
 
         Raises:
             Failure: `invalid_arguments` for an invalid name, or a version whose hash doesn't match its content (`named()`);
@@ -297,7 +297,7 @@ class TinyToolStore:
 
 def _demand_newest(name: str, entry: Entry | None, over: str | None) -> None:
     """Require that the newest version is still `over`, unless that is None. Raises Failure `exists`."""
-    if over is not None and over != (entry.head if entry is not None else ""):
+    if over is not None and over != (entry.head if entry is not None and not entry.deleted else ""):
         raise Failure(
             "exists",
             f"the tool {name!r} was changed in the meantime",

@@ -120,7 +120,8 @@ def _inner(
 
 def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:
     """What the commands of each tool see of the workspace: ``{tool, view, paths}``, see `_VIEWS`. Nothing if they see all of it."""
-    from albert_tools.engine.workspace.sandbox_view import repositories, shown_and_hidden
+    from albert_tools.engine.workspace.git_folders import repositories
+    from albert_tools.engine.workspace.sandbox_view import shown_and_hidden
 
     root = str(workspace.root)
     found: list[tuple[str, str, list[str]]] = []
@@ -130,14 +131,14 @@ def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDef
             continue
         try:
             shown, hidden = shown_and_hidden(judge, root)
+            # The tool `git` sees its repository, and leaves the forbidden paths out.
+            folders = [] if definition.family == "git" else repositories(root).git_folders
         except Failure as failure:
             found.append((definition.name, "refused", [failure.message]))
             continue
         found += [(definition.name, "only", shown)] if shown is not None else []
         found += [(definition.name, "hidden", hidden)] if hidden else []
-        # The tool `git` sees its repository, and leaves the forbidden paths out.
-        tops = [] if definition.family == "git" else list(repositories(root))
-        found += [(definition.name, "hidden_if_tracked", [f"{top}/.git" for top in tops])] if tops else []
+        found += [(definition.name, "hidden_if_tracked", folders)] if folders else []
     return [
         {"tool": name, "view": view, "paths": sorted(path.removeprefix(f"{root}/") for path in paths)}
         for name, view, paths in found

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from albert_tools.builtins.mounts.mount import FILE, Mount, PinnedTool, read_mounts, written
+from albert_tools.builtins.mounts.mount import (
+    FILE,
+    SUSPENDED,
+    Mount,
+    PinnedTool,
+    note_suspended,
+    read_mounts,
+    suspended_tools,
+    written,
+)
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
@@ -34,10 +43,11 @@ def mount(options: argparse.Namespace, console: Console) -> int:
     """Mount a server, compare it with what was accepted, or list the mounts."""
     from albert_tools.surfaces.cli.person import demand_person
 
-    file = homes_of(options).config / FILE
+    homes = homes_of(options)
+    file = homes.config / FILE
     match options.words:
         case [] | ["list"] if not options.server:
-            return _list(file, console)
+            return _list(file, homes.state / SUSPENDED, console)
         case ["look", name] if not options.server:
             demand_person("a server's tools are accepted")
             return asyncio.run(_look(options, file, _mounted(file, name), console))
@@ -140,6 +150,7 @@ async def _look(options: argparse.Namespace, file: Path, known: Mount, console: 
                 console.say(f"{console.paint('gone', 'yellow')}: {known.name}.{tool.name}")
             _show_refused(found, console)
     if not changed and not before:
+        note_suspended(homes_of(options).state / SUSPENDED, known, {})
         return _done(known, found, console, f"{known.name}: nothing has changed")
     if not _confirmed(options, console, f"Accept {_count(accepted.tools)} of {known.name} as they are now?"):
         return 1
@@ -219,15 +230,25 @@ def _done(server: Mount, found: Pinned, console: Console, said: str) -> int:
     return 0
 
 
-def _list(file: Path, console: Console) -> int:
+def _list(file: Path, state: Path, console: Console) -> int:
     mounts = read_mounts(file)
     if console.json:
-        console.document({"ok": True, "mounts": msgspec.to_builtins([*mounts.values()])})
+        documents = [
+            {**msgspec.to_builtins(server), "suspended": suspended_tools(state, server)} for server in mounts.values()
+        ]
+        console.document({"ok": True, "mounts": documents})
         return 0
     for server in mounts.values():
         _show_server(server, console)
+        suspended = suspended_tools(state, server)
         for tool in server.tools:
-            console.say(f"  {server.name}.{tool.name}")
+            what = suspended.get(tool.name)
+            said = (
+                f"  {console.paint('suspended', 'yellow')}: it {what}; `albert mount look {server.name}`"
+                if what
+                else ""
+            )
+            console.say(f"  {server.name}.{tool.name}{said}", 4)
     if not mounts:
         console.note("no server is mounted; `albert mount NAME -- COMMAND…` mounts one")
     return 0

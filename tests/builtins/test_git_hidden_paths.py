@@ -210,7 +210,7 @@ def test_no_combination_of_words_prints_a_forbidden_file(
     try:
         demand_options(operation, words)
         context = context_of(tools.git, built)
-        hidden = HiddenPaths(str(built), tuple(context.workspace.judge.forbidden_globs(str(built))))
+        hidden = HiddenPaths(str(built), tuple(context.workspace.judge.forbidden_globs(str(built))), (str(built),))
         exists, demand = partial(tools._exists, context, cwd), partial(tools._demand, context, cwd, hidden)
         limits = limited(operation, words, hidden, exists, demand)
     except Failure:
@@ -377,8 +377,8 @@ async def test_no_commit_deletes_or_reverts_a_forbidden_file(repository: Path) -
 async def test_a_false_repository_does_not_move_the_rules(repository: Path) -> None:
     (repository / "config/.git").mkdir()
     answer = await git(repository, "SHOW", "HEAD:config/prod.yml", cwd="config")
-    assert MARK not in answer
-    assert "not a git repository" in answer
+    assert answer.startswith("permission_denied tools.git.forbidden_paths")
+    assert "not a git repository" in await git(repository, "SHOW", "HEAD:config/dev.yml", cwd="config")
     assert "invalid_arguments" in await git(repository, "LOG", "-p", cwd=".git")
 
 
@@ -393,6 +393,119 @@ async def test_a_bare_repository_and_a_second_working_tree(repository: Path) -> 
     commands = "git -C copies/bare.git log -p; git -C copies/tree log -p"
     result = await call_primitive(shell.bash, {"command": commands}, context_of(shell.bash, repository))
     assert "+two" not in result["output"]
+
+
+#: Ways to have the objects of the repository `main` in another folder.
+LAYOUTS = {
+    "a further working tree": ("worktree", "add", "-q", "--detach", "../wt"),
+    "a bare clone": ("clone", "-q", "--bare", ".", "../bare.git"),
+    "a separate git folder": ("clone", "-q", "--separate-git-dir=../separate", ".", "../sep"),
+    "a clone": ("clone", "-q", ".", "../clone"),
+    "a borrowed store": ("clone", "-q", "--shared", "--bare", ".", "../lent.git"),
+}
+
+
+@pytest.fixture
+def layouts(govern: Callable[..., Governed]) -> Governed:
+    """A workspace with the repository `main` in all layouts. The rules forbid one of its files by the path from the workspace."""
+    rules = {
+        "forbidden_paths": ["main/config/prod.yml"],
+        "allow": ["bash", "git", "copy_file", "delete_file", "move_file"],
+    }
+    home = govern(governance={**rules, "tools": {"git": {"allowed_operations": ["SHOW", "LOG", "DIFF"]}}})
+    main = home.work / "main"
+    (main / "config").mkdir(parents=True)
+    plain(main, "init", "-q", "-b", "main")
+    (main / "config/prod.yml").write_text(f"{MARK}\n")
+    (main / "config/dev.yml").write_text("dev\n")
+    plain(main, "add", "--all")
+    plain(main, "commit", "-q", "-m", "first")
+    for words in LAYOUTS.values():
+        plain(main, *words)
+    # Layouts that a command can make.
+    (home.work / "link").mkdir()
+    (home.work / "link/.git").write_text("gitdir: ../main/.git\n")
+    plain(home.work, "init", "-q", "borrower")
+    (home.work / "borrower/.git/objects/info/alternates").write_text("../../../main/.git/objects\n")
+    return home
+
+
+def test_no_layout_of_a_repository_shows_a_forbidden_file(layouts: Governed) -> None:
+    commit = hash_of(layouts.work / "main", "main")
+    blob = hash_of(layouts.work / "main", "main:config/prod.yml")
+    allowed = []
+    for cwd in ("main", "wt", "bare.git", "sep", "separate", "clone", "lent.git", "link", "borrower", "wt/config"):
+        for operation, *args in (
+            ("SHOW", f"{commit}:config/prod.yml"),
+            ("SHOW", f"{commit}:./prod.yml"),
+            ("SHOW", commit),
+            ("SHOW", blob),
+            ("LOG", "-p", "--all"),
+        ):
+            result = layouts.call("git", operation=operation, args=args, cwd=cwd)
+            text = str(result.output if result.ok else result.error)
+            assert MARK not in text, (cwd, operation, args)
+            allowed += [cwd] if "+dev" in text else []
+    # The rest of the commit is shown.
+    assert set(allowed) >= {"main", "wt", "bare.git", "sep", "separate", "clone", "lent.git", "link", "borrower"}
+    folders = "main wt bare.git sep separate clone lent.git link borrower".split()
+    commands = "; ".join(f"git -C {each} show {commit}; git -C {each} log -p --all" for each in folders)
+    answer = layouts.value("bash", command=f"{commands}; true")["output"]
+    assert answer.count("not a git repository") == 2 * len(folders), answer
+
+
+def test_a_git_folder_is_known_by_its_structure(layouts: Governed) -> None:
+    work = layouts.work
+    for folder in ("bare.git", "separate"):
+        for path in sorted((work / folder).rglob("*")):
+            if path.is_file() and path.relative_to(work / folder).parts[0] in ("objects", "index"):
+                name = str(path.relative_to(work))
+                for tool, arguments in (
+                    ("read_bytes", {"path": name}),
+                    ("read_file", {"path": name}),
+                    ("copy_file", {"source": name, "target": "copy"}),
+                    ("move_file", {"source": name, "target": "copy"}),
+                    ("publish_artifact", {"id": "a", "category": "report", "path": name}),
+                ):
+                    assert layouts.error(tool, arguments).rule == "git_own", (tool, name)
+        listed = layouts.value("list_directory", path=folder, recursive=True)
+        assert not any("/objects/" in entry["path"] for entry in listed)
+        # Its structure can't be taken away, and the programs that it names can't be changed.
+        for tool, arguments in (
+            ("delete_file", {"path": f"{folder}/HEAD"}),
+            ("move_file", {"source": f"{folder}/HEAD", "target": "HEAD"}),
+            ("write_file", {"path": f"{folder}/hooks/post-update", "content": "#!/bin/sh\n"}),
+            ("edit_file", {"path": f"{folder}/config", "old_text": "[core]", "new_text": "[alias]"}),
+            ("make_directory", {"path": f"{folder}/commondir"}),
+        ):
+            assert layouts.error(tool, arguments).rule == "git_own", tool
+        assert layouts.value("read_file", path=f"{folder}/HEAD").startswith("ref: ")
+    assert not (work / "copy").exists()
+    # A false git folder around it doesn't make its objects one of the parts that can be read.
+    (work / "outer/refs").mkdir(parents=True)
+    plain(work, "clone", "-q", "--bare", "main", "outer/refs/bare.git")
+    (work / "outer/objects").mkdir()
+    (work / "outer/HEAD").write_text("")
+    packed = next((work / "outer/refs/bare.git/objects").rglob("*/*"))
+    assert layouts.error("read_bytes", path=str(packed.relative_to(work))).rule == "git_own"
+
+
+def test_a_working_tree_inside_of_its_bare_repository_is_no_part_of_it(layouts: Governed) -> None:
+    plain(layouts.work / "bare.git", "worktree", "add", "-q", "--detach", "tree")
+    layouts.value("write_file", path="bare.git/tree/config/dev.yml", content="new\n")
+    assert layouts.value("read_file", path="bare.git/tree/config/dev.yml") == "new\n"
+    (layouts.work / "bare.git/objects/.git").mkdir()
+    packed = next(path for path in (layouts.work / "bare.git/objects").rglob("??/*"))
+    assert layouts.error("read_bytes", path=str(packed.relative_to(layouts.work))).rule == "git_own"
+
+
+async def test_commands_can_not_change_what_a_bare_repository_runs(repository: Path) -> None:
+    plain(repository, "clone", "-q", "--bare", ".", "bare.git")
+    context = context_of(shell.bash, repository, [])
+    command = "echo x >> bare.git/hooks/post-update; git -C bare.git config core.fsmonitor x; rm bare.git/config; true"
+    await call_primitive(shell.bash, {"command": command}, context)
+    assert not (repository / "bare.git/hooks/post-update").exists()
+    assert "fsmonitor" not in (repository / "bare.git/config").read_text()
 
 
 def test_the_question_about_a_commit_lists_its_files(built: Path, govern: Callable[..., Governed]) -> None:

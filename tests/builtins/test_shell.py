@@ -92,7 +92,7 @@ async def timed_out(context: Any, command: str, ready: Callable[[Failure], bool]
 async def test_output_and_exit_code(context: Any, confinement: str) -> None:
     result = await bash(context, "echo out; echo err >&2; exit 3")
     how = {"truncated": False, "signal": None, "size_bytes": 8, "handle": None, "confinement": confinement}
-    assert result == {"exit_code": 3, "output": "out\nerr\n", **how}
+    assert result == {"exit_code": 3, "output": "out\nerr\n", "stdout": "out\n", "stderr": "err\n", **how}
     facts = {"command": "echo out; echo err >&2; exit 3", "cwd": ".", "exit_code": 3, "confinement": confinement}
     assert context.effects == [("execute", facts)]
 
@@ -144,6 +144,22 @@ async def test_head_and_tail_of_much_output(context: Any) -> None:
     assert re.search(r"\nx+\n\[… 23\d{4} bytes left out …\]\nx+\n", result["output"])
     assert MAX_OUTPUT - 100 < len(result["output"].encode()) <= MAX_OUTPUT
     assert result["size_bytes"] == 300012
+
+
+async def test_both_streams_are_returned_apart_and_together(context: Any) -> None:
+    result = await bash(context, "echo data; sh -c 'echo warning >&2'; echo more")
+    assert (result["stdout"], result["stderr"]) == ("data\nmore\n", "warning\n")
+    assert sorted(result["output"].split()) == ["data", "more", "warning"]
+    result = await bash(context, "for i in 1 2 3; do echo $i; echo e$i >&2; done 2>&1")
+    assert result["output"] == result["stdout"] == "1\ne1\n2\ne2\n3\ne3\n"
+    assert result["stderr"] == ""
+    words = ["python3", "-c", "import os; os.write(2, b'x' * 200_000); os.write(1, b'[1]')"]
+    result = await call(shell.run_program, context, {"argv": words})
+    assert result["truncated"]
+    assert result["size_bytes"] == 200_003
+    assert result["stdout"] == "[1]"
+    assert len((result["stdout"] + result["stderr"]).encode()) <= MAX_OUTPUT
+    assert "bytes left out" in result["stderr"]
 
 
 async def test_a_large_output_is_stored_completely(context: Any, tmp_path: Path) -> None:

@@ -268,10 +268,46 @@ def test_replacing_what_another_defined_needs_a_yes(make_bench: Any) -> None:
     answer(bench, failure := refused(lambda: service.define(calls, session=token)))
     service.define(one('return tools.launch(name="evil")', "part"), session=token)
     assert refused(lambda: service.define(calls, session=token)).details != failure.details
-    # A removed tool still belongs to its author.
-    service.define(DEPLOY)
+
+
+def test_the_name_of_a_removed_tool_is_free_and_its_history_stays(make_bench: Any) -> None:
+    bench = make_bench()
+    service = bench.service
+    (author, first), (other, second) = opened(bench), opened(bench)
+    service.define(DEPLOY, session=first)
+    service.remove("deploy", session=first)
+    service.define(EVIL, session=second)
+    # It is now the other's.
+    failure = refused(lambda: service.define(DEPLOY, session=first))
+    assert failure.message.startswith(f"deploy was defined by the session {other}; replacing it needs")
+    service.remove("deploy", session=second)
+    service.define(DEPLOY, session=first)
+    assert [(v.author, v.current) for v in service.describe("deploy").versions] == [(author, True), (other, False)]
+    # Also one of the owner's.
+    service.define(one("return 1", "deploy"))
     service.remove("deploy")
-    assert refused(lambda: service.define(other, session=token)).code == "suspended"
+    service.define(EVIL, session=second)
+    assert {v.author for v in service.describe("deploy").versions} == {author, other, ""}
+
+
+def test_a_removed_tool_that_comes_back_while_its_name_is_taken(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = make_bench()
+    _, token = opened(bench)
+    bench.service.define(DEPLOY)
+    bench.service.remove("deploy")
+    store = bench.service.service.store
+    version, save = store.load("deploy", store.history("deploy", 1)[0][0].version), store.save
+
+    def racing(*arguments: Any) -> Any:
+        monkeypatch.undo()
+        save(version)
+        return save(*arguments)
+
+    monkeypatch.setattr(store, "save", racing)
+    assert refused(lambda: bench.service.define(EVIL, session=token)).code == "exists"
+    assert bench.service.describe("deploy").source == DEPLOY
 
 
 def test_removing_what_another_defined_needs_a_yes(make_bench: Any) -> None:

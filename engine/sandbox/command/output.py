@@ -25,9 +25,13 @@ class Shown(NamedTuple):
 
 
 class Output:
-    """Collects output. Stores the first and the last `limit` / 2 bytes, and also the first `whole` bytes."""
+    """Collects output. Stores the first and the last `limit` / 2 bytes, and also the first `whole` bytes.
 
-    def __init__(self, limit: int, whole: int = 0) -> None:
+    `both`, if given, collects this output too, together with that of another stream.
+    """
+
+    def __init__(self, limit: int, whole: int = 0, both: Output | None = None) -> None:
+        self._both = both
         self._half = limit // 2
         self._head = bytearray()
         self._tail = bytearray()
@@ -38,6 +42,8 @@ class Output:
 
     def add(self, data: bytes) -> None:
         """Add output."""
+        if self._both is not None:
+            self._both.add(data)
         self.size += len(data)
         if len(self._whole) < self._most:
             self._whole += data[: self._most - len(self._whole)]

@@ -6,6 +6,7 @@ import asyncio
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -125,6 +126,20 @@ def a_star(*x: int) -> None: ...
 def a_stars(**x: int) -> None: ...
 def a_only(x: int, /) -> None: ...
 def a_fine(x: int = 1) -> None: ...
+def a_yielding() -> Any:
+    yield 1
+
+
+async def a_yielding_later() -> Any:
+    yield 1
+
+
+async def one_argument(arguments: Any) -> str:
+    return ""
+
+
+class Awaited:
+    async def __call__(self, arguments: Any) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -160,12 +175,32 @@ def a_fine(x: int = 1) -> None: ...
         (lambda: primitive(a_star), "'x' must be an ordinary named parameter"),
         (lambda: primitive(a_stars), "'x' must be an ordinary named parameter"),
         (lambda: primitive(a_only), "'x' must be an ordinary named parameter"),
+        (lambda: primitive(preview=lambda context, arguments: "")(a_fine), "`preview` must be an `async def`"),  # type: ignore[arg-type, return-value]
+        (lambda: primitive(preview=one_argument)(a_fine), "`preview` must take the context and the arguments"),  # type: ignore[arg-type]
+        (lambda: primitive(preview="text")(a_fine), "`preview` must be a function, not 'text'"),  # type: ignore[arg-type]
+        (lambda: primitive(refuse=one_argument)(a_fine), "`refuse` must be an ordinary `def`"),
+        (lambda: primitive(refuse=Awaited())(a_fine), "`refuse` must be an ordinary `def`"),
+        (lambda: primitive(refuse=lambda: None)(a_fine), "`refuse` must take the arguments"),  # type: ignore[arg-type, misc]
+        (lambda: primitive(settle=lambda: None)(a_fine), "`settle` must take the call"),  # type: ignore[arg-type, misc]
+        (lambda: primitive(settings=one_argument)(a_fine), "`settings` must be an ordinary `def`"),  # type: ignore[arg-type]
+        (lambda: primitive(a_yielding), "it yields values; return all of them"),
+        (lambda: primitive(a_yielding_later), "it yields values; return all of them"),
     ],
 )
 def test_invalid_primitives(declare: Callable[[], Any], said: str) -> None:
     with pytest.raises(TypeError) as caught:
         declare()
     assert said in str(caught.value)
+
+
+def test_callbacks_of_the_right_kind_are_accepted() -> None:
+    async def preview(label: str, context: CallContext, arguments: Any) -> str:
+        return label
+
+    async def settle(call: Any) -> Any: ...
+
+    made = primitive(preview=partial(preview, "it"), refuse=print, settle=settle, settings=lambda given: [])(a_fine)
+    assert made.name == "a_fine"
 
 
 def test_none_as_a_default_means_not_given() -> None:

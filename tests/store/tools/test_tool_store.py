@@ -100,7 +100,8 @@ def test_a_change_of_a_certain_version(store: TinyToolStore, make) -> None:
     assert store.save(second, first.version) is True
     assert _code(store.delete, "shout", first.version) == "exists"
     store.delete("shout", second.version)
-    assert store.save(first, second.version) is True
+    assert _code(store.save, first, second.version) == "exists"
+    assert store.save(first, "") is True
     # Nothing is known about a damaged entry, so it is not replaced.
     Place.of(store.folder, "shout").entry.write_text("{")
     assert _code(store.save, second, first.version) == "damaged"

@@ -91,6 +91,8 @@ def answer(message):
             about = {"name": "raw", "version": "1"}
             return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": about}
         case "tools/list":
+            if os.path.exists("hang"):
+                time.sleep(600)
             with open("tools.json") as file:
                 return {"tools": json.load(file)}
         case "tools/call":

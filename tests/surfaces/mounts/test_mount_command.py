@@ -127,6 +127,33 @@ def test_a_change_is_shown_and_accepted(home: Mounts) -> None:
     assert home("run", "m.find", "text=a", "more=b").out == '{"text": "a", "more": "b"}\n'
 
 
+def test_a_suspended_tool_is_shown_as_such_until_it_is_accepted_or_as_before(home: Mounts) -> None:
+    home.offer(tool("find", "text"), tool("old"))
+    home("mount", "m", "--yes", *RAW)
+    assert "suspended: it" not in home("mount").out + home("tools").err
+    home.offer(tool("find", "text", "more"))
+    home("run", "m.find", "text=a")
+    other, gone = "has another description or schema than the accepted one", "is no longer at its server"
+    assert home("mount").out.split("\n")[2:4] == [
+        f"  m.find  suspended: it {other}; `albert mount look m`",
+        f"  m.old  suspended: it {gone}; `albert mount look m`",
+    ]
+    assert home("mount", "--json").document()["mounts"][0]["suspended"] == {"find": other, "old": gone}
+    for words in (("tools",), ("doctor", "--quick"), ("policy", "check")):
+        done = home(*words)
+        assert f"m.find is suspended: it {other}" in " ".join((done.out + done.err).split()), words
+    assert home("doctor", "--quick").code == 1
+    # The server is again as it was accepted.
+    home.offer(tool("find", "text"), tool("old"))
+    assert home("run", "m.find", "text=a").code == 0
+    assert "suspended: it" not in home("mount").out
+    home.offer(tool("find", "text", "more"), tool("old"))
+    home("run", "m.find", "text=a")
+    assert "m.find  suspended" in home("mount").out
+    home("mount", "look", "m", "--yes")
+    assert "suspended: it" not in home("mount").out + home("tools").err + home("doctor", "--quick").out
+
+
 def test_a_composite_of_a_tool_that_was_changed_is_outdated(home: Mounts) -> None:
     home.offer(tool("find", "text"))
     home("mount", "m", "--yes", *RAW)
@@ -142,7 +169,7 @@ def test_documents(home: Mounts) -> None:
     home.offer(tool("find", "text"), tool("a-b"), tool("a_b"))
     done = home("mount", "m", "--yes", "--trust", "--json", *RAW).document()
     assert (done["mount"]["name"], done["mount"]["trust"], len(done["refused"])) == ("m", True, 2)
-    assert home("mount", "--json").document()["mounts"] == [done["mount"]]
+    assert home("mount", "--json").document()["mounts"] == [{**done["mount"], "suspended": {}}]
     assert home("unmount", "m", "--json").document() == {"ok": True, "name": "m"}
 
 

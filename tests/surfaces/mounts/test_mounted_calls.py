@@ -244,6 +244,35 @@ def test_a_running_server_is_checked_again(mounting: Make, monkeypatch: pytest.M
     assert home.error("m.echo", text="a").rule == "mounts.m"
 
 
+def test_a_running_server_that_does_not_list_its_tools_is_started_again(
+    mounting: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CHECK_SECONDS", 0.0)
+    home = mounting()
+    home.mount("m", tool("born"))
+    first = home.value("m.born")
+    (home.work / "hang").touch()
+    monkeypatch.setattr(connection, "START_SECONDS", 0.5)
+    error = home.error("m.born")
+    assert (error.code, error.message) == ("service_error", "m did not list its tools within 0 s")
+    (home.work / "hang").unlink()
+    monkeypatch.setattr(connection, "START_SECONDS", 60.0)
+    assert home.value("m.born") != first
+
+
+def test_a_call_that_ends_while_the_server_does_not_answer_leaves_no_such_server(
+    mounting: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CHECK_SECONDS", 0.0)
+    home = mounting(governance={**ALLOWED, "tools": {"m.born": {"timeout_seconds": 1}}})
+    home.mount("m", tool("born"), tool("env", "name"))
+    first = home.value("m.born")
+    (home.work / "hang").touch()
+    assert home.error("m.born").code == "timeout"
+    (home.work / "hang").unlink()
+    assert home.value("m.born") != first
+
+
 def test_a_hundred_megabytes_stop_the_server_and_use_little_memory(mounting: Make) -> None:
     home = mounting()
     home.mount("other", tool("huge"), tool("born"))

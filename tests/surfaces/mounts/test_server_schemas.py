@@ -111,6 +111,30 @@ def test_references_that_contain_themselves_or_explode_are_bounded() -> None:
     assert json.dumps(result_schema(deep)).count("items") < 12
 
 
+def test_references_to_a_large_schema_are_bounded_by_what_they_become() -> None:
+    values = ["x" * 48 + str(n) for n in range(100)]
+    whole = {
+        "type": "object",
+        "properties": {
+            "first": {"$ref": "#/$defs/small"},
+            "row": {"type": "object", "properties": {f"p{n}": {"$ref": "#/$defs/large"} for n in range(490)}},
+            "rows": {"items": {"anyOf": [{"$ref": "#/$defs/required"}] * 200}},
+        },
+        "$defs": {
+            "small": {"enum": ["a", "b"]},
+            "large": {"enum": values},
+            "required": {"type": "object", "properties": {"a": {}}, "required": ["a"] * 1000},
+        },
+    }
+    described = {"name": "t", "inputSchema": whole, "outputSchema": whole}
+    (found,), refused = pinned("m", [described])
+    assert refused == ()
+    assert len(json.dumps([found.parameters, found.result])) < 200_000
+    assert found.parameters["properties"]["first"] == {"enum": ["a", "b"]}
+    assert found.parameters["properties"]["row"]["properties"]["p0"] == {"enum": values}
+    assert found.parameters["properties"]["row"]["properties"]["p489"] == {}
+
+
 @pytest.mark.parametrize(
     ("name", "here"),
     [

@@ -1,0 +1,119 @@
+"""Finds the git folders in a workspace, and the paths inside of one.
+
+A git folder is known by its name, ``.git``, or by its structure: bare repositories, those of `git init --separate-git-dir` and the
+parts of working trees and submodules have other names, and git opens them too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_folder
+
+#: The parts of a git folder that contain neither names nor content of tracked files.
+_PLAIN = frozenset("HEAD FETCH_HEAD MERGE_HEAD ORIG_HEAD config description hooks info logs packed-refs refs".split())
+#: The folders in which git stores content. No working tree is inside of them.
+_STORES = frozenset("lfs modules objects rr-cache worktrees".split())
+#: The most entries that are searched for git folders, also in folders that the rules hide.
+_MAX_SEARCHED = 500_000
+#: The most bytes of a file that names a git folder.
+_MAX_NAMING = 4096
+
+
+class Repositories(NamedTuple):
+    """The repositories in a workspace: the top folders of their working trees, and all git folders."""
+
+    tops: list[str]
+    git_folders: list[str]
+
+
+def is_git_folder(folder: str) -> bool:
+    """Whether git takes a folder for a repository, or for the part of one that belongs to one working tree."""
+    if not os.path.lexists(f"{folder}/HEAD"):
+        return False
+    return os.path.lexists(f"{folder}/commondir") or (
+        os.path.lexists(f"{folder}/objects") and os.path.lexists(f"{folder}/refs")
+    )
+
+
+def in_git_folder(path: str) -> bool:
+    """Whether an absolute path leads into a git folder."""
+    return next(_inner_parts(path), None) is not None
+
+
+def git_content(path: str) -> bool:
+    """Whether an absolute path leads to a part of a git folder that may contain names or content of tracked files."""
+    return any(parts[0] not in _PLAIN for parts in _inner_parts(path))
+
+
+def _inner_parts(path: str) -> Iterator[list[str]]:
+    """The parts of a path behind each git folder in it."""
+    parts = path.split("/")
+    for n in range(1, len(parts) - 1):
+        folder, inner = "/".join(parts[: n + 1]), parts[n + 1 :]
+        if protected_folder(parts[n]) == GIT_FOLDER or (is_git_folder(folder) and not _in_working_tree(folder, inner)):
+            yield inner
+
+
+def _in_working_tree(folder: str, inner: list[str]) -> bool:
+    """Whether a path leads to a working tree inside of its bare repository."""
+    tops = ("/".join((folder, *inner[: n + 1])) for n in range(len(inner)))
+    return inner[0] not in _STORES and any(os.path.lexists(f"{top}/{GIT_FOLDER}") for top in tops)
+
+
+def repositories(root: str) -> Repositories:
+    """The repositories in the workspace.
+
+    Raises:
+        Failure: `too_large`.
+    """
+    found, left = Repositories([], []), _MAX_SEARCHED
+    for place, folders, files in os.walk(root):
+        left -= len(folders) + len(files)
+        if left < 0:
+            raise Failure(
+                "too_large",
+                f"the workspace has more than {_MAX_SEARCHED:,} entries, too many to find all its git folders",
+                hint="work in a smaller workspace",
+                rule="exposed",
+            )
+        if os.path.lexists(f"{place}/{GIT_FOLDER}"):
+            found.tops.append(place)
+        if os.path.basename(place) == GIT_FOLDER or is_git_folder(place):
+            found.git_folders.append(place)
+    return found
+
+
+def git_folder_of(root: str, place: str) -> str | None:
+    """The git folder of the repository at `place`, if it is in the workspace. Follows a link, and a file that names the folder."""
+    if not os.path.lexists(f"{place}/{GIT_FOLDER}") and is_git_folder(place):
+        return place
+    git = f"{place}/{GIT_FOLDER}"
+    if os.path.isfile(git):
+        text = _naming(git)
+        if text.startswith("gitdir:"):
+            git = os.path.join(place, text.removeprefix("gitdir:").strip())
+    real = os.path.realpath(git)
+    return real if within(real, root) and os.path.isdir(real) else None
+
+
+def family(root: str, folder: str) -> list[str]:
+    """A git folder, and the main one that has its objects if it belongs to a further working tree."""
+    named = _naming(f"{folder}/commondir").strip()
+    common = os.path.realpath(os.path.join(folder, named))
+    return [folder, common] if named and within(common, root) else [folder]
+
+
+def _naming(file: str) -> str:
+    with suppress(OSError, ValueError), open(file) as opened:
+        return opened.read(_MAX_NAMING)
+    return ""
+
+
+def within(path: str, top: str) -> bool:
+    """Whether a path is `top` or below it."""
+    return path == top or path.startswith(f"{top.rstrip('/')}/")
