@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -175,3 +177,18 @@ def test_every_question_is_on_a_page(review: Review, client: httpx.Client) -> No
     assert [client.get(f"?questions={n}").status_code for n in (9, "x", "²")] == [200] * 3
     review.albert("session", "revoke", opened["session"]["session"])
     assert not re.search(r"/questions/[0-9a-f]{12}", client.get("").text)
+
+
+def test_requests_that_are_never_complete_lock_nobody_out(review: Review, client: httpx.Client) -> None:
+    host, _, port = review.origin.removeprefix("http://").partition(":")
+    head = f"GET {review.root.removeprefix(review.origin)} HTTP/1.1\r\nHost: {host}:{port}\r\n"
+    sockets = [socket.create_connection((host, int(port))) for _ in range(700)]
+    try:
+        for n, each in enumerate(sockets):
+            with suppress(OSError):
+                # Half of them are complete, and have a cookie that is not ours.
+                each.sendall(f"{head}Cookie: albert_review=x\r\n{'' if n % 2 else chr(13) + chr(10)}".encode())
+        assert [client.get("").status_code for _ in range(3)] == [200] * 3
+    finally:
+        for each in sockets:
+            each.close()
