@@ -1,8 +1,8 @@
 """Serves an ASGI application over HTTP until the process is asked to stop.
 
 Everybody on the machine can connect, so nobody must be able to take all connections. A connection belongs to the *client* whose
-token or cookie its last request has shown. Until then it is a *stranger*: a few of them may stay for a few seconds, and one more
-closes the oldest. So who shows a token at once always gets in, however many half-sent requests others hold open.
+token or cookie its last request has shown. Until then it is a *stranger*, for a few seconds. Strangers have a share of their own, and
+one more closes the oldest. So who shows a token at once always gets in, however many half-sent requests others hold open.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ LOOPBACK = "127.0.0.1"
 GRACE_SECONDS = 3
 #: Seconds that a connection may be open without a request, and seconds that a stranger may stay.
 IDLE_SECONDS = 10
-#: Strangers that may stay, strangers with those that have just connected, and the seconds for which those have.
-MAX_STRANGERS, MAX_ARRIVING, ARRIVAL_SECONDS = 64, 512, 0.25
-#: Connections of one client.
-MAX_OF_CLIENT = 256
+#: Strangers at a time: more than a client that has just connected and has not sent its requests yet. Connections of one client.
+MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
 
 #: The name of the client whose token or cookie a request has; None if it has none that is valid.
 ClientOf = Callable[[Scope], str | None]
@@ -63,7 +61,7 @@ async def serve(
         http=cast(Any, lambda *given, **named: _Protocol(shares, *given, **named)),
         log_level="warning",
         access_log=False,
-        limit_concurrency=connections + MAX_ARRIVING,
+        limit_concurrency=connections + MAX_STRANGERS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )
@@ -83,11 +81,10 @@ class _Shares:
         """A new connection is a stranger."""
         self._clients[connection] = None
         strangers = [each for each, client in self._clients.items() if client is None]
-        while len(strangers) > MAX_ARRIVING or (len(strangers) > MAX_STRANGERS and strangers[0].has_arrived()):
-            oldest = strangers.pop(0)
+        if len(strangers) > MAX_STRANGERS:
             # `abort` reports the loss only later.
-            self.leave(oldest)
-            oldest.transport.abort()
+            self.leave(strangers[0])
+            strangers[0].transport.abort()
 
     def show(self, connection: _Protocol, scope: Scope) -> bool:
         """The connection has a request. Returns whether its client has room for the connection."""
@@ -121,20 +118,14 @@ class _Protocol(H11Protocol):
     def __init__(self, shares: _Shares, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._shares = shares
-        self._arrived = 0.0
         self._has_room = True
         self.app = cast(Any, self._handle)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self._arrived = self.loop.time()
         self._shares.enter(self)
         self._wait()
-
-    def has_arrived(self) -> bool:
-        """Whether the client has had the time to send a request."""
-        return self.loop.time() - self._arrived > ARRIVAL_SECONDS
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Make room for another connection."""
