@@ -1,8 +1,8 @@
 """Serves an ASGI application over HTTP until the process is asked to stop.
 
 Everybody on the machine can connect, so nobody must be able to take all connections. A connection belongs to the *client* whose
-token or cookie its last request has shown. Until then it is a *stranger*, for a few seconds. Strangers have a share of their own, and
-one more closes the oldest. So who shows a token at once always gets in, however many half-sent requests others hold open.
+token or cookie its last request has shown. Until then it is a *stranger*, for a few seconds. Strangers have a share of their own,
+and one more closes the oldest. So who shows a token at once always gets in, however many half-sent requests others hold open.
 """
 
 from __future__ import annotations
