@@ -1,20 +1,33 @@
-"""Serves an ASGI application over HTTP until the process is asked to stop."""
+"""Serves an ASGI application over HTTP until the process is asked to stop.
+
+Everybody on the machine can connect, so nobody must be able to take all connections. A connection belongs to the *client* whose
+token or cookie its last request has shown. Until then it is a *stranger*, for a few seconds. Strangers have a share of their own,
+and one more closes the oldest. So who shows a token at once always gets in, however many half-sent requests others hold open.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, cast
 
 import uvicorn
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LOOPBACK = "127.0.0.1"
 #: Seconds that requests have to end when the server is stopped.
 GRACE_SECONDS = 3
-#: Seconds that a connection may be open without a request.
+#: Seconds that a connection may be open without a request, and seconds that a stranger may stay.
 IDLE_SECONDS = 10
+#: Strangers at a time: more than a client that has just connected and has not sent its requests yet. Connections of one client.
+MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
+
+#: The name of the client whose token or cookie a request has; None if it has none that is valid.
+ClientOf = Callable[[Scope], str | None]
 
 
 def listen(host: str, port: int) -> tuple[socket.socket, int]:
@@ -30,43 +43,118 @@ def listen(host: str, port: int) -> tuple[socket.socket, int]:
     return listening, int(listening.getsockname()[1])
 
 
-async def serve(app: object, listening: socket.socket, connections: int, ready: Callable[[], object]) -> None:
+async def serve(
+    app: object, listening: socket.socket, connections: int, client_of: ClientOf, ready: Callable[[], object]
+) -> None:
     """Serve the application on a listening socket.
 
     Args:
         app: The ASGI application.
         listening: The socket.
-        connections: The most connections at a time.
+        connections: The most connections of all clients at a time.
+        client_of: Returns the client of a request.
         ready: Called as soon as clients can connect.
     """
+    shares = _Shares(client_of)
     config = uvicorn.Config(
         cast(Any, app),
-        http=_Protocol,
+        http=cast(Any, lambda *given, **named: _Protocol(shares, *given, **named)),
         log_level="warning",
         access_log=False,
-        limit_concurrency=connections,
+        limit_concurrency=connections + MAX_STRANGERS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )
     await _Server(config, ready).serve(sockets=[listening])
 
 
+class _Shares:
+    """Which connections belong to which client."""
+
+    def __init__(self, client_of: ClientOf) -> None:
+        self._client_of = client_of
+        #: The client of each connection; None for strangers, of which the oldest is first.
+        self._clients: dict[_Protocol, str | None] = {}
+        self._known = Counter[str]()
+
+    def enter(self, connection: _Protocol) -> None:
+        """A new connection is a stranger."""
+        self._clients[connection] = None
+        strangers = [each for each, client in self._clients.items() if client is None]
+        if len(strangers) > MAX_STRANGERS:
+            # `abort` reports the loss only later.
+            self.leave(strangers[0])
+            strangers[0].transport.abort()
+
+    def show(self, connection: _Protocol, scope: Scope) -> bool:
+        """The connection has a request. Returns whether its client has room for the connection."""
+        client = self._client_of(scope)
+        if connection not in self._clients or self._clients[connection] == client:
+            return True
+        if client is not None and self._known[client] >= MAX_OF_CLIENT:
+            return False
+        self.leave(connection)
+        self._clients[connection] = client
+        if client is not None:
+            self._known[client] += 1
+        return True
+
+    def is_stranger(self, connection: _Protocol) -> bool:
+        """Whether the connection belongs to no client."""
+        return self._clients.get(connection) is None
+
+    def leave(self, connection: _Protocol) -> None:
+        """The connection has ended. Calling this again does nothing."""
+        client = self._clients.pop(connection, None)
+        if client is not None:
+            self._known[client] -= 1
+            if not self._known[client]:
+                del self._known[client]
+
+
 class _Protocol(H11Protocol):
-    """Closes a connection that stays without a whole request. uvicorn waits for ever for the first one, and for the rest of one."""
+    """A connection. It is closed if it stays without a whole request, or a stranger: uvicorn would wait for ever."""
+
+    def __init__(self, shares: _Shares, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._shares = shares
+        self._has_room = True
+        self.app = cast(Any, self._handle)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
+        self._shares.enter(self)
         self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Make room for another connection."""
+        self._shares.leave(self)
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Find out whose request was received, before another connection can take the place of this one."""
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            self._has_room = self._shares.show(self, cast(Scope, self.scope))
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the application, if its client has not too many connections."""
+        app: Any = self.config.loaded_app
+        if not self._has_room:
+            app = PlainTextResponse("too many connections of this session", 429, {"connection": "close"})
+        await app(scope, receive, send)
 
     def _wait(self) -> None:
         self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.cycle)
 
     def _close_if_idle(self, last: object) -> None:
-        """Close the connection if it has had no other request since the last one, and that was answered."""
+        """Close a stranger, and a connection that has had no other request since the last one, if that was answered."""
         if self.transport.is_closing():
             return
-        if self.cycle is last and (self.cycle is None or self.cycle.response_complete):
+        idle = self.cycle is last and (self.cycle is None or self.cycle.response_complete)
+        if idle or self._shares.is_stranger(self):
             self.transport.close()
         else:
             self._wait()

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -33,8 +34,10 @@ State = Literal["open", "yes", "no", "used", "expired", "revoked", "standing"]
 
 #: Seconds until a question, or an unused answer, expires.
 OPEN_SECONDS = 7 * 24 * 3600.0
-#: The most open questions of a session. Nobody reads more, and each is stored with its arguments.
+#: The most open questions of a session and the sessions within it. Nobody reads more, and each is stored with its arguments.
 MAX_OPEN = 100
+#: The questions on one page of the queue.
+PAGE = 50
 
 
 class Scope(Struct, frozen=True):
@@ -151,7 +154,8 @@ class Approvals:
             seconds: Seconds until the question expires.
 
         Raises:
-            Failure: `rate_limited` if the session already has `MAX_OPEN` open questions; `io_error`, `damaged`.
+            Failure: `rate_limited` if the session, or one that it is within, already has `MAX_OPEN` open questions;
+                `permission_denied` if the session was ended; `io_error`, `damaged`.
         """
         with self._ledger.transaction():
             known = self.about(str(facts["action"]))
@@ -172,16 +176,48 @@ class Approvals:
         return _approval(data)
 
     def _demand_room(self, session: Json) -> None:
-        """Refuse one more question of a session that has asked too many."""
-        if sum(approval.session == session for approval in self.all(("open",))) < MAX_OPEN:
-            return
-        raise Failure(
-            "rate_limited",
-            f"the session already waits for {MAX_OPEN} answers",
-            hint="wait until a person has answered some of them (`albert approvals list` lists them)",
-            retryable=True,
-            rule="approval.open_questions",
-        )
+        """Refuse a question of a session that was ended, and one more question of a session that has asked too many."""
+        line = self._ledger.sessions.line(str(session))
+        if any(row.ended for row in line):
+            # It ended while the call was judged. Its other questions are closed already.
+            raise Failure(
+                "permission_denied", "the session has been revoked", hint="open a new one", rule="session.ended"
+            )
+        lines = self._lines(self.all(("open",)))
+        asked = Counter(each for ids in lines for each in ids)
+        for each in [row.data["session"] for row in line] or [session]:
+            if asked[each] >= MAX_OPEN:
+                within = "" if each == session else " that this one is within"
+                raise Failure(
+                    "rate_limited",
+                    f"the session{within} already waits for {MAX_OPEN} answers",
+                    hint="wait until a person has answered some of them (`albert approvals list` lists them)",
+                    retryable=True,
+                    rule="approval.open_questions",
+                )
+
+    def _lines(self, approvals: Sequence[Approval]) -> list[tuple[str, ...]]:
+        """For each approval, the ids of its session and of the sessions above it; ("",) for a call of the owner."""
+        known: dict[str, tuple[str, ...]] = {}
+        for session in {approval.session for approval in approvals}:
+            rows = self._ledger.sessions.line(session) if session else []
+            known[session] = tuple(row.data["session"] for row in rows) or (session,)
+        return [known[approval.session] for approval in approvals]
+
+    def queue(self, states: Sequence[State] = ("open", "yes", "standing")) -> list[Approval]:
+        """The approvals in one of `states`: open questions first.
+
+        The order is fair, so that no session hides the questions of others: first the oldest question of each session, then the
+        second of each, and so on. A session and all sessions within it have one place together.
+        """
+        found = self.all(states)
+        asked: Counter[tuple[bool, str]] = Counter()
+        places = []
+        for approval, line in zip(found, self._lines(found), strict=True):
+            answered = approval.state != "open"
+            places.append((answered, asked[answered, line[-1]], approval.asked, approval))
+            asked[answered, line[-1]] += 1
+        return [approval for *_, approval in sorted(places, key=lambda place: place[:3])]
 
     def about(self, action: str) -> Approval | None:
         """The approval of an action, if it is open or has an unused answer; None if a new question is needed."""
@@ -220,7 +256,12 @@ class Approvals:
                     "timeout", f"the question {known.id} has expired", hint="make the call again to ask a new question"
                 )
             if known.state != "open":
-                raise Failure("exists", f"the question {known.id} has been answered: {known.choice or known.state}")
+                message = f"the question {known.id} has been answered: {known.choice or known.state}"
+                if known.state == "revoked" and known.choice is None:
+                    message = (
+                        f"the question {known.id} is closed: it was withdrawn or replaced, or its session has ended"
+                    )
+                raise Failure("exists", message)
             covers = (known.keys or {}).get(choice, "")
             data = {"approval": known.id, "choice": choice, "by": by[:256], "covers": covers}
             n = self._ledger.append("answered", data)

@@ -336,9 +336,17 @@ class Sessions:
         return only_one(session, ids, "session", "albert session list")
 
     def end(self, session: str) -> Session:
-        """Revoke a session and its nested sessions, by its id or the beginning of the id. Raises as `complete`."""
-        found = self.complete(session)
-        self._ledger.durable(self._ledger.append("session_ended", {"session": found}))
+        """Revoke a session and its nested sessions, by its id or the beginning of the id. Their open questions are closed.
+
+        Raises as `complete`.
+        """
+        found, ledger = self.complete(session), self._ledger
+        with ledger.transaction():
+            n = ledger.append("session_ended", {"session": found})
+            for row in ledger.approvals.all(("open",)):
+                if self.is_within(row.data.get("session", ""), found):
+                    n = ledger.append("approval_revoked", {"approval": row.data["approval"]})
+        ledger.durable(n)
         return self._line(found)[0]
 
     def all(self) -> list[Session]:

@@ -39,6 +39,7 @@ from albert_tools.engine.call.context import (
 from albert_tools.engine.call.errors import describe_fault
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
+from albert_tools.engine.call.turns import Turns
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MOST_OF_RUN
@@ -82,8 +83,9 @@ def action_stages(review: Stage | None) -> Stages:
     return (validate, session, mode, policy, allowance, *([review] if review is not None else []), approval)
 
 
-#: The most requests from outside that run at the same time. Further requests wait. Calls by a program never wait.
-MAX_RUNS = 32
+#: The most requests from outside that run at the same time, and those of one session. Further requests wait. Calls by a program
+#: never wait.
+MAX_RUNS, MAX_RUNS_OF_SESSION = 32, 16
 #: The sources whose examples run at the same time. They have a queue of their own.
 MAX_EXAMPLES_AT_ONCE = 4
 #: The seconds of a request until the rules have judged it.
@@ -116,6 +118,7 @@ class Pipeline:
         self._renewed = renewed
         self._clock = clock
         self._slots = asyncio.Semaphore(MAX_RUNS)
+        self._turns = Turns(MAX_RUNS_OF_SESSION)
         self.examples = asyncio.Semaphore(MAX_EXAMPLES_AT_ONCE)
         #: The active runs, by id.
         self.active: dict[str, Run] = {}
@@ -190,7 +193,11 @@ class Pipeline:
         try:
             # The journal of a resumed run is open, and must be closed if the caller is cancelled while it waits here.
             # An action may itself wait for requests, so it takes no slot from them. Examples have waited in their own queue.
-            async with self._slots if action is None and stubs is None else nullcontext():
+            waits = action is None and stubs is None
+            async with (
+                self._turns.of(_client(invocation) if waits else None),
+                self._slots if waits else nullcontext(),
+            ):
                 output = await self.call(call, run)
         except Repeated as earlier:
             repeated = earlier.result
@@ -323,6 +330,11 @@ class Pipeline:
             Failure: `unknown_tool`, `damaged`.
         """
         return argument_violations(self.lookup.look_up(name, version).definition, arguments)
+
+
+def _client(invocation: ToolInvocation) -> str | None:
+    """Whose turn the request takes. A token of another type is refused later."""
+    return invocation.session if isinstance(invocation.session, str) else None
 
 
 def _as_denial(error: Exception) -> Failure:

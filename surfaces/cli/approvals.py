@@ -56,14 +56,20 @@ async def _approvals(options: argparse.Namespace, console: Console) -> int:
 
 
 def _list(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.authority.approvals import State
+    from albert_tools.engine.authority.approvals import PAGE, State
 
-    found = service.approvals.all(get_args(State)) if options.all else service.approvals.all()
+    found = service.approvals.queue(get_args(State)) if options.all else service.approvals.queue()
     if (mine := token()) is not None:
         own = {each.id for each in service.list_sessions(session=mine)}
         found = [a for a in found if a.session in own]
+    total, pages = len(found), max(1, -(-len(found) // PAGE))
+    if options.page > pages:
+        raise Usage(f"there is no page {options.page}", f"the last page is {pages}")
+    waits = any(a.state == "open" for a in found)
+    found = found[(options.page - 1) * PAGE :][:PAGE]
     if console.json:
-        console.document({"ok": True, "approvals": [a.as_dict() for a in found]})
+        document = {"approvals": [a.as_dict() for a in found], "page": options.page, "pages": pages, "total": total}
+        console.document({"ok": True, **document})
         return 0
     now, sessions = time.time(), _sessions(service)
     for a in found:
@@ -80,7 +86,13 @@ def _list(service: ToolService, options: argparse.Namespace, console: Console) -
             console.say(
                 console.paint(f"    the caller's words: {one_line(brief(json.dumps(a.reason), 200))}", "dim"), 4
             )
-    if not any(a.state == "open" for a in found):
+    if pages > 1:
+        other = options.page + 1 if options.page < pages else 1
+        more = command_line(
+            options.home, "approvals", "list", *(["--all"] if options.all else []), "--page", str(other)
+        )
+        console.note(f"page {options.page} of {pages}, {total} in all; `{more}` shows another")
+    if not waits:
         console.note("no question waits for an answer")
     else:
         console.note(f"`{command_line(options.home, 'approvals', 'show')} ID` shows one in full")

@@ -342,9 +342,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     group("session", "open, list and revoke sessions", "list").add_argument(
         "--all", action="store_true", help="also list sessions that have ended"
     )
-    group("approvals", "list the questions that wait for a person, and answer them", "list").add_argument(
-        "--all", action="store_true", help="also list closed questions"
-    )
+    asked = group("approvals", "list the questions that wait for a person, and answer them", "list")
+    asked.add_argument("--all", action="store_true", help="also list closed questions")
+    asked.add_argument("--page", type=_count, default=1, metavar="N", help="show page N, of 50 each; default: 1")
     group("runs", "list the runs of saved tools; show, resume, cancel or replay one", "list").add_argument(
         "--limit", type=_count, default=20, metavar="N", help="list at most N runs; default: 20"
     )

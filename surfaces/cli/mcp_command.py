@@ -85,15 +85,17 @@ async def _stdio(options: argparse.Namespace) -> None:
 
 async def _http(options: argparse.Namespace, console: Console) -> None:
     from albert_tools.surfaces.http_server import LOOPBACK
-    from albert_tools.surfaces.mcp.http import http_app, serve_http, session_token
+    from albert_tools.surfaces.mcp.http import SessionTokens, http_app, serve_http, session_token
     from albert_tools.surfaces.mcp.server import McpServer
 
     host, _, port = options.http.rpartition(":")
     async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
-        app = http_app(McpServer(service, session_token, elicit=options.elicit), service, host or LOOPBACK)
+        tokens = SessionTokens(service)
+        app = http_app(McpServer(service, session_token, elicit=options.elicit), tokens, host or LOOPBACK)
         try:
             await serve_http(
                 app,
+                tokens.client_of,
                 host or LOOPBACK,
                 int(port),
                 lambda url: console.note(f"serving {url}; `albert session new` makes the token of a client"),

@@ -49,4 +49,4 @@ async def _serve(options: argparse.Namespace, console: Console) -> None:
             console.note("Open the link in a browser. It works once. Ctrl-C stops the server.")
             console.flush()
 
-        await serve(pages.application(), listening, MAX_CONNECTIONS, ready)
+        await serve(pages.application(), listening, MAX_CONNECTIONS, access.client_of, ready)

@@ -112,8 +112,10 @@ def chat_options(chat: argparse.ArgumentParser) -> None:
 
 def approvals(make: Make) -> None:
     """``albert approvals``."""
-    make("list", "list open questions, and answers that still apply").add_argument(
-        "--all", action="store_true", default=argparse.SUPPRESS, help="also list closed questions"
+    listing = make("list", "list open questions, and answers that still apply")
+    listing.add_argument("--all", action="store_true", default=argparse.SUPPRESS, help="also list closed questions")
+    listing.add_argument(
+        "--page", type=_number, default=argparse.SUPPRESS, metavar="N", help="show page N, of 50 each; default: 1"
     )
     _id(make("show", "show a question in full"), "approvals", "question")
     answer = make("answer", "show a question in full, and answer it; the first answer counts")

@@ -6,23 +6,29 @@ import logging
 from collections.abc import Callable
 
 from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
-from starlette.types import ASGIApp
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Scope
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 from albert_tools.surfaces.cli.console import one_line
-from albert_tools.surfaces.http_server import LOOPBACK, listen, serve
+from albert_tools.surfaces.http_server import LOOPBACK, ClientOf, listen, serve
 from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, RequestLimit
 from albert_tools.surfaces.mcp.server import McpServer
 
 _LOG = logging.getLogger("albert.mcp")
 PATH = "/mcp"
-#: Connections of all clients, and sessions of clients that speak an older revision of the protocol.
-MAX_CONNECTIONS, MAX_OLDER_SESSIONS = 1024, 256
+#: Connections of all clients.
+MAX_CONNECTIONS = 1024
+#: Sessions of the older revisions of the protocol: of all clients, and with one token.
+MAX_OLDER_SESSIONS, MAX_OLDER_OF_CLIENT = 256, 32
 
 
 class SessionTokens:
@@ -42,6 +48,14 @@ class SessionTokens:
             return None
         return AccessToken(token=token, client_id=session.id, subject=session.id, scopes=[])
 
+    def client_of(self, scope: Scope) -> str | None:
+        """The id of the session whose token a request has; None if it has none."""
+        kind, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        try:
+            return self._service.actions.session(token).id if kind.lower() == "bearer" else None
+        except Failure:
+            return None
+
 
 def session_token() -> str:
     """The token of the request that is handled."""
@@ -50,7 +64,7 @@ def session_token() -> str:
     return found.token
 
 
-def http_app(server: McpServer, service: ToolService, host: str) -> ASGIApp:
+def http_app(server: McpServer, tokens: SessionTokens, host: str) -> ASGIApp:
     """The application that serves clients which reach it by the address `host`. A request without a session's token is refused."""
     names = [host, *(("localhost",) if host in (LOOPBACK, "[::1]") else ())]
     app = server.server.streamable_http_app(
@@ -62,16 +76,29 @@ def http_app(server: McpServer, service: ToolService, host: str) -> ASGIApp:
         ),
         # No authorization server exists: a token comes from `albert session new`. The SDK asks for an issuer all the same.
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{host}"), resource_server_url=None),
-        token_verifier=SessionTokens(service),
+        token_verifier=tokens,
     )
+    _share_older_sessions(server.server.session_manager)
     return RequestLimit(app)
 
 
-async def serve_http(app: ASGIApp, host: str, port: int, ready: Callable[[str], object]) -> None:
+def _share_older_sessions(manager: StreamableHTTPSessionManager) -> None:
+    """Bound the older sessions of one token. The SDK bounds those of all clients together."""
+    admit, owners = manager._admit_session, manager._session_owners
+
+    def admit_share(requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        mine = sum(owner == requestor for owner in owners.values())
+        return admit(requestor) if mine < MAX_OLDER_OF_CLIENT else None
+
+    setattr(manager, admit.__name__, admit_share)
+
+
+async def serve_http(app: ASGIApp, client_of: ClientOf, host: str, port: int, ready: Callable[[str], object]) -> None:
     """Serve until the process is asked to stop.
 
     Args:
         app: The application.
+        client_of: Returns the client of a request.
         host: The address to listen on, as clients write it in their URL.
         port: The port; 0 for any free one.
         ready: Called with the URL as soon as clients can connect.
@@ -80,4 +107,4 @@ async def serve_http(app: ASGIApp, host: str, port: int, ready: Callable[[str], 
         OSError: The server can't listen there.
     """
     listening, port = listen(host, port)
-    await serve(app, listening, MAX_CONNECTIONS, lambda: ready(f"http://{host}:{port}{PATH}"))
+    await serve(app, listening, MAX_CONNECTIONS, client_of, lambda: ready(f"http://{host}:{port}{PATH}"))

@@ -5,15 +5,15 @@ A client is a session: all connections with the same token count together.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakValueDictionary
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from albert_tools.engine.call.turns import Turns
 
 #: Bytes of one message. A source may have 1 MiB.
 MAX_MESSAGE = 4 * 1024 * 1024
@@ -28,15 +28,13 @@ class CallLimit:
 
     def __init__(self, client: Callable[[], str]) -> None:
         self._client = client
-        #: The turns of each client with a call.
-        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
+        self._turns = Turns(MAX_CALLS)
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Handle one message."""
         if ctx.method != "tools/call":
             return await call_next(ctx)
-        turns = self._turns.setdefault(self._client(), asyncio.Semaphore(MAX_CALLS))
-        async with turns:
+        async with self._turns.of(self._client()):
             return await call_next(ctx)
 
 

@@ -77,7 +77,12 @@ class Access:
 
     def admits(self, request: Request) -> bool:
         """Whether the request has our cookie."""
-        return any(_is_cookie(part, self._cookie) for part in request.headers.get("cookie", "").split(";"))
+        return self.client_of(request.scope) is not None
+
+    def client_of(self, scope: Scope) -> str | None:
+        """A name for the browser with our cookie; None for others."""
+        parts = Headers(scope=scope).get("cookie", "").split(";")
+        return "browser" if any(_is_cookie(part, self._cookie) for part in parts) else None
 
     def exchange(self, token: str, response: Response) -> bool:
         """Put the cookie into the response if this is the token of the link. Returns whether it is. It is used up then."""

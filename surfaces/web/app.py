@@ -146,7 +146,9 @@ class Pages:
         return RedirectResponse(f"{self.access.folder}/{page}", 303)
 
     def _part(self, request: Request) -> str:
-        values = questions(self.service) | pending(self.service, request.query_params.get("after", ""))
+        page = request.query_params.get("questions", "")
+        number = int(page) if page.isdecimal() and len(page) < 5 else 1
+        values = questions(self.service, number) | pending(self.service, request.query_params.get("after", ""))
         return self._text("queue_part.html", **values)
 
     # Tools, questions, runs

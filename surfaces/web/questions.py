@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from albert_tools.engine.authority.approvals import Approval
+from albert_tools.engine.authority.approvals import PAGE, Approval
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import look_alikes
 from albert_tools.service import ToolService
@@ -15,15 +15,17 @@ from albert_tools.surfaces.cli.approvals import call, whole_arguments
 from albert_tools.surfaces.cli.times import moment
 from albert_tools.surfaces.web.source_lines import source_lines
 
-#: Questions that the queue lists, and characters of an argument in that list.
-MAX_LISTED, _ARGUMENT = 50, 200
+#: Characters of an argument in the queue.
+_ARGUMENT = 200
 #: Tools whose argument ``source`` is shown line by line.
 _SOURCE_TOOLS = ("define_tool", "run_source")
 
 
-def questions(service: ToolService) -> dict[str, Any]:
-    """The values of the queue that are about open questions."""
-    found = service.approvals.all(("open",))
+def questions(service: ToolService, page: int) -> dict[str, Any]:
+    """The values of the queue that are about open questions: those on one page, from 1 on."""
+    found = service.approvals.queue(("open",))
+    # The page may have become too high: others answer questions meanwhile.
+    page = max(1, min(page, -(-len(found) // PAGE)))
     return {
         "questions": [
             {
@@ -35,9 +37,10 @@ def questions(service: ToolService) -> dict[str, Any]:
                 "asked": moment(a.asked),
                 "session": a.session,
             }
-            for a in found[:MAX_LISTED]
+            for a in found[(page - 1) * PAGE :][:PAGE]
         ],
-        "more_questions": max(0, len(found) - MAX_LISTED),
+        "questions_page": page,
+        "more_questions": max(0, len(found) - page * PAGE),
         "asked": len(found),
     }
 

@@ -1,14 +1,15 @@
 """The service `ToolKernel`: one request, one call of the service, one response.
 
 The methods get and return raw bytes, so bytes that are not a request get a response too. Each method reads its messages itself,
-after it has reserved room for them (`bytes_in_flight`). To the client, they have the form that `tool.proto` declares.
+after it has reserved room for them in the share of the client (`bytes_in_flight`). A request that names no session in its metadata
+is read in the `anteroom`. To the client, the methods have the form that `tool.proto` declares.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import grpc
@@ -21,12 +22,12 @@ from albert_tools.engine.model.protocols import ContentStore
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS, READING_TOOLS
 from albert_tools.service import ToolService
 from albert_tools.surfaces.wire import tool_pb2 as pb
-from albert_tools.surfaces.wire.bytes_in_flight import Room
+from albert_tools.surfaces.wire.bytes_in_flight import Places, Room
 from albert_tools.surfaces.wire.known_contents import KnownContents, named_in
 from albert_tools.surfaces.wire.malformed import MalformedRequests
 from albert_tools.surfaces.wire.outcomes import OUTCOMES, denied, failed
-from albert_tools.surfaces.wire.put_content import store
-from albert_tools.surfaces.wire.receive import MAX_MESSAGE, receive
+from albert_tools.surfaces.wire.put_content import demand, store
+from albert_tools.surfaces.wire.receive import MAX_MESSAGE, anteroom, receive
 from albert_tools.surfaces.wire.request_contents import offering
 from albert_tools.surfaces.wire.responses import add_strict, answered
 from albert_tools.surfaces.wire.tool_table import TOOLS, Call, ref_of
@@ -36,8 +37,14 @@ _LOG = logging.getLogger("albert.wire")
 SERVICE = "albert.tool.v1.ToolKernel"
 #: Bytes of the largest content that a client stores, and of the chunks of a content that a client reads.
 MAX_CONTENT, CHUNK = MAX_WRITE, 1 * MiB
-#: Bytes of a content that are read from the store at once.
-_SLICE = 8 * MiB
+#: Bytes of a content that are read from the store at once, and bytes of a content in memory while another chunk is received.
+_SLICE, _CONTENT = 8 * MiB, MAX_CONTENT + MAX_MESSAGE
+#: Bytes of the requests in memory. One session has half of them at most.
+MAX_IN_FLIGHT = 4 * MAX_MESSAGE
+#: Requests that are served at the same time, and those of one session; a further one gets RESOURCE_EXHAUSTED.
+MAX_REQUESTS, MAX_OF_CLIENT = 256, 64
+#: Bytes of a message for which a request without metadata needs no room.
+_SMALL = 1 * MiB
 #: Bytes of the largest request that is not a `file_write`: 1,000 entries of 32 KiB, and a command of 1 MiB.
 MAX_OF_LISTS = 33 * MiB
 #: The agent's own tools that change something. A key would promise that they are called once.
@@ -47,12 +54,16 @@ _PUT_SECONDS, _WRITE_SECONDS = 120.0, 30.0
 
 
 class Kernel:
-    """The methods, for one service. `contents` is its content store; `room` bounds the bytes in memory."""
+    """The methods, for one service. `contents` is its content store."""
 
-    def __init__(self, service: ToolService, contents: ContentStore, room: Room) -> None:
+    def __init__(self, service: ToolService, contents: ContentStore) -> None:
         self._service = service
         self._contents = contents
-        self._room = room
+        self._places = Places(MAX_REQUESTS, MAX_OF_CLIENT)
+        self._room = Room(MAX_IN_FLIGHT, MAX_IN_FLIGHT // 2)
+        self._room_for_contents = Room(2 * _CONTENT, _CONTENT)
+        #: Only the owner can enter the folder of the Unix socket, so others can't take its places.
+        self._strangers = {True: anteroom(2), False: anteroom(2)}
         self._known = KnownContents()
         self._malformed = MalformedRequests(service.context.ledger)
 
@@ -67,16 +78,59 @@ class Kernel:
 
     async def invoke(self, _: Any, context: Any) -> bytes:
         """Make the call of one request. Ends the call if the client cancels, or its deadline has passed."""
-        async with self._room.reserve(MAX_MESSAGE) as reserved:
-            raw = await receive(context)
-            reserved.shrink(len(raw))
-            trace = _metadata(context, "traceparent")
-            response = await self._answer(raw, trace)
+        client = self._client(_metadata(context, "session-token"))
+        trace = _metadata(context, "traceparent")
+        try:
+            async with AsyncExitStack() as stack:
+                if client is not None:
+                    stack.enter_context(self._places.enter(client))
+                    reserved = await stack.enter_async_context(self._room.reserve(client, MAX_MESSAGE))
+                    raw = await receive(context)
+                    reserved.shrink(len(raw))
+                    request = self._request(raw)
+                else:
+                    request = await self._request_of_stranger(context, stack)
+                response = request if isinstance(request, pb.ToolResponse) else await self._answer(request, trace)
+        except TimeoutError:
+            message = (
+                "the request was sent too slowly; name the session in the metadata session-token to have more time"
+            )
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, message)
+        except Failure as failure:
+            await _abort(context, failure)
         return bytes(response.SerializeToString(deterministic=True))
 
-    async def _answer(self, raw: bytes, trace: str | None) -> pb.ToolResponse:
+    async def _request_of_stranger(self, context: Any, stack: AsyncExitStack) -> pb.ToolRequest | pb.ToolResponse:
+        """The request of a client whose session is known only when the request was read; or why it is refused.
+
+        From then on, it uses the share of its session.
+
+        Raises:
+            TimeoutError: The client is too slow.
+            Failure: `rate_limited`.
+        """
+        async with self._strangers[context.peer().startswith("unix:")].stay():
+            raw = await receive(context)
+            request = self._request(raw)
+            client = None if isinstance(request, pb.ToolResponse) else self._client(request.session_token)
+            if client is None:
+                return request
+            stack.enter_context(self._places.enter(client))
+            if len(raw) > _SMALL:
+                await stack.enter_async_context(self._room.reserve(client, len(raw)))
+        return request
+
+    def _client(self, token: str | None) -> str | None:
+        """The id of the session of a token, if it is active; otherwise None."""
         try:
-            request = _request(raw)
+            return self._service.actions.session(token).id if token else None
+        except Failure:
+            return None
+
+    def _request(self, raw: bytes) -> pb.ToolRequest | pb.ToolResponse:
+        """The request that the bytes are; or the response that they are not a valid one, or that its session is not active."""
+        try:
+            request = _parsed_request(raw)
         except DecodeError:
             self._malformed.record(raw, [])
             message = "the bytes are not a ToolRequest"
@@ -85,13 +139,16 @@ class Kernel:
             self._malformed.record(raw, [f"{v.field} {v.rule}" for v in found])
             message = f"the request breaks {len(found)} rule{'s' if len(found) > 1 else ''}: {_listed(found)}"
             return denied(request.request_id[:256], "invalid_request", "invalid_request", message, found)
-        tool = request.WhichOneof("tool")
         try:
             self._service.actions.session(request.session_token)
         except Failure as failure:
             # Who has no session must not learn which tools exist, change the mode by attempts, or fill the ledger.
             self._malformed.record(raw, [f"session_token {failure.rule or failure.code}"])
-            return failed(request.request_id, tool, failure)
+            return failed(request.request_id, request.WhichOneof("tool"), failure)
+        return request
+
+    async def _answer(self, request: pb.ToolRequest, trace: str | None) -> pb.ToolResponse:
+        tool = request.WhichOneof("tool")
         try:
             return await self._call(request, tool, TOOLS[tool].call(getattr(request, tool)), trace)
         except Failure as failure:
@@ -129,35 +186,37 @@ class Kernel:
     async def put_content(self, _: Any, context: Any) -> bytes:
         """Store the content of a stream of chunks for the session of the metadata."""
         token, session = await self._session(context)
-        # Another chunk is received while the content so far is in memory.
-        async with self._room.reserve(MAX_CONTENT + MAX_MESSAGE):
-            try:
-                async with asyncio.timeout(_PUT_SECONDS):
-                    content = await _collected(context)
-            except TimeoutError:
-                await _abort(context, Failure("timeout", "the client sends too slowly"))
-            result = await store(self._service, token, content)
-        if result.error is not None:
-            await _abort(context, result.error)
-        ref = str(result.output)
+        try:
+            await demand(self._service, token)
+            with self._places.enter(session):
+                async with self._room_for_contents.reserve(session, _CONTENT):
+                    try:
+                        async with asyncio.timeout(_PUT_SECONDS):
+                            content = await _collected(context)
+                    except TimeoutError:
+                        raise Failure("timeout", "the client sends too slowly") from None
+                    ref = str((await store(self._service, token, content)).value())
+        except Failure as failure:
+            await _abort(context, failure)
         self._known.add(session, ref)
         return bytes(pb.ContentHash(hash=bytes.fromhex(ref.removeprefix("b3:"))).SerializeToString())
 
     async def get_content(self, _: Any, context: Any) -> None:
         """Write the chunks of a content that the session of the metadata has stored, or that a result has named."""
         _, session = await self._session(context)
-        async with self._room.reserve(MAX_MESSAGE) as reserved:
-            message = await _parsed(pb.ContentHash, await receive(context), context)
-            reserved.shrink(_SLICE)
-            if found := violations(message):
-                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _listed(found))
-            try:
-                await self._write(session, ref_of(message.hash), context)
-                return
-            except TimeoutError:
-                problem = Failure("timeout", "the client reads too slowly")
-            except Failure as failure:
-                problem = failure
+        try:
+            with self._places.enter(session):
+                async with self._room.reserve(session, MAX_MESSAGE) as reserved:
+                    message = await _parsed(pb.ContentHash, await receive(context), context)
+                    reserved.shrink(_SLICE)
+                    if found := violations(message):
+                        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _listed(found))
+                    await self._write(session, ref_of(message.hash), context)
+                    return
+        except TimeoutError:
+            problem = Failure("timeout", "the client reads too slowly")
+        except Failure as failure:
+            problem = failure
         # A client that reads nothing does not get the status either. Others may use the room meanwhile.
         await _abort(context, problem)
 
@@ -182,7 +241,7 @@ class Kernel:
             raise
 
 
-def _request(raw: bytes) -> pb.ToolRequest:
+def _parsed_request(raw: bytes) -> pb.ToolRequest:
     """The request that the bytes are. Of a large one, only a file is read.
 
     Raises:

@@ -24,6 +24,26 @@ async def put_content(context: CallContext, content_hash: Hash, size_bytes: Anno
     raise NotImplementedError
 
 
+async def demand(service: ToolService, token: str) -> None:
+    """Require that the session of a token may store contents at all, before room for one is reserved and it is received.
+
+    Raises:
+        Failure: Those of a call.
+    """
+    session = service.actions.session(token)
+    try:
+        service.sessions.demand(session, put_content.name)
+        service.sessions.afford(session, put_content.name)
+        denied = service.standing(put_content.definition)["verdict"] == "deny"
+    except Failure as failure:
+        if not failure.denied:
+            raise
+        denied = True
+    if denied:
+        # The pipeline records the denial.
+        (await store(service, token, b"")).value()
+
+
 async def store(service: ToolService, token: str, content: bytes) -> ToolResult:
     """Store a content for the session of a token. The output of the result is its reference."""
 

@@ -1,7 +1,7 @@
 """Receives messages, after room was reserved for them, also for the services of others: health and reflection.
 
 gRPC's own handlers receive a message before they call any code of ours. So a handler of another service is replaced by one that
-takes a stream of raw bytes, and parses each message itself.
+takes a stream of raw bytes, and parses each message itself. Those services ask for no token, so all their clients are strangers.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from typing import Any, Literal, overload
 
 import grpc
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
-from albert_tools.surfaces.wire.bytes_in_flight import Room
+from albert_tools.surfaces.wire.anteroom import Anteroom
 
 #: Bytes of the largest message that the server accepts.
 MAX_MESSAGE = 101 * MiB
 #: Bytes of a message to another service. Such messages contain a name.
 MAX_SMALL = 64 * 1024
-#: Seconds that a client may take to send a message.
-RECEIVE_SECONDS = 30.0
+#: Seconds that a client may take to send a message: with a token; without one; without one, if others wait.
+RECEIVE_SECONDS, STRANGER_SECONDS, CHANCE_SECONDS = 30.0, 10.0, 2.0
+#: Requests to other services at a time, and seconds that one may take; a watch, too.
+MAX_OTHERS, OTHERS_SECONDS = 32, 60.0
 
 
 @overload
@@ -45,12 +48,18 @@ async def receive(context: Any, *, optional: bool = False) -> bytes | None:
     return None
 
 
-class BoundedReads(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Bounds the messages of all services but `own`, which bounds its messages itself."""
+def anteroom(messages: int) -> Anteroom:
+    """Places for strangers that send a message. Each message may have `MAX_MESSAGE` bytes."""
+    return Anteroom(messages, STRANGER_SECONDS, CHANCE_SECONDS)
 
-    def __init__(self, room: Room, own: str) -> None:
-        self._room = room
+
+class BoundedReads(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Bounds the requests and the messages of all services but `own`, which does that itself."""
+
+    def __init__(self, own: str) -> None:
         self._own = f"/{own}/"
+        self._reading = anteroom(2)
+        self._served = Anteroom(MAX_OTHERS, OTHERS_SECONDS, CHANCE_SECONDS)
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
         """See `grpc.aio.ServerInterceptor`."""
@@ -60,7 +69,7 @@ class BoundedReads(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
         async def messages(context: Any, once: bool) -> AsyncIterator[Any]:
             while True:
-                async with self._room.reserve(MAX_MESSAGE):
+                async with self._reading.stay():
                     raw = await receive(context, optional=True)
                 if raw is None:
                     return
@@ -85,7 +94,16 @@ class BoundedReads(grpc.aio.ServerInterceptor):  # type: ignore[misc]
                 else:
                     await context.write(handler.response_serializer(await handler.unary_unary(request, context)))
 
-        return grpc.stream_stream_rpc_method_handler(bounded)
+        async def served(request: Any, context: Any) -> None:
+            try:
+                async with self._served.stay():
+                    await bounded(request, context)
+            except TimeoutError:
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "the request has taken too long; send it again")
+            except Failure as failure:
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, failure.message)
+
+        return grpc.stream_stream_rpc_method_handler(served)
 
 
 class _Writing:

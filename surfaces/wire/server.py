@@ -16,15 +16,12 @@ from msgspec.structs import replace
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 from albert_tools.store.private_folder import make_private
-from albert_tools.surfaces.wire.bytes_in_flight import Room
 from albert_tools.surfaces.wire.kernel import SERVICE, Kernel
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE, BoundedReads
 from albert_tools.surfaces.wire.request_contents import RequestContents
 
-#: Bytes of the requests in memory: those of the kernel, and those of health and reflection.
-MAX_IN_FLIGHT, MAX_IN_FLIGHT_ELSEWHERE = 4 * MAX_MESSAGE, 2 * MAX_MESSAGE
-#: Requests that are served at the same time; a further one gets RESOURCE_EXHAUSTED.
-MAX_RPCS = 256
+#: Requests that gRPC accepts at the same time. Ours and those of strangers have their own, smaller bounds.
+MAX_RPCS = 2048
 #: Seconds that requests may take after the server was told to stop.
 GRACE = 5.0
 #: Bytes of the path of a Unix socket.
@@ -37,6 +34,9 @@ _OPTIONS = (
     # Without these two, gRPC would receive more of a message than a method has asked for, and share a port with another server.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.so_reuseport", 0),
+    # Connections without a request are closed. Clients connect again by themselves.
+    ("grpc.server_handshake_timeout_ms", 5_000),
+    ("grpc.max_connection_idle_ms", 60_000),
 )
 
 
@@ -62,11 +62,11 @@ async def serving(
     with _own(path):
         service.context = replace(service.context, contents=RequestContents(stored))
         server = grpc.aio.server(
-            interceptors=[BoundedReads(Room(MAX_IN_FLIGHT_ELSEWHERE), SERVICE)],
+            interceptors=[BoundedReads(SERVICE)],
             options=_OPTIONS,
             maximum_concurrent_rpcs=MAX_RPCS,
         )
-        server.add_generic_rpc_handlers((Kernel(service, stored, Room(MAX_IN_FLIGHT)).handler(),))
+        server.add_generic_rpc_handlers((Kernel(service, stored).handler(),))
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)

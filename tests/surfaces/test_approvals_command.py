@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from albert_tools import SyncToolService
 from albert_tools.surfaces.cli.approval_prompt import shown_arguments
 from tests.helpers.altered import altered
 
@@ -254,12 +255,42 @@ def test_an_answer_says_who_uses_it(asking: Albert) -> None:
     assert asking("runs", "resume", run).code == 0
     question, run, session = suspended()
     asking("session", "revoke", session)
+    # Nothing could use an answer, so the end of the session has closed its question.
+    assert asking("approvals").err == "no question waits for an answer\n"
     done = asking("approvals", "answer", question, "once", "--resume")
-    assert done.code == 0
-    assert done.out.endswith(
-        "\n  the session that asked has ended: nothing can use this answer, and another session asks again\n"
-    )
+    assert (done.code, "or its session has ended" in done.err) == (1, True)
     assert asking("runs", "resume", run).code == 3
+
+
+def test_no_session_hides_the_questions_of_others(asking: Albert) -> None:
+    def ask(count: int, inner: int = 0) -> str:
+        """A session with questions; some of them are asked by a session within it. Returns its id."""
+        opened = asking("session", "new", "--json").document()
+        env = {"ALBERT_SESSION": opened["token"]}
+        child = asking("session", "new", "--within", opened["token"], "--json").document()["token"] if inner else ""
+        with SyncToolService.open(home=asking.home, workspace=asking.project) as service:
+            for n in range(count):
+                token = child if n < inner else env["ALBERT_SESSION"]
+                service.invoke("write_file", {"path": f"{n}", "content": ""}, session=token)
+        return str(opened["session"]["session"])
+
+    noisy = ask(111, inner=60)
+    honest = ask(2)
+
+    def listed(*words: str) -> Any:
+        return asking("approvals", "list", "--json", *words).document()
+
+    first = listed()
+    # The children's questions count towards the session above, so eleven were refused.
+    assert (first["total"], first["page"], first["pages"], len(first["approvals"])) == (102, 1, 3, 50)
+    assert [a["session"] == honest for a in first["approvals"][:4]] == [False, True, False, True]
+    every = [a["approval"] for n in "123" for a in listed("--page", n)["approvals"]]
+    assert len(set(every)) == 102
+    assert "page 2 of 3, 102 in all; `albert approvals list --page 3" in asking("approvals", "--page", "2").err
+    refused = asking("approvals", "--page", "4")
+    assert (refused.code, "there is no page 4" in refused.err) == (2, True)
+    asking("session", "revoke", noisy)
+    assert {a["session"] for a in listed()["approvals"]} == {honest}
 
 
 def test_a_question_names_the_client_of_its_session(asking: Albert) -> None:

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from albert_tools.engine.authority.approvals import OPEN_SECONDS, Approval, Approvals, Scope
+from albert_tools.engine.authority.sessions import Sessions
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record.record import Record
 
@@ -99,6 +100,23 @@ def test_a_session_has_a_limited_number_of_open_questions(desk: Desk) -> None:
     assert desk.ask("of another", session="another", run="other").state == "open"
     desk.approvals.answer(asked[0].id, "no", "ada")
     assert desk.ask("more", session="s", step="more").state == "open"
+
+
+def test_a_question_of_a_session_that_ends_is_closed(desk: Desk) -> None:
+    sessions = Sessions(desk.log, lambda: desk.now)
+    above, token = sessions.open("above", "/w")
+    child, _ = sessions.open("child", "/w", within=token)
+    other, _ = sessions.open("other", "/w")
+    asked = {s.id: desk.ask(s.id, session=s.id, run=s.id).id for s in (above, child, other)}
+    answered = desk.approvals.answer(desk.ask("b", session=child.id, run="b").id, "once", "ada").id
+    sessions.end(above.id)
+    states = {s.id: desk.approvals.get(asked[s.id]).state for s in (above, child, other)}
+    assert states == {above.id: "revoked", child.id: "revoked", other.id: "open"}
+    assert desk.approvals.get(answered).state == "yes"
+    # A call that was judged before asks its question now.
+    with pytest.raises(Failure) as caught:
+        desk.ask("late", session=child.id, run="late")
+    assert caught.value.rule == "session.ended"
 
 
 def test_the_first_answer_counts(desk: Desk) -> None:

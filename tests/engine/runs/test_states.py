@@ -97,9 +97,10 @@ class Leased:
 
 @dataclass
 class Asked:
-    """A question: the run that asked it, its action, and the calls that a lasting answer would cover."""
+    """A question: the session and the run that asked it, its action, and the calls that a lasting answer would cover."""
 
     id: str
+    session: Leased | None
     run: str
     action: tuple[str, ...]
     scopes: dict[str, tuple[str, ...]]
@@ -279,6 +280,9 @@ class Machine(RuleBasedStateMachine):
         session = self.sessions[index % len(self.sessions)]
         self.services[which].sessions.end(session.id)
         session.ended = True
+        for question in self.asked:
+            if question.state == "open" and question.session is not None and session in question.session.chain():
+                question.state = "revoked"
 
     @staticmethod
     def _refused(work: Callable[[], object]) -> str | None:
@@ -509,7 +513,7 @@ class Machine(RuleBasedStateMachine):
                 # A question about the same step under other rules is withdrawn.
                 if old.run == result.run_id and old.state in ("open", "yes"):
                     old.state = "revoked"
-            self.asked.append(Asked(question, result.run_id, action, scopes))
+            self.asked.append(Asked(question, whom, result.run_id, action, scopes))
         else:
             assert plan.question.id == question
         if run is None:

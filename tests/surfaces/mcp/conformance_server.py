@@ -28,7 +28,7 @@ from mcp.server.context import ServerRequestContext
 
 from albert_tools import Failure, ToolService, primitive
 from albert_tools.surfaces.http_server import LOOPBACK
-from albert_tools.surfaces.mcp.http import http_app, serve_http, session_token
+from albert_tools.surfaces.mcp.http import SessionTokens, http_app, serve_http, session_token
 from albert_tools.surfaces.mcp.server import McpServer
 
 warnings.simplefilter("ignore")
@@ -240,7 +240,7 @@ async def main() -> None:
             _, token = service.open_session("the suite")
             server = McpServer(service, session_token)
             extend(server)
-            app = http_app(server, service, LOOPBACK)
+            app = http_app(server, SessionTokens(service), LOOPBACK)
 
             async def with_token(scope: Any, receive: Any, send: Any) -> None:
                 if scope["type"] == "http":
@@ -248,7 +248,7 @@ async def main() -> None:
                     scope = {**scope, "headers": [*scope["headers"], bearer]}
                 await app(scope, receive, send)
 
-            await serve_http(with_token, LOOPBACK, 0, lambda url: print(url, flush=True))
+            await serve_http(with_token, lambda _: "the suite", LOOPBACK, 0, lambda url: print(url, flush=True))
 
 
 if __name__ == "__main__":

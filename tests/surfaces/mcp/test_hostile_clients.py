@@ -6,10 +6,11 @@ import asyncio
 import json
 import os
 import select
+import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -19,6 +20,8 @@ import psutil
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from albert_tools.surfaces.http_server import MAX_OF_CLIENT
+from albert_tools.surfaces.mcp.http import MAX_OLDER_OF_CLIENT
 from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_REQUESTS, RequestLimit
 from tests.surfaces.mcp.conftest import PATIENCE, Place, make_place
 
@@ -340,3 +343,66 @@ async def test_no_header_makes_a_client_s_share_larger(change: Callable[[int], d
     assert begun == MAX_BYTES // MAX_MESSAGE
     over.set()
     await asyncio.gather(*requests)
+
+
+@contextmanager
+def half_sent(url: str, count: int, more: str) -> Iterator[None]:
+    """Connections whose request is never complete."""
+    host, port = url.split("/")[2].split(":")
+    sockets = [socket.create_connection((host, int(port))) for _ in range(count)]
+    try:
+        for each in sockets:
+            with suppress(OSError):
+                each.sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\n{more}X: ".encode())
+        yield
+    finally:
+        for each in sockets:
+            each.close()
+
+
+@pytest.mark.parametrize("more", ["", "Authorization: Bearer alb_0\r\n"])
+async def test_requests_that_are_never_complete_lock_nobody_out(place: Place, more: str):
+    with half_sent(place.url, 1100, more):
+        async with http(place) as client:
+            for _ in range(3):
+                assert (await post(client, place, "tools/list")).status_code == 200
+
+
+async def test_one_token_has_a_share_of_the_older_sessions(place: Place):
+    initialize = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+    }
+    older = {"MCP-Protocol-Version": "2025-11-25"}
+    greedy = place.session()
+    async with http(place, greedy, **older) as client:
+        answers = [await client.post(place.url, json=initialize) for _ in range(MAX_OLDER_OF_CLIENT + 2)]
+        assert [a.status_code for a in answers] == [200] * MAX_OLDER_OF_CLIENT + [503] * 2
+        # One that ends makes room.
+        ended = {"mcp-session-id": answers[0].headers["mcp-session-id"]}
+        assert (await client.delete(place.url, headers=ended)).status_code == 200
+        assert (await client.post(place.url, json=initialize)).status_code == 200
+    async with http(place, **older) as client:
+        assert (await client.post(place.url, json=initialize)).status_code == 200
+
+
+async def test_one_token_has_a_share_of_the_connections(place: Place):
+    host, port = place.url.split("/")[2].split(":")
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    # Each is complete but for its body, so the server waits for it.
+    head = f"Authorization: Bearer {place.session()}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    sockets = []
+    try:
+        for _ in range(MAX_OF_CLIENT + 5):
+            sockets.append(socket.create_connection((host, int(port)), PATIENCE))
+            sockets[-1].sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\n{head}".encode())
+        loop = asyncio.get_running_loop()
+        refused = await asyncio.wait_for(loop.run_in_executor(None, sockets[-1].recv, 100), PATIENCE)
+        assert b" 429 " in refused
+        async with http(place) as client:
+            assert (await post(client, place, "tools/list")).status_code == 200
+    finally:
+        for each in sockets:
+            each.close()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
 
+from albert_tools import SyncToolService
 from tests.surfaces.web.conftest import Review
 
 NOTE = '''def note(text: str) -> str:
@@ -159,3 +162,33 @@ def test_an_approval_does_not_replace_a_refusal_that_its_page_has_not_shown(
     answer = client.post("tools/note", data={**fields, "verdict": "approve"})
     assert "is revoked, not pending" in answer.text
     assert review.state("note", version) == "revoked"
+
+
+def test_every_question_is_on_a_page(review: Review, client: httpx.Client) -> None:
+    opened = review.albert("session", "new", "--json").document()
+    with SyncToolService.open(home=review.albert.home, workspace=review.albert.project) as service:
+        for n in range(51):
+            service.invoke("write_file", {"path": f"{n}", "content": ""}, session=opened["token"])
+        asked = {a.id for a in service.within(lambda s: s.approvals.all(("open",)))}
+    pages = [set(re.findall(r"/questions/([0-9a-f]{12})", client.get(f"?questions={n}").text)) for n in (1, 2)]
+    assert (len(pages[0]), pages[0] | pages[1]) == (50, asked)
+    assert "?questions=2" in client.get("").text
+    # A number that is too high is the last page.
+    assert [client.get(f"?questions={n}").status_code for n in (9, "x", "²")] == [200] * 3
+    review.albert("session", "revoke", opened["session"]["session"])
+    assert not re.search(r"/questions/[0-9a-f]{12}", client.get("").text)
+
+
+def test_requests_that_are_never_complete_lock_nobody_out(review: Review, client: httpx.Client) -> None:
+    host, _, port = review.origin.removeprefix("http://").partition(":")
+    head = f"GET {review.root.removeprefix(review.origin)} HTTP/1.1\r\nHost: {host}:{port}\r\n"
+    sockets = [socket.create_connection((host, int(port))) for _ in range(700)]
+    try:
+        for n, each in enumerate(sockets):
+            with suppress(OSError):
+                # Half of them are complete, and have a cookie that is not ours.
+                each.sendall(f"{head}Cookie: albert_review=x\r\n{'' if n % 2 else chr(13) + chr(10)}".encode())
+        assert [client.get("").status_code for _ in range(3)] == [200] * 3
+    finally:
+        for each in sockets:
+            each.close()

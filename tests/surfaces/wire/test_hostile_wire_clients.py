@@ -16,14 +16,14 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from albert_tools import Failure, ToolService
-from albert_tools.surfaces.wire import kernel, receive, server
+from albert_tools.surfaces.wire import kernel, receive
 from albert_tools.surfaces.wire import tool_pb2 as pb
 from albert_tools.surfaces.wire.bytes_in_flight import Room
-from albert_tools.surfaces.wire.kernel import SERVICE
+from albert_tools.surfaces.wire.kernel import MAX_IN_FLIGHT, MAX_OF_CLIENT, SERVICE
 from albert_tools.surfaces.wire.known_contents import MAX_CONTENTS, MAX_SESSIONS, KnownContents
 from albert_tools.surfaces.wire.malformed import MAX_A_MINUTE, MalformedRequests
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE
-from albert_tools.surfaces.wire.server import MAX_IN_FLIGHT, serving
+from albert_tools.surfaces.wire.server import serving
 from tests.surfaces.conftest import wait_until
 from tests.surfaces.wire.conftest import OPEN, PATIENCE, Wire
 
@@ -114,6 +114,93 @@ def test_streams_without_a_message(impatient: Wire) -> None:
     assert status(lambda: streams(iter(()), timeout=PATIENCE)) == grpc.StatusCode.INVALID_ARGUMENT
 
 
+def test_watches_without_a_token_lock_nobody_out(wire: Wire) -> None:
+    for address in wire.addresses:
+        channels = [grpc.insecure_channel(address, options=[("c", n)]) for n in range(3)]
+        watches = [
+            health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+            for channel in channels
+            for _ in range(100)
+        ]
+        served(wire)
+        with wire.connect(address) as other:
+            checks = health_pb2_grpc.HealthStub(other)
+            # A place becomes free as soon as a watch has had its chance, or as others that wait were refused.
+            checked = retried(lambda: checks.Check(health_pb2.HealthCheckRequest(), timeout=PATIENCE))  # noqa: B023
+            assert checked.status == health_pb2.HealthCheckResponse.SERVING
+        for watch in watches:
+            watch.cancel()
+        for channel in channels:
+            channel.close()
+
+
+def retried(call: Callable[[], Any]) -> Any:
+    """The answer to a request that may be refused because others wait."""
+    while True:
+        try:
+            return call()
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
+                raise
+
+
+def slow(channel: grpc.Channel, method: str, count: int, over: threading.Event, token: str = "") -> list[Any]:
+    """Streams that send nothing until the event is set."""
+
+    def nothing() -> Iterator[bytes]:
+        over.wait(PATIENCE)
+        yield from ()
+
+    metadata = (("session-token", token),) if token else ()
+    streams = channel.stream_unary(f"/{SERVICE}/{method}")
+    return [streams.future(nothing(), metadata=metadata) for _ in range(count)]
+
+
+def test_a_content_is_judged_before_room_is_reserved_for_it(wires: Callable[..., Wire]) -> None:
+    w = wires()
+    leased, over = w.session(tools=["read_file"]), threading.Event()
+    calls = slow(w.channel, "PutContent", 3, over, leased)
+    # They are refused, although they have sent nothing.
+    assert [status(call.result) for call in calls] == [grpc.StatusCode.PERMISSION_DENIED] * 3
+    over.set()
+    assert w.put(b"x")
+    assert [e.data["rule_id"] for e in w.entries("denied")] == ["lease.tools"] * 3
+
+
+def test_slow_senders_without_a_token_do_not_keep_sessions_out(wires: Callable[..., Wire]) -> None:
+    w, over = wires(), threading.Event()
+    with w.connect(w.addresses[1]) as port:
+        calls = slow(port, "Invoke", 90, over)
+        request = pb.ToolRequest(request_id="r", session_token=w.token, file_write=pb.FileWrite(path="a", content=b"x"))
+        invoke = port.unary_unary(f"/{SERVICE}/Invoke")
+        # With the token in the metadata, it waits for nobody, on the socket neither.
+        answer = invoke(request.SerializeToString(), metadata=(("session-token", w.token),), timeout=PATIENCE)
+        assert pb.ToolResponse.FromString(answer).HasField("success")
+        served(w)
+        assert not any(call.done() and call.code() == grpc.StatusCode.OK for call in calls)
+        over.set()
+
+
+def test_one_token_has_a_share_of_the_requests(wires: Callable[..., Wire]) -> None:
+    w = wires()
+    call = pb.ToolCall(name="sleep", arguments_json='{"seconds": 50}')
+    request = pb.ToolRequest(request_id="r", session_token=w.token, tool_call=call).SerializeToString()
+    channels = [grpc.insecure_channel(w.addresses[0], options=[("c", n)]) for n in range(2)]
+    invokes = [channel.unary_unary(f"/{SERVICE}/Invoke") for channel in channels]
+    greedy = [invokes[n % 2].future(request) for n in range(MAX_OF_CLIENT + 1)]
+    codes: list[Any] = []
+    for each in greedy:
+        each.add_done_callback(lambda done: codes.append(done.code()))
+    wait_until(lambda: codes)
+    assert codes == [grpc.StatusCode.RESOURCE_EXHAUSTED]
+    # The others have a place, and a turn to run.
+    assert w.ok(session_token=w.session(), file_write=pb.FileWrite(path="a", content=b"x"))
+    for each in greedy:
+        each.cancel()
+    for channel in channels:
+        channel.close()
+
+
 def test_a_stream_of_content_that_stops(impatient: Wire) -> None:
     over = threading.Event()
 
@@ -131,7 +218,7 @@ def test_a_stream_of_content_that_stops(impatient: Wire) -> None:
 def test_clients_that_read_slowly(wires: Callable[..., Wire], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "_WRITE_SECONDS", 0.3)
     # There is not room for all readers at once, nor for a request beside most of them.
-    monkeypatch.setattr(server, "MAX_IN_FLIGHT", 2 * MAX_MESSAGE + 100 * MIB)
+    monkeypatch.setattr(kernel, "MAX_IN_FLIGHT", 2 * MAX_MESSAGE + 100 * MIB)
     slow = wires()
     digest = slow.put(bytes(range(256)) * (4096 * 40))
     get = slow.channel.unary_stream(f"/{SERVICE}/GetContent")
@@ -202,11 +289,11 @@ def test_known_contents_are_bounded() -> None:
 
 
 async def test_readers_wait_for_room() -> None:
-    room = Room(10)
+    room = Room(10, 10)
     order: list[str] = []
 
     async def use(name: str, size: int, keep: asyncio.Event) -> None:
-        async with room.reserve(size) as reserved:
+        async with room.reserve(name, size) as reserved:
             order.append(name)
             reserved.shrink(2)
             await keep.wait()

@@ -16,8 +16,7 @@ import psutil
 import pytest
 
 from albert_tools.surfaces.wire import tool_pb2 as pb
-from albert_tools.surfaces.wire.kernel import SERVICE
-from albert_tools.surfaces.wire.server import MAX_IN_FLIGHT
+from albert_tools.surfaces.wire.kernel import MAX_IN_FLIGHT, SERVICE
 from tests.surfaces.conftest import Albert
 from tests.surfaces.wire.conftest import PATIENCE
 

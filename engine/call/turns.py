@@ -1,0 +1,22 @@
+"""Shares of what only a few requests can use at once, so that no session takes all of it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
+from weakref import WeakValueDictionary
+
+
+class Turns:
+    """Lets `share` requests of one client go on at a time. Further ones wait, in order. The owner has no bound."""
+
+    def __init__(self, share: int) -> None:
+        self._share = share
+        #: The turns of each client that has or waits for one.
+        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
+
+    def of(self, client: str | None) -> AbstractAsyncContextManager[None]:
+        """A turn of a client, such as the token of a session; None for the owner."""
+        if client is None:
+            return nullcontext()
+        return self._turns.setdefault(client, asyncio.Semaphore(self._share))
