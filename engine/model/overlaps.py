@@ -91,13 +91,14 @@ def _texts(value: Value) -> list[_Path]:
 def _may_meet(written: _Path, shown: _Path) -> bool:
     """Whether two paths may be the same, or one below the other."""
     one, other = _joined(written), _joined(shown)
+    # An absolute path can be in the workspace, and a folder that the rules open can have several names.
+    if any(_constant(path).startswith("/") for path in (one, other)):
+        return True
     while one and other and one[0] == other[0] and _is_same_each_time(one[0]):
         one, other = one[1:], other[1:]
-    if any(_is_unclear(part) for part in (*one, *other)):
-        return True
     start, beginning = _constant(one), _constant(other)
-    # An absolute path can be in the workspace. Behind a common beginning, that may end with a slash.
-    if start.startswith("/") != beginning.startswith("/"):
+    # A common beginning may end with a slash, and then another slash means nothing.
+    if any(_is_unclear(part) for part in (*one, *other)) or start.startswith("/") != beginning.startswith("/"):
         return True
     return _leads_to(start, len(one) > 1, beginning) or _leads_to(beginning, len(other) > 1, start)
 

@@ -320,10 +320,11 @@ class FlowJudge:
 
         The agent has chosen the arguments. It has also chosen the text of the program, unless a person has approved it.
         """
-        found = []
-        kinds = _kinds(manifest) if seen else {}
-        graph = _Graph(manifest)
-        for rule in self.of_sessions if seen else ():
+        found: list[Decision] = []
+        if not seen:
+            return found
+        kinds, graph = _kinds(manifest), _Graph(manifest)
+        for rule in self.of_sessions:
             for call in manifest.calls:
                 values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
                 behind = {kind for v in values for origin in graph.direct(v) for kind in kinds[origin]}

@@ -146,6 +146,25 @@ name = tools.read_file(path="linked")
 tools.write_file(path="sub/a", content=web)
 name = tools.read_file(path="linked_sub/a")
 """,
+    "the output of tests": """
+tools.write_file(path="test_a.py", content=web)
+name = tools.run_tests()["stdout"]
+""",
+    "saved tools": """
+tools.save(text=web)
+name = tools.load()
+""",
+    "saved tools in a loop, backwards": """
+name = ""
+for _ in range(2):
+    name = tools.load()
+    tools.save(text=web)
+""",
+    "a function that is defined before": """
+read = lambda: tools.read_file(path="a")
+tools.write_file(path="a", content=web)
+name = read()
+""",
     "a helper that is written above": """
 _save(web)
 name = _load()
@@ -211,6 +230,9 @@ def service(base: Path) -> Iterator[SyncToolService]:
         home=base / "home", workspace=base / "work", governance=RULES, primitives=[page, send], patience=None
     ) as made:
         made.define('def load() -> str:\n    """Load."""\n    return tools.read_file(path="recipient")\n')
+        made.define(
+            'def save(text: str) -> None:\n    """Save."""\n    tools.write_file(path="recipient", content=text)\n'
+        )
         yield made
 
 
