@@ -31,11 +31,15 @@ ENTRIES: dict[str, list[str]] = {
         "collections.deque([1, 2, 3], maxlen=2)",
     ],
     "copy": [
+        "copy.deepcopy([__import__('io').StringIO('a')])[0].read()",
+        "[copy.copy(__import__('io').StringIO('a')), copy.copy(__import__('string').Template('$a'))]",
         "copy.copy([1, [2]])",
         "copy.deepcopy({'a': [1, (2, {3})]})",
         "copy.deepcopy(__import__('re').compile('a'))",
     ],
     "csv": [
+        "csv.writer(__import__('io').StringIO())",
+        "ValueError({'a': csv.DictWriter(__import__('io').StringIO(), ['a'])})",
         "list(csv.reader(['a;b', '1;\"2;3\"'], delimiter=';', quotechar='\"', skipinitialspace=True, strict=True))",
         "list(csv.reader(['a,b'], quoting=csv.QUOTE_NONE, doublequote=True, escapechar='\\\\', lineterminator='\\n'))",
         "list(csv.DictReader(['a,b', '1,2,3'], restkey='more', restval=''))",
@@ -76,6 +80,7 @@ ENTRIES: dict[str, list[str]] = {
         "sum([decimal.Decimal('0.1')] * 3)",
     ],
     "difflib": [
+        "f'{difflib.SequenceMatcher()!s}'",
         "difflib.SequenceMatcher(a='abcd', b='bcde', autojunk=False).get_opcodes()",
         "difflib.SequenceMatcher(None, 'abcd', 'bcde').ratio()",
         "list(difflib.unified_diff(['a\\n', 'b\\n'], ['a\\n', 'c\\n'], fromfile='x', tofile='y', n=1, lineterm=''))",
@@ -89,6 +94,7 @@ ENTRIES: dict[str, list[str]] = {
     ],
     "functools": ["functools.reduce(lambda a, b: a * b, [1, 2, 3], 4)"],
     "hashlib": [
+        *(f"[hashlib.{n}(b'x'), hashlib.{n}().copy()]" for n in ("md5", "sha3_512", "blake2s")),
         *(f"hashlib.{n}(b'x').hexdigest()" for n in ("sha224", "sha256", "sha384", "sha512", "sha3_256", "sha3_512")),
         *(f"hashlib.{n}(b'x', usedforsecurity=False).hexdigest()" for n in ("md5", "sha1")),
         *(f"hashlib.{n}(b'x', digest_size=8).hexdigest()" for n in ("blake2b", "blake2s")),
@@ -100,7 +106,10 @@ ENTRIES: dict[str, list[str]] = {
         "[heapq.nlargest(2, [1, 3, 2], key=abs), heapq.nsmallest(2, [1, 3, 2], key=abs)]",
     ],
     "html": ["html.escape('<a href=\"x\">', quote=True)", "html.unescape('&lt;&eacute;&#x41;&notit;')"],
-    "io": ["io.StringIO(initial_value='a\\nb', newline=None).readlines()"],
+    "io": [
+        "'%s, {}'.format([io.StringIO('a')]) % (io.StringIO(),)",
+        "io.StringIO(initial_value='a\\nb', newline=None).readlines()",
+    ],
     "ipaddress": [
         "[ipaddress.ip_address('10.0.0.1') in ipaddress.ip_network('10.1.0.0/8', strict=False), ipaddress.ip_interface('10.0.0.1/8')]",
         "[list(ipaddress.IPv4Network('10.0.0.0/30', strict=True).hosts()), list(ipaddress.IPv6Network('::/127', strict=True).subnets())]",
@@ -184,6 +193,7 @@ ENTRIES: dict[str, list[str]] = {
         "statistics.StatisticsError",
     ],
     "string": [
+        "[string.Template('$a'), str(string.Template('$a'))]",
         "[string.ascii_letters, string.ascii_lowercase, string.ascii_uppercase, string.digits, string.hexdigits, string.octdigits]",
         "[string.punctuation, string.printable, string.whitespace, string.capwords('a bc')]",
         "string.Template('$a and ${b}').substitute(a=1, b=2) + string.Template('$x').safe_substitute()",

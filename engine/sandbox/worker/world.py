@@ -11,9 +11,12 @@ import functools
 import importlib
 import io
 import os
+import re
 import time
 import types
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from albert_tools.engine.model import vocabulary
@@ -91,11 +94,55 @@ def facades(modules: Iterable[str]) -> dict[str, types.ModuleType]:
         for entry in vocabulary.facades()[name]:
             head = entry.split(".")[0]
             if hasattr(real, head):
-                setattr(facade, head, getattr(real, head))
+                setattr(facade, head, _without_address(name, head, getattr(real, head)))
         package, _, child = name.rpartition(".")
         if package:
             setattr(made.setdefault(package, types.ModuleType(package)), child, facade)
     return made
+
+
+#: The place of an object in memory, in CPython's text for it. It differs in each run.
+_ADDRESS = re.compile(r" (?:at|@) 0x[0-9a-fA-F]+")
+
+
+def _without_address(module: str, name: str, value: Any) -> Any:
+    """A name of a module. The texts of the objects that it makes have no address."""
+    if module == "hashlib" or (module, name) == ("csv", "writer"):
+        return lambda *args, **kwargs: _wrapper(value(*args, **kwargs))
+    if isinstance(value, type) and value.__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
+        text = f"<{value.__module__}.{value.__qualname__} object>"
+        return type(name, (value,), {"__repr__": lambda self: text, "__module__": value.__module__, "__slots__": ()})
+    return value
+
+
+class _Wrapper:
+    """An object of C code whose class can't be extended. `_wrapper_class` adds its attributes."""
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __repr__(self) -> str:
+        return _ADDRESS.sub("", repr(self._inner))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # No copy shares the inner object.
+        return self._inner.__reduce_ex__(protocol)
+
+
+def _wrapper(inner: Any) -> _Wrapper:
+    return _wrapper_class(type(inner))(inner)  # type: ignore[arg-type]
+
+
+@cache
+def _wrapper_class(kind: type) -> type[_Wrapper]:
+    """The wrapper for the objects of a class. It has the name of the class, and its public attributes."""
+    names = [name for name in dir(kind) if not name.startswith("_")]
+    own: dict[str, Any] = {name: property(attrgetter(f"_inner.{name}")) for name in names}
+    if "copy" in own:
+        own["copy"] = lambda self: _wrapper(self._inner.copy())
+    return type(kind.__name__, (_Wrapper,), {**own, "__slots__": ()})
 
 
 def importer(made: dict[str, types.ModuleType]) -> Callable[..., types.ModuleType]:

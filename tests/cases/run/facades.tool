@@ -352,3 +352,27 @@ def t(rows: list[dict]) -> Any:
     """Sort."""
     return sorted(rows, key=itemgetter("x"))  # raises: KeyError "'x'"
 # arguments: {"rows": [{}]}
+---
+# objects whose class is not Python's own behave as Python's
+import copy
+import csv
+import hashlib
+from io import StringIO
+from string import Template
+
+def t() -> Any:
+    """Use."""
+    a = hashlib.sha256(b"a")
+    b = a.copy()
+    b.update(b"b")
+    stream = StringIO("first\n")
+    stream.seek(0, 2)
+    rows = csv.writer(stream)
+    rows.writerows([[1, "a,b"], [2, ""]])
+    names = [type(x).__name__ for x in (a, rows, stream, Template("$x"))]
+    try:
+        copy.copy(a)
+    except TypeError as e:
+        names.append(str(e))
+    return [b.hexdigest() == hashlib.sha256(b"ab").hexdigest(), a.hexdigest() == b.hexdigest(), stream.getvalue(), names, str(a)[:15]]
+# result: [True, False, 'first\n1,"a,b"\r\n2,\r\n', ["HASH", "writer", "StringIO", "Template", "cannot pickle '_hashlib.HASH' object"], "<sha256 _hashli"]

@@ -33,7 +33,7 @@ def program(module: str, expression: str) -> str:
 
 
 def without_addresses(value: object) -> str:
-    return re.sub(r"0x[0-9a-f]{6,}", "0x…", str(value))
+    return re.sub(r" (at|@) 0x[0-9a-f]{6,}", "", str(value))
 
 
 CASES = [(module, e) for module, expressions in ENTRIES.items() for e in expressions] + [("", e) for e in PLAIN]
@@ -85,7 +85,8 @@ def theirs() -> dict[str, Any]:
 @pytest.mark.parametrize(("module", "expression"), CASES, ids=[f"{m}: {e[:60]}" for m, e in CASES])
 def test_entry(module: str, expression: str, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     text = program(module, expression)
-    assert without_addresses(ours[text]) == without_addresses(theirs[text])
+    # An address would differ in each run.
+    assert ours[text] == without_addresses(theirs[text])
 
 
 def test_no_module_is_loaded_at_first_use(ours: dict[str, Any]) -> None:
@@ -108,9 +109,7 @@ def test_no_module_is_loaded_at_first_use(ours: dict[str, Any]) -> None:
         return {text: value for part in found for text, value in part.items()}
 
     found = asyncio.run(each())
-    assert {text: without_addresses(v) for text, v in found.items()} == {
-        text: without_addresses(ours[text]) for text in found
-    }
+    assert found == {text: ours[text] for text in found}
 
 
 def test_every_entry_has_an_expression() -> None:
