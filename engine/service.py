@@ -22,6 +22,7 @@ from msgspec.structs import asdict, replace
 from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, REVOKE, RUN, Actions, Review, permitted
 from albert_tools.engine.call.context import Log, ServiceContext
 from albert_tools.engine.call.tool_registry import ToolRegistry
+from albert_tools.engine.call.turns import Turns
 from albert_tools.engine.model.definition import CATEGORIES, Callee, Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.describe import confined_of, resources_of
 from albert_tools.engine.model.failure import Failure
@@ -238,6 +239,8 @@ class ToolService:
         self._entered = self._closed = False
         self._pipeline = Pipeline(registry, store, self._started, self._renewed)
         self._runs = RunManager(self._pipeline, lambda: self.context)
+        #: The sources of a session that are judged at once; four processes judge those of all.
+        self._turns = Turns(2)
         self.actions = Actions(self._pipeline, lambda: self.context)
         #: Runs the agent's own tools, see `engine.agent`.
         self.agent_tools: AgentTools | None = None
@@ -340,21 +343,24 @@ class ToolService:
 
     # Authoring
 
-    async def check(self, source: Source) -> tuple[Diagnostic, ...]:
+    async def check(self, source: Source, *, session: str | None = None) -> tuple[Diagnostic, ...]:
         """Check a source without saving it.
 
         Args:
             source: The text, or ``{name, description, parameters, implementation}``.
+            session: The token of a session. For it, tools outside of its lease do not exist.
 
         Returns:
             All errors and warnings. The tuple is empty if there are no problems.
 
         Raises:
-            Failure: `invalid_arguments` if the structured form is malformed.
+            Failure: `invalid_arguments` if the structured form is malformed; `permission_denied` if there is no such session.
         """
-        return (await self._check(await self._text(source))).diagnostics
+        return (await self._check(await self._text(source), session=session)).diagnostics
 
-    async def check_together(self, sources: Sequence[str | bytes]) -> builtins.list[Checkup]:
+    async def check_together(
+        self, sources: Sequence[str | bytes], *, session: str | None = None
+    ) -> builtins.list[Checkup]:
         """Check several sources in order. Each one may call the tools of the sources before it. The results are in the same order.
 
         Raises:
@@ -364,7 +370,7 @@ class ToolService:
         together: dict[str, ToolDefinition] = {}
         found = []
         for source in sources:
-            diagnostics, checked = await self._check(await self._text(source), together)
+            diagnostics, checked = await self._check(await self._text(source), together, session=session)
             if checked is not None:
                 together[checked.definition.name] = checked.definition
             found.append(Checkup(diagnostics, len(checked.examples) if checked else 0))
@@ -408,7 +414,7 @@ class ToolService:
         async def review(token: str) -> Review:
             nonlocal head
             if not examined:
-                examined.append(await self._examined(source, report_progress, self.actions.session(token)))
+                examined.append(await self._examined(source, report_progress, token))
             version = examined[0][0]
             head, why = await asyncio.to_thread(self._head, version.name, token, "replacing it", version.version)
             # The version also names the callees, so an answer does not cover the same source with other callees.
@@ -449,13 +455,15 @@ class ToolService:
         return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"
 
     async def _examined(
-        self, source: Source, report_progress: Callable[[str], None], session: Session | None = None
+        self, source: Source, report_progress: Callable[[str], None], token: str | None = None
     ) -> tuple[ToolVersion, tuple[Diagnostic, ...]]:
         """The version that a source makes, after its examples were run, and the checker's warnings. Raises as `define`."""
         from albert_tools.engine.examples import run_examples
 
         report_progress("checking")
-        version, examples, diagnostics = await self._compiled(source, session.id if session is not None else "")
+        session = self.actions.session(token) if token is not None else None
+        author = session.id if session is not None else ""
+        version, examples, diagnostics = await self._compiled(source, author, session=token)
         self._demand_possible(version.definition)
         if examples:
             report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
@@ -591,11 +599,15 @@ class ToolService:
         await self._judge.start(spawned)
 
     async def _compiled(
-        self, source: Source, author: str = "", together: Mapping[str, ToolDefinition] | None = None
+        self,
+        source: Source,
+        author: str = "",
+        together: Mapping[str, ToolDefinition] | None = None,
+        session: str | None = None,
     ) -> tuple[ToolVersion, tuple[Example, ...], tuple[Diagnostic, ...]]:
         """The version that a source makes, its examples, and the warnings. Raises as `define`."""
         text = await self._text(source)
-        diagnostics, checked = await self._check(text, together, compiled=True)
+        diagnostics, checked = await self._check(text, together, compiled=True, session=session)
         if checked is None:
             from albert_tools.grammar.source_error import SourceError
 
@@ -617,16 +629,22 @@ class ToolService:
         return source
 
     async def _check(
-        self, source: str | bytes, together: Mapping[str, ToolDefinition] | None = None, *, compiled: bool = False
+        self,
+        source: str | bytes,
+        together: Mapping[str, ToolDefinition] | None = None,
+        *,
+        compiled: bool = False,
+        session: str | None = None,
     ) -> Judgement:
-        catalog = _Catalog(self, together or {})
-        judgement = await self._judge.check(source, catalog, compiled=compiled)
-        checked = judgement.checked
-        saved = [c for c in checked.calls if c.name not in catalog.together] if checked is not None else []
-        if await self._renewing.renew(saved):
-            # Its manifest contains those of its callees.
-            return await self._judge.check(source, catalog, compiled=compiled)
-        return judgement
+        catalog = _Catalog(self, together or {}, session)
+        async with self._turns.of(session):
+            judgement = await self._judge.check(source, catalog, compiled=compiled)
+            checked = judgement.checked
+            saved = [c for c in checked.calls if c.name not in catalog.together] if checked is not None else []
+            if await self._renewing.renew(saved):
+                # Its manifest contains those of its callees.
+                return await self._judge.check(source, catalog, compiled=compiled)
+            return judgement
 
     def outdated(self, name: str) -> str | None:
         """Why a tool can't run; None if it can. A primitive always can."""
@@ -728,9 +746,9 @@ class ToolService:
         self._must_be_open()
         version: ToolVersion | None = None
 
-        async def review(_: str) -> Review:
+        async def review(token: str) -> Review:
             nonlocal version
-            version = (await self._compiled(source))[0]
+            version = (await self._compiled(source, session=token))[0]
             return Review()
 
         try:
@@ -935,19 +953,21 @@ class ToolService:
 
     # Descriptions and lists
 
-    async def describe(self, name: str, version: str | None = None) -> Description:
+    async def describe(self, name: str, version: str | None = None, *, session: str | None = None) -> Description:
         """Describe one tool.
 
         Args:
             name: The tool.
             version: A version of a composite; the newest by default.
+            session: The token of the session that asks. Its lease must cover the tool.
 
         Returns:
             Its definition, source and versions, and the decision of the rules.
 
         Raises:
-            Failure: `unknown_tool` with the nearest name, `damaged`.
+            Failure: `unknown_tool` with the nearest name, `damaged`; `permission_denied` in a session.
         """
+        self.demand_covered(session, name)
         primitive = self.registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
             return self._judged(
@@ -1364,17 +1384,22 @@ class ToolService:
         Raises:
             Failure: `permission_denied`: the session does not exist, or has ended.
         """
-        if token is None:
-            return True
-        session = self.actions.session(token)
-        versions, _ = self.store.history(tool, 1)
         try:
-            self.sessions.demand(session, tool, author=versions[0].author if versions else "")
+            self.demand_covered(token, tool)
         except Failure as failure:
             if failure.rule == "lease.tools":
                 return False
             raise
         return True
+
+    def demand_covered(self, token: str | None, tool: str) -> None:
+        """Require that a session's lease covers a tool. Outside of its lease, a session can't find out whether a tool exists.
+
+        Raises:
+            Failure: `permission_denied`: the lease does not cover the name; the session does not exist, or has ended.
+        """
+        if token is not None:
+            self.sessions.demand(self.actions.session(token), tool, author=self._pipeline.lookup.author(tool))
 
     def _record(self, kind: str, author: str, **data: Json) -> None:
         """Append an entry about a change of the store. The change remains in effect even if the entry can't be written."""
@@ -1392,28 +1417,37 @@ class ToolService:
 
 
 class _Catalog:
-    """The tools that a source may call: primitives, then the tools that are checked together, then saved tools."""
+    """The tools that a source may call: primitives, then the tools that are checked together, then saved tools.
 
-    def __init__(self, service: ToolService, together: Mapping[str, ToolDefinition]) -> None:
+    With a session, only those that its lease covers.
+    """
+
+    def __init__(
+        self, service: ToolService, together: Mapping[str, ToolDefinition], session: str | None = None
+    ) -> None:
         self._service = service
         self.together = together
+        self._session = session
 
     def get(self, name: str) -> ToolDefinition | None:
         if name in self.together and self._service.registry.primitive(name) is None:
             return self.together[name]
-        return self._service.registry.get(name)
+        found = self._service.registry.get(name)
+        return found if found is not None and self._service.covers(self._session, name) else None
 
     def names(self) -> builtins.list[str]:
-        return builtins.list(dict.fromkeys([*self._service.registry.names(), *self.together]))
+        known = [name for name in self._service.registry.names() if self._service.covers(self._session, name)]
+        return builtins.list(dict.fromkeys([*known, *self.together]))
 
     def outdated(self, name: str) -> str | None:
         return None if name in self.together else self._service.outdated(name)
 
     def look_alike(self, name: str) -> str | None:
+        # All names count, also for a session: a tool that looks like another one would deceive the others.
         if self.get(name) is not None:
             return None
         try:
-            return look_alike(name, (*self.names(), *RESERVED))
+            return look_alike(name, (*self._service.registry.names(), *self.together, *RESERVED))
         except Failure:
             # The store can't be read, so it has no tools.
             return look_alike(name, (*self._service.registry.primitive_names, *RESERVED))

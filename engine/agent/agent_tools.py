@@ -133,14 +133,7 @@ class Request:
             name: The tool, for example "read_file".
             version: A version of a saved tool, by the beginning of its hash; the newest if it is left out.
         """
-        if not self._service.covers(self._invocation.session, name):
-            raise Failure(
-                "permission_denied",
-                f"{name} is not among the tools of the session's lease",
-                rule="lease.tools",
-                tool=name,
-            )
-        return (await self._service.describe(name, version)).as_dict()
+        return (await self._service.describe(name, version, session=self._invocation.session)).as_dict()
 
     async def check_tool(self, source: str) -> Check:
         """Check the source of a tool without running or saving it. All problems are reported at once.
@@ -150,7 +143,7 @@ class Request:
         """
         from albert_tools.grammar.source_error import SourceError
 
-        diagnostics = await self._service.check(source)
+        diagnostics = await self._service.check(source, session=self._invocation.session)
         text = SourceError(diagnostics, source).render() if diagnostics else ""
         refused = any(d.severity == "error" for d in diagnostics)
         return {"ok": not refused, "text": text, "diagnostics": [d.as_dict() for d in diagnostics]}
@@ -174,7 +167,7 @@ class Request:
             "outcome": defined.outcome,
             "review": await asyncio.to_thread(_review_of, service, defined.version),
             "warnings": SourceError(defined.warnings, source).render() if defined.warnings else "",
-            "callers": list(defined.callers),
+            "callers": [name for name in defined.callers if service.covers(session, name)],
             "similar": [name for name in alike if service.covers(session, name)],
         }
 

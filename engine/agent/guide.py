@@ -168,10 +168,8 @@ def guide(
     tools = [*dict.fromkeys(tools)]
     if len(tools) > MAX_NAMED:
         raise Failure("invalid_arguments", f"a guide shows at most {MAX_NAMED} tools by name, not {len(tools):,}")
-    missing = [name for name in tools if not service.covers(session, name)]
-    if missing:
-        message = f"{missing[0]} is not among the tools of the session's lease"
-        raise Failure("permission_denied", message, rule="lease.tools", tool=missing[0])
+    for name in tools:
+        service.demand_covered(session, name)
     leased = service.actions.session(session).lease.tools if session is not None else None
     named = dict.fromkeys([*tools, *sorted(leased or ())])
     covered = [p for p in service.registry.primitives() if service.covers(session, p.name)]

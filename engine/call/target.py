@@ -90,6 +90,13 @@ class Lookup:
         """The application's primitives that could not be loaded. The requested tool may be one of them."""
         return "".join(f"; {problem}" for problem in self._registry.problems)
 
+    def author(self, name: str) -> str:
+        """The session that has defined the newest version of a saved tool; empty for other tools and other values."""
+        if not isinstance(name, str) or self._registry.primitive(name) is not None:
+            return ""
+        versions, _ = self._store.history(name, 1)
+        return versions[0].author if versions else ""
+
     def before(self, name: str) -> str:
         """The saved version before the newest one; empty if there is none."""
         versions, _ = self._store.history(name, 2)

@@ -1,4 +1,4 @@
-"""The first stage: look up the tool."""
+"""The first stage: look up the tool. Before that, the lease must cover its name, so nothing is said about other tools."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.call.target import Target, target_of
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.pipeline.session import find_session
 
 
 async def lookup(call: Call, run: Run) -> Call:
@@ -15,8 +16,13 @@ async def lookup(call: Call, run: Run) -> Call:
 
     Raises:
         Failure: `unknown_tool`, `damaged`, `io_error`, `invalid_arguments`; `outdated` for a version that can't be analysed
-            again; `permission_denied` for a call that the checker has not seen in the program.
+            again; `permission_denied` for a call that the checker has not seen in the program, and for a name outside of the
+            session's lease, whether or not there is such a tool.
     """
+    if not call.depth and run.invocation.session is not None:
+        find_session(call, run)
+        if run.action is None and run.unsaved is None:
+            run.session.demand(str(call.tool), author=run.lookup.author(call.tool))
     if not call.pinned:
         caller = call.callers[-1]
         raise Failure(

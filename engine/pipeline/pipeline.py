@@ -71,7 +71,7 @@ from albert_tools.engine.runs.replay import from_journal
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 
 #: The stages of a call, in the order of authority. `lookup` comes before all of them.
-STAGES: Stages = (validate, session, repeat, mode, reviewed, policy, flow, recover, allowance, approval)
+STAGES: Stages = (session, validate, repeat, mode, reviewed, policy, flow, recover, allowance, approval)
 #: A replay has no effect: its calls are answered from the journal, and only its program runs.
 REPLAY_STAGES: Stages = (validate, mode, policy)
 #: An example runs in a temporary workspace, on which nothing outside depends.
@@ -80,7 +80,7 @@ EXAMPLE_STAGES: Stages = (validate, scratch)
 
 def action_stages(review: Stage | None) -> Stages:
     """The stages of an action. `review` finds out whether the action concerns what belongs to somebody else."""
-    return (validate, session, mode, policy, allowance, *([review] if review is not None else []), approval)
+    return (session, validate, mode, policy, allowance, *([review] if review is not None else []), approval)
 
 
 #: The most requests from outside that run at the same time, and those of one session. Further requests wait. Calls by a program

@@ -18,7 +18,8 @@ async def session(call: Call, run: Run) -> Call:
         Failure: `permission_denied`, `governance_unavailable`.
     """
     if not call.depth and (run.invocation.session is not None or run.resumed.session is not None):
-        _open(call, run)
+        if run.session.id is None:
+            find_session(call, run)
         call = replace(call, deadline=min(call.deadline, run.clock() + run.session.seconds()))
     demand_lease(call, run)
     return call
@@ -38,8 +39,12 @@ def demand_lease(call: Call, run: Run) -> None:
         run.session.demand(call.name, callers, call.target.author)
 
 
-def _open(call: Call, run: Run) -> None:
-    """Find the session by the token of the request, or by the id that a resumed run has recorded."""
+def find_session(call: Call, run: Run) -> None:
+    """Find the session by the token of the request, or by the id that a resumed run has recorded.
+
+    Raises:
+        Failure: `permission_denied`.
+    """
     token, service = run.invocation.session, run.service
     root, sessions = service.root, service.sessions
     if sessions is None:

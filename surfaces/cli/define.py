@@ -161,7 +161,7 @@ async def _check(
 
     async with _service(options) as service:
         ordered = await _in_order(sources, service)
-        checkups = await service.check_together([source for _, source in ordered])
+        checkups = await service.check_together([source for _, source in ordered], session=token())
         for (name, source), checkup in zip(ordered, checkups, strict=True):
             found = checkup.diagnostics
             wrong = any(d.severity == Severity.ERROR for d in found)

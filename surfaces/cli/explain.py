@@ -15,6 +15,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import listed
 from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.decisions import assume_mode, decisions_on
+from albert_tools.surfaces.cli.session_tools import token
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority
@@ -42,7 +43,7 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     from albert_tools.surfaces.cli.arguments import read_arguments
 
     assume_mode(service, options.mode)
-    described = await service.describe(options.name)
+    described = await service.describe(options.name, session=token())
     arguments = read_arguments(options.arguments, options.args, described.definition)
     flows = service.flow_decisions(described.definition)
     decisions = await decisions_on(service, described.definition, arguments)

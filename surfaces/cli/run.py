@@ -57,7 +57,7 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     async with attended_service(options, console, wait=options.wait, session=token is not None) as service:
         if spawned is not None:
             await service.prepare(options.name, spawned, options.version)
-        arguments = await _arguments(service, options)
+        arguments = await _arguments(service, options, token)
         _note_paths(service, options.name, arguments, console)
 
         def invoke(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
@@ -81,7 +81,7 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     return INTERRUPTED if interrupted else code
 
 
-async def _arguments(service: ToolService, options: argparse.Namespace) -> dict[str, Any]:
+async def _arguments(service: ToolService, options: argparse.Namespace, token: str | None) -> dict[str, Any]:
     """The arguments of the call. If the tool can't be described, there are none: the call is refused and recorded anyway.
 
     Raises:
@@ -91,7 +91,7 @@ async def _arguments(service: ToolService, options: argparse.Namespace) -> dict[
     from albert_tools.surfaces.cli.arguments import read_arguments
 
     try:
-        definition = (await service.describe(options.name, options.version)).definition
+        definition = (await service.describe(options.name, options.version, session=token)).definition
     except Failure:
         return {}
     return read_arguments(options.arguments, options.args, definition)

@@ -176,18 +176,11 @@ def _padded(verdict: str) -> str:
 def show(options: argparse.Namespace, console: Console) -> int:
     """Describe a tool: purpose, parameters, rules, and the source of a saved tool."""
 
-    async def describe(service: ToolService) -> tuple[Description, str | None]:
-        found = await service.describe(options.name, options.version)
-        session = session_of_environment(service)
-        refused = not service.covers(token(), options.name)
-        return found, session.id if session is not None and refused else None
-
-    found, refused = in_service(options, describe)
+    found = in_service(options, lambda service: service.describe(options.name, options.version, session=token()))
     newest = next((v.version for v in found.versions if v.current), None)
     example = call_of(found.definition, newest)
     if console.json:
-        lease = {} if refused is None else {"refused_by_lease_of": refused}
-        console.document({"ok": True, **found.as_dict(), "example": example, **lease})
+        console.document({"ok": True, **found.as_dict(), "example": example})
         return 0
     d = found.definition
     kind = d.kind if d.kind == "composite" else f"{d.kind} of the family {safe(d.family)}"
@@ -197,9 +190,6 @@ def show(options: argparse.Namespace, console: Console) -> int:
     console.say()
     _parameters(d, console)
     console.say()
-    if refused is not None:
-        denied = console.paint("deny", _COLOURS["deny"])
-        console.say(f"session  {denied}: the session {refused} (given by ALBERT_SESSION) may not call it", 9)
     if d.kind == "composite":
         _what_it_can_do(d, console)
     for name, text in _facts(found, console):
@@ -238,7 +228,8 @@ def show(options: argparse.Namespace, console: Console) -> int:
 def help_of(options: argparse.Namespace, console: Console) -> int:
     """``run NAME --help``: what the tool does, its parameters, a command line that calls it, and the options of ``run``."""
 
-    d = in_service(options, lambda service: service.describe(options.name, options.version)).definition
+    described = in_service(options, lambda service: service.describe(options.name, options.version, session=token()))
+    d = described.definition
     console.say(f"{console.paint(safe(d.name), 'cyan', 'bold')}  {safe(first_line(d.description))}", 4)
     console.say()
     _parameters(d, console)

@@ -185,10 +185,12 @@ def test_a_session_works_with_its_own_things(make_bench: Any) -> None:
     for source in (one("return tools.look()", "peek"), one('return tools.look(at="sea")', "peek")):
         assert service.define(source, session=token).name == "peek"
     assert [e["by"] for e in entries(bench, "definition")] == [mine, mine]
-    # It can call what it has defined, and the lease must cover each of the calls.
+    # It can call what it has defined. For its sources, tools outside of the lease do not exist.
     assert service.invoke("peek", session=token).value() == "sea"
-    service.define(DEPLOY, session=token)
-    assert service.invoke("deploy", session=token).error.rule == "lease.tools"
+    service.define(one("return 1", "of_the_owner"))
+    for source in (DEPLOY, one("return tools.of_the_owner()")):
+        with pytest.raises(SourceError, match="unknown-tool"):
+            service.define(source, session=token)
     assert service.invoke("peek", session=inner_token).error.rule == "lease.tools"
     # The outer session may change what the inner one has defined, not the other way round.
     service.define(one("return 1", "part"), session=inner_token)
@@ -197,6 +199,51 @@ def test_a_session_works_with_its_own_things(make_bench: Any) -> None:
     service.remove("part", session=token)
     assert service.revoke_session(inner, session=token).ended
     assert service.revoke_session(mine, session=token).ended
+
+
+#: Names outside of a lease, equally long: a primitive, a saved tool, a removed one, one of another session, and none.
+OUTSIDE = ("launch", "deploy", "fallen", "others", "absent")
+
+
+def test_a_session_can_not_find_out_which_tools_exist_outside_of_its_lease(make_bench: Any) -> None:
+    bench = make_bench()
+    service = bench.service
+    service.define(DEPLOY)
+    for name in ("fallen", "others"):
+        service.define(one("return 1", name), session=opened(bench)[1] if name == "others" else None)
+    service.remove("fallen")
+    _, token = opened(bench, tools=["look", "define_tool", "run_source"])
+
+    def told(name: str) -> list[str]:
+        """All answers about a name, with the name left out."""
+        wrong = {"no": "such", "parameter": 1}
+        source = one(f"return tools.{name}(no=1)", "mine")
+        ways: list[tuple[str, dict[str, Any]]] = [
+            (name, wrong),
+            ("run_tool", {"name": name, "arguments": wrong}),
+            ("run_tool", {"name": name, "arguments": {}, "version": "0"}),
+            ("describe_tool", {"name": name}),
+            ("describe_tool", {"name": name, "version": "0"}),
+            ("check_tool", {"source": source}),
+            ("run_source", {"source": source}),
+            ("define_tool", {"source": source}),
+            ("search_tools", {"query": name}),
+        ]
+        answers = []
+        for tool, arguments in ways:
+            result = service.invoke(tool, arguments, session=token)
+            error = result.error
+            said = error.as_dict() if error is not None else result.output
+            answers.append(repr([tool, said, result.version if tool == name else "", result.family]).replace(name, "X"))
+        with pytest.raises(Failure) as caught:
+            service.guide([name], session=token)
+        return [*answers, repr(caught.value.as_dict()).replace(name, "X")]
+
+    expected = told("absent")
+    assert not any("did you mean" in answer for answer in expected)
+    for name in OUTSIDE:
+        assert told(name) == expected, name
+    assert service.invoke("look", {"att": 1}, session=token).error.code == "invalid_arguments"
 
 
 def test_a_session_reads_and_controls_its_own_runs(make_bench: Any) -> None:
@@ -238,7 +285,7 @@ def test_replacing_what_another_defined_needs_a_yes(make_bench: Any) -> None:
     bench = make_bench()
     service = bench.service
     service.define(DEPLOY)
-    mine, token = opened(bench, tools=["define_tool", "remove_tool"])
+    mine, token = opened(bench, tools=["define_tool", "remove_tool", "launch"])
     # The same source changes nothing, so nobody is asked.
     assert service.define(DEPLOY, session=token).name == "deploy"
     failure = refused(lambda: service.define(EVIL, session=token))
@@ -388,8 +435,11 @@ def test_an_example_reads_the_machine_only_within_the_lease(make_bench: Any) -> 
     bench = make_bench()
     seen = one("return tools.look()", above='@example(arguments={}, result="?")\n')
     inside = one('return tools.read_file(path="a")', above='@example(arguments={}, files={"a": "x"}, result="x")\n')
-    (_, narrow), (_, wide) = opened(bench, tools=["define_tool"]), opened(bench, tools=["define_tool", "look"])
-    failure = refused(lambda: bench.service.define(seen, session=narrow))
+    lent = one("return tools.look()", "lent")
+    bench.service.define(lent)
+    (_, narrow), (_, wide) = (opened(bench, tools=["define_tool", "read_file", n]) for n in ("lent", "look"))
+    # The lease covers the calls of `lent`, but not in an example of another tool.
+    failure = refused(lambda: bench.service.define(seen.replace("look", "lent"), session=narrow))
     assert "look is not among the tools of the session's lease" in failure.message
     assert failure.details["examples"][0]["hint"] == 'give its answer in the example: stubs={"look": …}'
     assert bench.done == []

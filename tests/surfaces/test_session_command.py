@@ -74,8 +74,10 @@ def test_errors_name_the_origin_of_the_session(albert: Albert) -> None:
     assert [t["name"] for t in albert("search", "time", "--json", env=leased).document()["tools"]] == ["current_time"]
     offered = albert("prompt", env=leased).out.partition("## The tools you can call")[2]
     assert re.findall(r"^- `(\w+)\(", offered, re.M) == ["current_time"]
-    assert "session  deny: the session " in albert("show", "bash", env=leased).out
-    assert "session  deny" not in albert("show", "current_time", env=leased).out
+    for words in (("show", "bash"), ("show", "no_such_tool"), ("run", "bash", "--help"), ("policy", "explain", "bash")):
+        refused = albert(*words, env=leased)
+        assert (refused.code, refused.out, "of the session's lease" in refused.err) == (3, "", True), words
+    assert albert("show", "current_time", env=leased).code == 0
     assert albert("tools", env={"ALBERT_SESSION": "alb_no"}).code == 3
     # The option overrides the variable.
     unknown = albert("run", "current_time", "--session", "alb_no", env={"ALBERT_SESSION": token})

@@ -510,11 +510,23 @@ def test_the_order_of_the_stages(make_bench: Any) -> None:
     old = [*(p for p in TOOLS if p.name != "launch"), _other_launch()]
     good = {"name": "a"}
     steps: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], tuple[str, str | None]]] = [
-        ("u", {}, {"session": ended, "reason": "x" * 10_001}, {"primitives": old}, ("unknown_tool", "unknown_tool")),
-        ("t", {}, {"session": ended, "reason": "x" * 10_001}, {"primitives": old}, ("invalid_arguments", None)),
-        ("t", {}, {"session": ended}, {"primitives": old}, ("invalid_arguments", None)),
-        ("t", good, {"session": ended}, {"primitives": old}, ("permission_denied", "session.ended")),
-        ("t", good, {"session": other, "dedupe_key": "k"}, {"primitives": old}, ("permission_denied", "lease.tools")),
+        (
+            "u",
+            {},
+            {"session": ended, "reason": "x" * 10_001},
+            {"primitives": old},
+            ("permission_denied", "session.ended"),
+        ),
+        (
+            "u",
+            {},
+            {"session": other, "reason": "x" * 10_001},
+            {"primitives": old},
+            ("permission_denied", "lease.tools"),
+        ),
+        ("u", {}, {"session": spent, "reason": "x" * 10_001}, {"primitives": old}, ("unknown_tool", "unknown_tool")),
+        ("t", {}, {"session": spent, "reason": "x" * 10_001}, {"primitives": old}, ("invalid_arguments", None)),
+        ("t", {}, {"session": spent, "dedupe_key": "k"}, {"primitives": old}, ("invalid_arguments", None)),
         ("t", good, {"session": spent, "dedupe_key": "k"}, {"primitives": old}, ("dedupe_conflict", None)),
         ("t", good, {"session": free}, {"primitives": old}, ("governance_unavailable", "governance_unavailable")),
         ("t", good, {"session": free}, {"primitives": old, "governance": both}, ("permission_denied", "deny")),
