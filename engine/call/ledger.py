@@ -153,8 +153,9 @@ def _caller(call: Call, run: Run) -> dict[str, Json]:
     """The id of the caller's call; or for a call from outside, the caller's own identifier, and the trace."""
     if call.parent:
         return {"parent": call.parent}
-    given = {"request_id": run.invocation.request_id, "trace": run.trace}
-    return {name: redacted_text(str(value), 200) for name, value in given.items() if value is not None}
+    given = run.invocation.request_id
+    named = {} if given is None else {"request_id": redacted_text(str(given), 200)}
+    return {**named, "trace": run.trace}
 
 
 def _demand(run: Run, data: Mapping[str, Any]) -> int:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, RootModel
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, RootModel
 
 from albert_tools.engine.model.definition import Mode
 from albert_tools.engine.model.failure import Failure
@@ -58,7 +58,8 @@ def _one(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-_Call = Annotated[dict[Tool, dict[str, Any]], BeforeValidator(_named), AfterValidator(_one)]
+# YAML has values that no call has, such as dates.
+_Call = Annotated[dict[Tool, dict[str, JsonValue]], BeforeValidator(_named), AfterValidator(_one)]
 
 
 class _Session(Strict):

@@ -300,6 +300,8 @@ def test_a_call_that_can_not_be_made_is_not_denied(ruled: Any) -> None:
             "- deny: [{read_file: {}, bash: {}}]",
             "0.deny.0: one call is expected, written as `read_file: {path: a.txt}`",
         ),
+        ("- deny: [{read_file: {path: 2026-01-01}}]", "0.deny.0.read_file.path: input was not a valid JSON value"),
+        ("- deny: [{read_file: {path: !!binary aGk=}}]", "0.deny.0.read_file.path: input was not a valid JSON value"),
         ("- deny: [{read_file: x}]", "0.deny.0.read_file: input should be a valid dictionary"),
         ("- deny: [3]", "0.deny.0: input should be a valid dictionary"),
         ("- deny: ['read_*']", "0.deny.0.read_*: the name of one tool is expected, without wildcards"),
