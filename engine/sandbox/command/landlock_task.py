@@ -129,12 +129,10 @@ class Task:
         place = self._hold(handle)
         if path in view.hidden:
             return
-        within = [p for p in (*view.hidden, *view.sealed) if p.startswith(f"{path}/")]
-        if path in view.sealed or not stat.S_ISDIR(os.fstat(handle).st_mode):
-            yield place, _READING if path in view.sealed else _ALL
-            return
-        if not within:
-            yield place, _ALL
+        rights = _READING if any(f"{path}/".startswith(f"{p}/") for p in view.sealed) else _ALL
+        within = [p for p in (*view.hidden, *(view.sealed if rights == _ALL else ())) if p.startswith(f"{path}/")]
+        if not within or not stat.S_ISDIR(os.fstat(handle).st_mode):
+            yield place, rights
             return
         if not any(p.startswith(f"{path}/") for p in view.hidden):
             # Only sealed paths are below this folder, and they can be read. So everything below can be read.

@@ -64,6 +64,16 @@ def test_forbidden_files_are_not_visible(make_bench: Any, kind: str) -> None:
         assert f"content of {hidden}" not in said
 
 
+def test_a_forbidden_file_in_a_read_only_folder_is_not_visible(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind, forbidden_paths=[".env"]))
+    (bench.work / ".vscode").mkdir()
+    for name in ("tasks.json", ".env"):
+        (bench.work / ".vscode" / name).write_text(f"content of {name}")
+    said = printed(bench, "cat .vscode/tasks.json .vscode/.env")
+    assert said.startswith("content of tasks.json")
+    assert "content of .env" not in said
+
+
 def test_the_first_process_reveals_nothing_about_the_sandbox(make_bench: Any) -> None:
     bench = make_bench(governance=rules("bwrap", forbidden_paths=["secrets", ".env"]))
     filled(bench)
