@@ -124,7 +124,7 @@ class RecordsDocument(_Strict):
     keep_days: float | None = Field(None, ge=1, le=36_525)
 
 
-ForbiddenPaths, ForbiddenHosts, FreeHosts = (_annotation(key) for key in EVERYWHERE)
+ForbiddenPaths, WritablePaths, ForbiddenHosts, FreeHosts = (_annotation(key) for key in EVERYWHERE)
 #: Patterns, written as under `forbidden_paths`.
 PrivatePaths = ForbiddenPaths
 
@@ -133,6 +133,7 @@ class RulesDocument(_Strict):
     """A whole rules file."""
 
     forbidden_paths: ForbiddenPaths = None  # type: ignore[valid-type]
+    writable_paths: WritablePaths = None  # type: ignore[valid-type]
     forbidden_hosts: ForbiddenHosts = None  # type: ignore[valid-type]
     free_hosts: FreeHosts = None  # type: ignore[valid-type]
     deny_flow: Flows = []

@@ -17,7 +17,7 @@ RULES = (MODE_RULES, PATHS, SIZES, HOSTS, COMMANDS, OPERATIONS, INFERENCE, TIMES
 KEYS = tuple(key for kind in RULES for key in kind.keys)
 
 #: The keys that the top of a file can have too. They apply to every tool.
-EVERYWHERE = (path_rules.FORBIDDEN, host_rules.FORBIDDEN, host_rules.FREE)
+EVERYWHERE = (path_rules.FORBIDDEN, path_rules.WRITABLE, host_rules.FORBIDDEN, host_rules.FREE)
 
 #: The function that decides about a resource, by its kind. `PathJudge` decides about paths, because it needs an index.
 JUDGES = {resource: judge for kind in RULES for resource, judge in kind.judges.items()}

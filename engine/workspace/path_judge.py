@@ -43,6 +43,10 @@ class Judge(Protocol):
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """The forbidden paths below an allowed folder, as git's globs relative to it."""
 
+    def writable(self) -> Sequence[str] | None:
+        """The only paths in the workspace that the call may change, with everything below them; None if no rule lists them. A path
+        that is certainly a folder ends with a slash."""
+
     def demand_going(self) -> None:
         """Raise `cancelled` if the call has ended."""
 
@@ -81,6 +85,10 @@ class AllowAll:
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """Always empty."""
         return ()
+
+    def writable(self) -> Sequence[str] | None:
+        """Always None."""
+        return None
 
     def demand_going(self) -> None:
         """Do nothing: the call never ends."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ _VIEWS = {
     "hidden": "will not see",
     "hidden_if_tracked": "will not see, if it has ever tracked a path that is forbidden",
     "only": "will see only",
+    "writable": "can change only",
     "refused": "will not run",
 }
 
@@ -143,27 +145,34 @@ def _inner(
 
 
 def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:
-    """What the commands of each tool see of the workspace: ``{tool, view, paths}``, see `_VIEWS`. Nothing if they see all of it."""
-    from albert_tools.engine.workspace.sandbox_view import repositories, shown_and_hidden
+    """What the commands of each tool see of the workspace, and may change: ``{tool, view, paths}``, see `_VIEWS`. Nothing if they
+    see all of it and may change it."""
+    from albert_tools.engine.workspace.path_syntax import GIT_FOLDER
+    from albert_tools.engine.workspace.sandbox_view import repositories, shown_and_hidden, writable_parts
 
     root = str(workspace.root)
     found: list[tuple[str, str, list[str]]] = []
     for definition in definitions:
         judge = authority.guarded(definition, workspace).judge
-        if definition.kind == "composite" or "execute" not in definition.effects or not judge.selective:
+        if definition.kind == "composite" or "execute" not in definition.effects:
             continue
         try:
-            shown, hidden = shown_and_hidden(judge, root)
+            shown, hidden = shown_and_hidden(judge, root) if judge.selective else (None, [])
         except Failure as failure:
             found.append((definition.name, "refused", [failure.message]))
             continue
+        tops = list(repositories(root)) if judge.selective or definition.family == "git" else []
+        git_folders = [f"{top}/{GIT_FOLDER}" for top in tops]
         found += [(definition.name, "only", shown)] if shown is not None else []
         found += [(definition.name, "hidden", hidden)] if hidden else []
         # The tool `git` sees its repository, and leaves the forbidden paths out.
-        tops = [] if definition.family == "git" else list(repositories(root))
-        found += [(definition.name, "hidden_if_tracked", [f"{top}/.git" for top in tops])] if tops else []
+        tracked = git_folders if judge.selective and definition.family != "git" else []
+        found += [(definition.name, "hidden_if_tracked", tracked)] if tracked else []
+        own = filter(os.path.isdir, git_folders) if definition.family == "git" else ()
+        writable = writable_parts(judge, root, shown, hidden, git_folders=own)
+        found += [(definition.name, "writable", writable)] if writable is not None else []
     return [
-        {"tool": name, "view": view, "paths": sorted(path.removeprefix(f"{root}/") for path in paths)}
+        {"tool": name, "view": view, "paths": sorted(path.removeprefix(f"{root}/") or "." for path in paths)}
         for name, view, paths in found
     ]
 

@@ -129,13 +129,14 @@ class Task:
         place = self._hold(handle)
         if path in view.hidden:
             return
-        rights = _READING if any(f"{path}/".startswith(f"{p}/") for p in view.sealed) else _ALL
-        within = [p for p in (*view.hidden, *(view.sealed if rights == _ALL else ())) if p.startswith(f"{path}/")]
-        if not within or not stat.S_ISDIR(os.fstat(handle).st_mode):
+        rights = _ALL if view.can_change(path) else _READING
+        inner = view.sealed if rights == _ALL else view.changeable
+        hiding, differing = (any(p.startswith(f"{path}/") for p in paths) for paths in (view.hidden, inner))
+        if not (hiding or differing) or not stat.S_ISDIR(os.fstat(handle).st_mode):
             yield place, rights
             return
-        if not any(p.startswith(f"{path}/") for p in view.hidden):
-            # Only sealed paths are below this folder, and they can be read. So everything below can be read.
+        if not hiding:
+            # Everything below this folder can be read, also what can't be changed.
             yield place, _READING
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         try:
@@ -143,5 +144,7 @@ class Task:
         finally:
             os.close(listing)
         for name in names:
-            with suppress(OSError):
-                yield from self._below(view, open_beneath(handle, name), f"{path}/{name}")
+            below = f"{path}/{name}"
+            if hiding or rights == _ALL or any(f"{top}/".startswith(f"{below}/") for top in view.changeable):
+                with suppress(OSError):
+                    yield from self._below(view, open_beneath(handle, name), below)

@@ -90,7 +90,7 @@ TOOLS = [
             ],
         ),
         ({"tools": {"mine": {"rate_limit_per_hour": 1}}}, []),
-        ({"free_hosts": ["a.example"]}, []),
+        ({"free_hosts": ["a.example"], "writable_paths": ["src/**"]}, []),
         (
             {"tools": {"http_request": {"free_hosts": ["a.example"], "allowed_hosts": ["b.example"]}}},
             ["tools.http_request.free_hosts: it has no effect: `allowed_hosts` beside it denies all other hosts"],

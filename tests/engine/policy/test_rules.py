@@ -461,7 +461,7 @@ def test_the_category_in_a_tools_section_adds_the_rules_on_that_category() -> No
         },
     ),
     st.sampled_from(["", "read_only", "network", "system_write"]),
-    st.sampled_from(["allowed_paths", "forbidden_paths", "allowed_hosts", "forbidden_hosts"]),
+    st.sampled_from(["allowed_paths", "forbidden_paths", "writable_paths", "allowed_hosts", "forbidden_hosts"]),
 )
 def test_a_category_in_a_tools_section_never_loosens(
     tool: ToolDefinition, category: str, section: dict[str, Any], other: str, key: str
