@@ -51,6 +51,7 @@ class Task:
             OSError: the working directory can't be opened.
         """
         self.descriptors: list[int] = []
+        self._hidden_folders = [path for path in view.hidden if os.path.isdir(path)]
         try:
             self.grants = [*self._system(), *self._workspace(view, workspace)]
             self.grants.append((self._hold(os.open(temporary, os.O_PATH | os.O_CLOEXEC)), _ALL))
@@ -138,6 +139,9 @@ class Task:
         if not hiding:
             # Everything below this folder can be read, also what can't be changed.
             yield place, _READING
+        elif not any(p.startswith(f"{path}/") for p in self._hidden_folders):
+            # The names below can be read: only the content of the hidden files is secret.
+            yield place, landlock.READ_DIR
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         try:
             names = os.listdir(listing)
