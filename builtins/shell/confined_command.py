@@ -150,7 +150,8 @@ async def run(
         hide = await repositories_to_hide(context, run) if only is None else []
         async with turn(str(context.workspace.root), git, seconds) as allowed:
             owns: Git | None = "all" if every else allowed
-            with command_view(context.workspace, cwd, git=owns, hide=hide, show=show) as (view, workspace):
+            seen = command_view(context.workspace, cwd, git=owns, hide=hide, show=show, only_git=only is not None)
+            with seen as (view, workspace):
                 if recorded:
                     paths = (
                         [view.root]

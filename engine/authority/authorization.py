@@ -105,6 +105,7 @@ class Authority:
             self.policy.numbers(definition).max_file_bytes,
             selective=self.policy.paths.selective(definition),
             globs=partial(self.policy.paths.forbidden_globs, definition),
+            writable=partial(self.policy.paths.writable, definition),
             bytes_left=most,
             demand_approved=partial(demand_unchanged, approved or {}, definition.name),
             is_private=self.policy.flows.is_private,

@@ -135,7 +135,7 @@ class RecordsDocument(Strict):
     keep_days: float | None = Field(None, ge=1, le=36_525)
 
 
-ForbiddenPaths, ForbiddenHosts, RateLimit = (_annotation(key) for key in EVERYWHERE)
+ForbiddenPaths, WritablePaths, ForbiddenHosts, FreeHosts, RateLimit = (_annotation(key) for key in EVERYWHERE)
 #: Patterns, written as under `forbidden_paths`.
 PrivatePaths = ForbiddenPaths
 
@@ -144,7 +144,9 @@ class RulesDocument(Strict):
     """A whole rules file."""
 
     forbidden_paths: ForbiddenPaths = None  # type: ignore[valid-type]
+    writable_paths: WritablePaths = None  # type: ignore[valid-type]
     forbidden_hosts: ForbiddenHosts = None  # type: ignore[valid-type]
+    free_hosts: FreeHosts = None  # type: ignore[valid-type]
     rate_limit_per_hour: RateLimit = None  # type: ignore[valid-type]
     deny_flow: Flows = []
     ask_flow: Flows = None  # type: ignore[assignment]

@@ -2,13 +2,14 @@
 
 The addresses of a host name are checked when the connection is made (`addresses`). This module checks the address only if the URL
 contains one, so that a person isn't asked about a call that would be refused later. Only the owner's file can permit non-public
-addresses: under `allowed_addresses`, or as a literal address or ``localhost`` in `allowed_hosts`. A host name in `allowed_hosts`
+addresses: under `allowed_addresses`, or as a literal address or ``localhost`` in `allowed_hosts` or `free_hosts`. A host name there
 permits no non-public address, because the owner of the name controls its addresses.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from socket import inet_aton, inet_ntoa
 from typing import TYPE_CHECKING
@@ -16,8 +17,8 @@ from urllib.parse import urlsplit
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.policy.layers import Layer, Resource, sections_of
-from albert_tools.engine.policy.rule_kind import ListKey, NameRule, RuleKind, same, word
+from albert_tools.engine.policy.layers import Layer, Resource, rule_id, sections_of
+from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, NameRule, RuleKind, same, word
 
 if TYPE_CHECKING:
     from albert_tools.engine.policy.addresses import Network
@@ -77,6 +78,13 @@ ALLOWED = ListKey(
     "the only hosts that may be reached; `*.example.org` is every host below it, `*` every host",
 )
 FORBIDDEN = ListKey("forbidden_hosts", read_host, 253, "[ads.example.org]", "hosts that are denied")
+FREE = ListKey(
+    "free_hosts",
+    read_host,
+    253,
+    "[docs.example.org]",
+    "hosts that need no approval, while other hosts still ask; in the owner's file alone",
+)
 METHODS = ListKey(
     "allowed_methods", word("a method", "GET"), 32, "[GET, HEAD]", "the only HTTP methods that may be used"
 )
@@ -108,14 +116,14 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
         or _METHODS.judge(layers, definition, method)
         or _address_denial(layers, definition, host)
     )
-    if denial is not None or _HOSTS.owner_lists(layers, definition):
+    if denial is not None or _HOSTS.owner_lists(layers, definition) or _is_free(layers, definition, host):
         return denial
     return Decision(
         "ask",
         "shipped.new_host_asks",
         "approval_required",
         f"no rule lists the host {host!r}, which {definition.name} would reach",
-        f"the owner can list it under `tools.{definition.name}.allowed_hosts`",
+        f"the owner can list it under `tools.{definition.name}.{FREE.name}`",
         f"{method} {host}",
     )
 
@@ -124,6 +132,12 @@ def lists_host(layers: tuple[Layer, ...], definition: ToolDefinition, host: str)
     """Whether the owner's rules list a host for a tool by name. ``*`` names none."""
     found = [h for layer, _, s in sections_of(layers, definition) if layer.owner for h in ALLOWED.of(s) or ()]
     return any(is_host(host, pattern) for pattern in found if pattern != "*")
+
+
+def _is_free(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> bool:
+    """Whether the owner's rules say that a host needs no approval."""
+    found = sections_of(layers, definition)
+    return any(is_host(host, pattern) for layer, _, s in found if layer.owner for pattern in FREE.of(s) or ())
 
 
 def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tuple[Network, ...]:
@@ -139,7 +153,7 @@ def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tu
         listed = [ip_network(a, strict=False) for s in sections for a in ADDRESSES.of(s) or ()]
         if layer.owner:
             found += listed
-            for host in (h for s in sections for h in ALLOWED.of(s) or ()):
+            for host in (h for s in sections for key in (ALLOWED, FREE) for h in key.of(s) or ()):
                 if host == "localhost":
                     found += LOCALHOST
                 elif (address := parsed(plain_host(host))) is not None:
@@ -170,11 +184,23 @@ def unreached(shown: str, kind: str, tool: str) -> Decision:
     )
 
 
+def _lint(examined: Examined) -> Iterator[Finding]:
+    """Find lists of free hosts without effect."""
+    rule = rule_id(examined.place, FREE.name)
+    if FREE.of(examined.section) is None:
+        return
+    if not examined.layer.owner:
+        yield rule, "it has no effect: only the owner's file lists free hosts"
+    elif ALLOWED.of(examined.section) is not None:
+        yield rule, "it has no effect: `allowed_hosts` beside it denies all other hosts"
+
+
 HOSTS = RuleKind(
-    (ALLOWED, FORBIDDEN, METHODS, ADDRESSES),
+    (ALLOWED, FREE, FORBIDDEN, METHODS, ADDRESSES),
     {"url": judge_url},
     effects=frozenset({"network"}),
     not_for="doesn't use the network",
+    lint=_lint,
 )
 
 

@@ -30,6 +30,8 @@ def lint(
     found: list[Finding] = []
     for layer in layers:
         found += _names(layer, known, names)
+        top = Examined(layers, layer, "", "", layer.everywhere, [*known.values()], workspace, home)
+        found += _section(top, names)
         for name, section in layer.tools.items():
             tools = [known[name]] if name in known else []
             examined = Examined(layers, layer, "tools", name, section, tools, workspace, home, seconds)

@@ -1,7 +1,8 @@
 """Finds paths and hosts that are forbidden to some tools and can be used by others.
 
-This is allowed, but seldom meant: a secret that is forbidden to the tools that read is still open to commands. For each pattern,
-an example is judged like the path or the host of a call. So it doesn't matter how the rules on the other tools are written.
+This is allowed, but seldom meant: a secret that is forbidden to the tools that read is still open to commands. A list of what some
+tools may use says nothing about commands, either. For each pattern or list, an example is judged like the path or the host of a
+call. So it doesn't matter how the rules on the other tools are written.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def partly_forbidden(
     usable = [p for p in primitives if any(policy.permits(p.definition, p.gated, m).verdict != "deny" for m in MODES)]
     for layer in layers:
         for place, section, tools in _sections(layer, primitives):
+            yield from _past_lists(policy, place, section, tools, usable, workspace, home)
             for key in (path_rules.FORBIDDEN, host_rules.FORBIDDEN):
                 groups: dict[tuple[str, ...], list[str]] = {}
                 uses = {use for p in tools for use in _uses(p, key)}
@@ -53,6 +55,33 @@ def partly_forbidden(
                             f"{', '.join(patterns)} can still be used by {listed(names, _MAX_SHOWN)}; "
                             f"write `{key.name}` at the top of the file to forbid it to every tool",
                         )
+
+
+def _past_lists(
+    policy: Policy,
+    place: str,
+    section: Section,
+    tools: Sequence[Primitive],
+    usable: Sequence[Primitive],
+    workspace: str,
+    home: str,
+) -> Iterator[Finding]:
+    """Commands that can use paths which the lists of a section leave out. The section is not on commands themselves."""
+    if not tools or any(p.definition.category == "execute" for p in tools):
+        return
+    commands = [p for p in usable if "execute" in p.definition.effects]
+    uses = {use for p in tools for use in _uses(p, path_rules.FORBIDDEN)}
+    uses &= _OF_CATEGORY.get(place.rpartition("categories.")[2], uses)
+    example = f"{workspace}/elsewhere/example"
+    for key, among in ((path_rules.WRITABLE, {"write", "delete"}), (path_rules.ALLOWED, uses)):
+        patterns = key.of(section)
+        if patterns is None or PathPatterns([(p, "") for p in patterns], workspace, home).match(example):
+            continue
+        if names := _others(policy, path_rules.FORBIDDEN, example, among, commands):
+            can, fix = "changed", "write `writable_paths` at the top of the file, which holds for every tool"
+            if "read" in among:
+                can, fix = "used", "write `allowed_paths` under these, too"
+            yield f"{place}.{key.name}", f"all other paths can still be {can} by {listed(names, _MAX_SHOWN)}; {fix}"
 
 
 def _sections(layer: Layer, primitives: Sequence[Primitive]) -> Iterator[tuple[str, Section, list[Primitive]]]:

@@ -10,12 +10,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.messages import listed
 from albert_tools.engine.policy.decision import Decision, strictest
 from albert_tools.engine.policy.extra_roots import root_of, roots_of
 from albert_tools.engine.policy.layers import Layer, rule_id, views, written_at
-from albert_tools.engine.policy.path_patterns import PathPatterns, expanded
+from albert_tools.engine.policy.path_patterns import PathPatterns, expanded, literal
 from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, RuleKind
 from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
+from albert_tools.engine.policy.writable_paths import links, read_writable, writable_in_workspace, writable_path
+
+#: The most paths that a hint lists.
+_MAX_SHOWN = 6
 
 #: A pattern that matches no path. It represents an empty `allowed_paths`.
 _NOTHING = "/nothing/is/allowed"
@@ -37,14 +42,33 @@ ALLOWED = ListKey(
 )
 FORBIDDEN = ListKey("forbidden_paths", read_pattern, 4096, '[secrets, "*.pem"]', "paths that are denied")
 
+WRITABLE = ListKey(
+    "writable_paths",
+    read_writable,
+    4096,
+    "[src/**, docs/**]",
+    "the only folders and files that may be changed or deleted; all others can still be read "
+    "([more](#what-may-be-changed))",
+)
+
+
+class _List(NamedTuple):
+    """A list of permitted paths: its first rule, its patterns, and whether it is from the owner's file. `writable` are the paths
+    that the patterns of `writable_paths` name."""
+
+    rule: str
+    patterns: PathPatterns
+    owner: bool
+    writable: tuple[str, ...] = ()
+
 
 class _PathsOf(NamedTuple):
-    """The rules on paths for one tool. `allowed` has one entry for each file with `allowed_paths`: its first rule, the patterns
-    of all sections, and whether it is the owner's file. `opened` are the (pattern, rule) pairs for folders outside the
-    workspace."""
+    """The rules on paths for one tool. `allowed` has one list for each file, of all its sections; `writable` has one for each
+    section. `opened` are the (pattern, rule) pairs for folders outside the workspace."""
 
     forbidden: PathPatterns
-    allowed: list[tuple[str, PathPatterns, bool]]
+    allowed: list[_List]
+    writable: list[_List]
     opened: PathPatterns
     opening: tuple[tuple[str, str], ...]
     forbidden_patterns: frozenset[str]
@@ -83,12 +107,14 @@ class PathJudge:
             message = f"{shown} is outside the workspace, and no rule opens it to {definition.name}"
             hint = f"the owner can list it under `tools.{definition.name}.allowed_paths`"
             return Decision("deny", "outside_workspace", "outside_workspace", message, hint)
-        for rule, patterns, owner in rules.allowed:
-            # For a path outside, the owner's patterns were already matched against the real path (`opened`).
-            if not (outside and owner) and patterns.match(path) is None:
+        # For a path outside, the owner's patterns were already matched against the real path (`opened`).
+        lists = [each for each in rules.allowed if not (outside and each.owner)]
+        for each in lists if use == "read" else [*lists, *rules.writable]:
+            if each.patterns.match(path) is None:
                 message = f"{shown} is not among the paths that {definition.name} may {use}"
-                hint = f"use a path that is listed, or ask for it to be added to {written_at(rule)}"
-                return Decision("deny", rule, "path", message, hint)
+                among = f" ({listed([self._shown(p) for p in each.writable], _MAX_SHOWN)})" if each.writable else ""
+                hint = f"use a path that is listed{among}, or ask for it to be added to {written_at(each.rule)}"
+                return Decision("deny", each.rule, "path", message, hint)
         if outside and use != "read":
             message = f"{shown} is outside the workspace, where each {use} needs approval"
             return Decision("ask", "shipped.outside_workspace_asks", "outside_workspace", message)
@@ -107,6 +133,14 @@ class PathJudge:
     def forbidden_patterns(self, definition: ToolDefinition) -> frozenset[str]:
         """The patterns of paths that are forbidden to the tool."""
         return self._rules_of(definition).forbidden_patterns
+
+    def writable(self, definition: ToolDefinition) -> list[str] | None:
+        """The paths in the workspace that `writable_paths` lets a tool change, with everything below them; None without such a
+        rule. A path that is certainly a folder ends with a slash."""
+        lists = [each.writable for view in views(self._layers, definition) for each in self._rules_of(view).writable]
+        if not lists:
+            return None
+        return writable_in_workspace(lists, self._workspace)
 
     def opened(self, definition: ToolDefinition) -> list[str]:
         """The patterns that open folders outside the workspace to a tool. They contain the real paths of the folders."""
@@ -135,29 +169,39 @@ class PathJudge:
 
     def _index(self, definition: ToolDefinition) -> _PathsOf:
         forbidden: list[tuple[str, str]] = []
-        allowed: list[tuple[str, PathPatterns, bool]] = []
+        allowed: list[_List] = []
+        writable: list[_List] = []
         opening: list[tuple[str, str]] = []
         for layer in self._layers:
-            listed: list[tuple[str, str]] = []
+            merged: list[tuple[str, str]] = []
             for place, section in layer.sections(definition):
                 forbidden += [(p, rule_id(place, FORBIDDEN.name)) for p in FORBIDDEN.of(section) or ()]
+                if (changed := WRITABLE.of(section)) is not None:
+                    paths = tuple(writable_path(p, self._workspace, self._home) for p in changed)
+                    rule = rule_id(place, WRITABLE.name)
+                    writable.append(
+                        _List(rule, self._patterns([(literal(p), rule) for p in paths]), layer.owner, paths)
+                    )
                 patterns, rule = ALLOWED.of(section), f"{place}.{ALLOWED.name}"
                 if patterns is None:
                     continue
-                listed += [(p, rule) for p in patterns or (_NOTHING,)]
+                merged += [(p, rule) for p in patterns or (_NOTHING,)]
                 if layer.owner:
                     roots = (self._root_of.get(p) for p in patterns)
                     opening += [(r.pattern, rule) for r in roots if r and not r.problem]
-            if listed:
-                allowed.append((listed[0][1], self._patterns(listed), layer.owner))
+            if merged:
+                allowed.append(_List(merged[0][1], self._patterns(merged), layer.owner))
         names = frozenset(pattern for pattern, _ in forbidden)
-        return _PathsOf(self._patterns(forbidden), allowed, self._patterns(opening), tuple(opening), names)
+        return _PathsOf(self._patterns(forbidden), allowed, writable, self._patterns(opening), tuple(opening), names)
 
 
 def _lint(examined: Examined) -> Iterator[Finding]:
-    """Find absolute patterns that open no folder."""
+    """Find absolute patterns that open no folder, and writable paths that are links."""
     if not examined.workspace:
         return
+    for pattern, real in links(WRITABLE.of(examined.section) or (), examined.workspace, examined.home):
+        message = f"{pattern!r} permits nothing: it is a link, or leads through one; write the real path, {real!r}"
+        yield rule_id(examined.place, WRITABLE.name), message
     rule = f"{examined.place}.{ALLOWED.name}"
     for pattern in ALLOWED.of(examined.section) or ():
         root = root_of(pattern, examined.workspace, examined.home)
@@ -173,7 +217,7 @@ def _lint(examined: Examined) -> Iterator[Finding]:
 
 
 PATHS = RuleKind(
-    (ALLOWED, FORBIDDEN),
+    (ALLOWED, FORBIDDEN, WRITABLE),
     effects=frozenset({"read", "write", "delete"}),
     not_for="touches no files",
     lint=_lint,

@@ -81,7 +81,8 @@ Judge = Callable[[tuple[Layer, ...], ToolDefinition, Resource], Decision | None]
 
 
 class Examined(NamedTuple):
-    """One section that lint checks: the section `name` in `layer`, under `tools` or `categories` (`group`).
+    """One section that lint checks: the section `name` in `layer`, under `tools` or `categories` (`group`). The section at the top
+    of the file has neither a group nor a name.
 
     `tools` are the primitives that it applies to. `workspace` and `home` are absolute paths, or empty if unknown.
     """
@@ -100,7 +101,7 @@ class Examined(NamedTuple):
     @property
     def place(self) -> str:
         """The place of the section in the file."""
-        return f"{self.layer.place}{self.group}.{self.name}"
+        return f"{self.layer.place}{self.group}.{self.name}".rstrip(".")
 
 
 #: The place of a rule that has no effect or an unexpected one, and the reason.

@@ -16,8 +16,8 @@ RULES = (MODE_RULES, PATHS, SIZES, HOSTS, COMMANDS, OPERATIONS, INFERENCE, TIMES
 
 KEYS = tuple(key for kind in RULES for key in kind.keys)
 
-#: The keys that the top of a file can have too: paths and hosts that are denied to every tool, and the calls of all tools.
-EVERYWHERE = (path_rules.FORBIDDEN, host_rules.FORBIDDEN, number_rules.RATE)
+#: The keys that the top of a file can have too. They apply to every tool, or to the calls of all tools together.
+EVERYWHERE = (path_rules.FORBIDDEN, path_rules.WRITABLE, host_rules.FORBIDDEN, host_rules.FREE, number_rules.RATE)
 
 #: The function that decides about a resource, by its kind. `PathJudge` decides about paths, because it needs an index.
 JUDGES = {resource: judge for kind in RULES for resource, judge in kind.judges.items()}

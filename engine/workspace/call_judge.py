@@ -37,14 +37,15 @@ class CallJudge:
         *,
         selective: bool = False,
         globs: Callable[[str], Sequence[str]] = lambda top: (),
+        writable: Callable[[], Sequence[str] | None] = lambda: None,
         bytes_left: int | None = None,
         demand_approved: DemandApproved = lambda path, written, now: None,
         is_private: Callable[[str], bool] = lambda path: False,
         sees_private: bool = False,
     ) -> None:
-        """`globs` returns the forbidden paths below a folder, as git's globs. `bytes_left` limits the bytes that the call may
-        write in total; None means no limit. `is_private` says whether a file has private data; `sees_private`, whether the rules
-        allow any such file."""
+        """`globs` returns the forbidden paths below a folder, as git's globs; `writable` the only paths that may be changed.
+        `bytes_left` limits the bytes that the call may write in total; None means no limit. `is_private` says whether a file has
+        private data; `sees_private`, whether the rules allow any such file."""
         self.max_file_bytes = max_file_bytes
         self.selective = selective
         self.bytes_written = 0
@@ -52,6 +53,7 @@ class CallJudge:
         self._rules = rules
         self._tool = tool
         self._globs = globs
+        self.writable = writable
         self._bytes_left = bytes_left
         self._demand_approved = demand_approved
         self._is_private = is_private

@@ -46,6 +46,10 @@ class Judge(Protocol):
     def note_read(self, paths: Iterable[str]) -> None:
         """Note that a command may read these files, and all below the folders among them."""
 
+    def writable(self) -> Sequence[str] | None:
+        """The only paths in the workspace that the call may change, with everything below them; None if no rule lists them. A path
+        that is certainly a folder ends with a slash."""
+
     def demand_going(self) -> None:
         """Raise `cancelled` if the call has ended."""
 
@@ -87,6 +91,10 @@ class AllowAll:
 
     def note_read(self, paths: Iterable[str]) -> None:
         """Do nothing."""
+
+    def writable(self) -> Sequence[str] | None:
+        """Always None."""
+        return None
 
     def demand_going(self) -> None:
         """Do nothing: the call never ends."""

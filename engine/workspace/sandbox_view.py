@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Literal
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.policy.writable_paths import within, writable_in_workspace
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
 from albert_tools.engine.sandbox.command.view import View, programs
 from albert_tools.engine.workspace.git_folders import git_folder_of, within
@@ -58,13 +59,20 @@ _FREE: dict[Git, tuple[str, ...]] = {"tree": (), "configuration": _CONFIGURATION
 
 @contextmanager
 def command_view(
-    workspace: Workspace, cwd: str, *, git: Git | None = None, hide: Sequence[str] = (), show: Sequence[str] = ()
+    workspace: Workspace,
+    cwd: str,
+    *,
+    git: Git | None = None,
+    hide: Sequence[str] = (),
+    show: Sequence[str] = (),
+    only_git: bool = False,
 ) -> Iterator[tuple[View, int]]:
     """Yields the view for a command that starts in `cwd`, and a descriptor of the workspace's folder.
 
     `git` is given if the command is git itself. Then the command can change the tracked files of its repository, including hooks,
     and maybe its configuration. Other repositories stay protected, because the present repository may have been manipulated to
-    harm them. `hide` are further hidden paths. The paths in `show` are visible although the rules hide them.
+    harm them. `hide` are further hidden paths. The paths in `show` are visible although the rules hide them. With `only_git`, only
+    git's own programs run. They can change git's folders although no rule lists them as writable.
 
     Raises:
         Failure: `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
@@ -95,7 +103,57 @@ def command_view(
             hidden, sealed = ([p for p in paths if any(within(p, top) for top in shown)] for paths in (hidden, sealed))
             if not any(within(start, path) for path in shown):
                 start = root
-        yield View(root, start, None if shown is None else tuple(shown), tuple(hidden), tuple(sealed), readable), handle
+        tops = None if shown is None else tuple(shown)
+        own_folders = filter(is_bare, folders if only_git else ())
+        writable = writable_parts(workspace.judge, root, shown, hidden, sealed, own_folders)
+        changeable: tuple[str, ...] | None = None
+        if writable is not None:
+            changeable = tuple(path.rstrip("/") for path in writable if _exists_or_made(handle, root, path))
+            # All else is read-only anyway.
+            sealed = [path for path in sealed if within(path, changeable)]
+        yield View(root, start, tops, tuple(hidden), tuple(sealed), readable, changeable), handle
+
+
+def writable_parts(
+    judge: Judge,
+    root: str,
+    shown: Sequence[str] | None,
+    hidden: Iterable[str],
+    sealed: Iterable[str] = (),
+    git_folders: Iterable[str] = (),
+) -> list[str] | None:
+    """The only paths that a command may change, outermost ones only; None if no rule lists them.
+
+    A path that is a link, or that leads through one, is left out. As in `Judge.writable`, a folder can end with a slash.
+    """
+    listed = judge.writable()
+    if listed is None:
+        return None
+    closed = (*hidden, *sealed)
+    found: dict[str, str] = {}
+    for path in sorted(writable_in_workspace([[root] if shown is None else shown, [*listed, *git_folders]], root)):
+        plain = path.rstrip("/")
+        if os.path.realpath(plain) == plain and judge.allows(plain) and not within(plain, closed):
+            found[plain] = path
+    return [path for plain, path in found.items() if not within(os.path.dirname(plain), found)]
+
+
+def _exists_or_made(workspace: int, root: str, path: str) -> bool:
+    """Whether a writable path exists. A missing folder is created, because a sandbox gives rights only to what exists."""
+    here = os.dup(workspace)
+    try:
+        for part in path[len(root) :].strip("/").split("/") if path.rstrip("/") != root else ():
+            if path.endswith("/"):
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=here)
+            inner = open_beneath(here, part)
+            os.close(here)
+            here = inner
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(here)
 
 
 def _protected(root: str, start: str, folders: Iterable[str], own: str | None, free: Collection[str]) -> Iterator[str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
@@ -33,6 +34,7 @@ _VIEWS = {
     "hidden": "will not see",
     "hidden_if_tracked": "will not see, if it has ever tracked a path that is forbidden",
     "only": "will see only",
+    "writable": "can change only",
     "refused": "will not run",
 }
 
@@ -120,28 +122,34 @@ def _inner(
 
 
 def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:
-    """What the commands of each tool see of the workspace: ``{tool, view, paths}``, see `_VIEWS`. Nothing if they see all of it."""
+    """What the commands of each tool see of the workspace, and may change: ``{tool, view, paths}``, see `_VIEWS`. Nothing if they
+    see all of it and may change it."""
     from albert_tools.engine.workspace.git_folders import repositories
-    from albert_tools.engine.workspace.sandbox_view import shown_and_hidden
+    from albert_tools.engine.workspace.sandbox_view import shown_and_hidden, writable_parts
 
     root = str(workspace.root)
     found: list[tuple[str, str, list[str]]] = []
     for definition in definitions:
         judge = authority.guarded(definition, workspace).judge
-        if definition.kind == "composite" or "execute" not in definition.effects or not judge.selective:
+        if definition.kind == "composite" or "execute" not in definition.effects:
             continue
         try:
-            shown, hidden = shown_and_hidden(judge, root)
-            # The tool `git` sees its repository, and leaves the forbidden paths out.
-            folders = [] if definition.family == "git" else repositories(root).git_folders
+            shown, hidden = shown_and_hidden(judge, root) if judge.selective else (None, [])
+            is_needed = judge.selective or definition.family == "git"
+            git_folders = repositories(root).git_folders if is_needed else []
         except Failure as failure:
             found.append((definition.name, "refused", [failure.message]))
             continue
         found += [(definition.name, "only", shown)] if shown is not None else []
         found += [(definition.name, "hidden", hidden)] if hidden else []
-        found += [(definition.name, "hidden_if_tracked", folders)] if folders else []
+        # The tool `git` sees its repository, and leaves the forbidden paths out.
+        tracked = git_folders if judge.selective and definition.family != "git" else []
+        found += [(definition.name, "hidden_if_tracked", tracked)] if tracked else []
+        own = filter(os.path.isdir, git_folders) if definition.family == "git" else ()
+        writable = writable_parts(judge, root, shown, hidden, git_folders=own)
+        found += [(definition.name, "writable", writable)] if writable is not None else []
     return [
-        {"tool": name, "view": view, "paths": sorted(path.removeprefix(f"{root}/") for path in paths)}
+        {"tool": name, "view": view, "paths": sorted(path.removeprefix(f"{root}/") or "." for path in paths)}
         for name, view, paths in found
     ]
 

@@ -53,6 +53,18 @@ async def test_a_host_that_the_rules_name(root: Path) -> None:
     assert [(f["method"], f["url"], f["refused"]) for f in seen] == [("GET", f"http://127.0.0.1:{server.port}/x", None)]
 
 
+async def test_a_free_host_is_reached_and_others_are_not(root: Path) -> None:
+    rules = {"free_hosts": ["127.0.0.1"]}
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
+        results = []
+        for host in ("127.0.0.1", "localhost"):
+            argv = ["python3", "-c", FETCH, f"http://{host}:{server.port}/x"]
+            results.append(await call(shell.run_program, {"argv": argv, "network": True}, root, rules))
+    assert [result["exit_code"] for result, _ in results] == [0, 1]
+    (refused,) = [facts["refused"] for kind, facts in results[1][1].effects if kind == "network"]
+    assert refused == "permission_denied"
+
+
 async def test_other_hosts_and_direct_connections_fail(root: Path) -> None:
     with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
         port = str(server.port)

@@ -129,6 +129,25 @@ async def test_a_new_host_is_asked_about_but_an_address_is_refused(tmp_path: Pat
     assert len(server.seen) == 1
 
 
+@pytest.mark.parametrize("tool", ["http_request", "fetch_url"])
+async def test_a_free_host_is_reached_unasked_and_others_are_asked_about(
+    tmp_path: Path, server: Raw, tool: str
+) -> None:
+    asked: list[str] = []
+
+    async def person(question: Question) -> bool:
+        asked.append(question.decision.subject)
+        return False
+
+    rules = {"free_hosts": ["127.0.0.1"], "tools": {tool: {"allowed_addresses": ["127.0.0.1"]}}}
+    async with opened(tmp_path, rules, ask=person) as service:
+        result = await service.invoke(tool, {"url": f"http://127.0.0.1:{server.port}/"})
+        assert (result.ok, asked) == (True, []), result.error
+        result = await service.invoke(tool, {"url": f"http://localhost:{server.port}/"})
+        assert (result.error.rule, asked) == ("shipped.new_host_asks", ["GET localhost"])
+    assert len(server.seen) == 1
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_it_times_out(tmp_path: Path, server: Raw, tool: str) -> None:
     arguments, settings = call_of(tool, server, "stall")

@@ -157,6 +157,40 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
     assert seen[0] == {"tool": "run_program", "view": "only", "paths": ["sub"]}
 
 
+def test_explain_and_check_say_what_a_command_may_change(albert: Any) -> None:
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(parents=True)
+    rules.write_text(
+        "allow: [bash, run_tests]\nforbidden_paths: [.env]\nwritable_paths: [src/**, docs/gen/**, ./NOTES.md, via/**]\n"
+        "tools: {run_tests: {writable_paths: []}}\n"
+    )
+    for folder in ("src", "other", ".git"):
+        (albert.project / folder).mkdir()
+    (albert.project / "via").symlink_to("other")
+    said = albert("policy", "explain", "bash", "command=ls").out.splitlines()
+    assert said[-1] == "a command of bash can change only: NOTES.md, docs/gen/, src/"
+    assert albert("policy", "explain", "run_tests").out.endswith("a command of run_tests can change only: nothing\n")
+    (seen,) = albert("policy", "explain", "git_status", "--json").document()["commands_see"]
+    assert seen == {"tool": "git_status", "view": "writable", "paths": [".git", "NOTES.md", "docs/gen/", "src/"]}
+    denied = albert("policy", "explain", "write_file", "path=other/a", "content=b")
+    assert denied.code == 3
+    assert "deny  writable_paths  'other/a' is not among the paths that write_file may write\n" in denied.out
+    found = albert("policy", "check")
+    assert found.out == (
+        "warning: writable_paths: 'via/**' permits nothing: it is a link, or leads through one; write the real path, "
+        f"'{albert.project.resolve()}/other'\n"
+    )
+    rules.write_text("allow: [run_tests]\ncategories: {system_write: {allowed_paths: [src/**, docs/**]}}\n")
+    found = albert("policy", "check")
+    assert found.out == (
+        "warning: categories.system_write.allowed_paths: all other paths can still be changed by bash, run_program, run_tests, "
+        "run_linter; write `writable_paths` at the top of the file, which holds for every tool\n"
+    )
+    rules.write_text("writable_paths: [src]\n")
+    found = albert("policy", "check")
+    assert "line 1, column 18: writable_paths.0: it matches at any depth; write src/** for the folder" in found.err
+
+
 SAVE_PAGE = '''\
 def save_page(url: str) -> str:
     """Save a page under its first line."""

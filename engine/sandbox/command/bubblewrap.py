@@ -185,17 +185,17 @@ def _copied() -> list[tuple[str, bytes]]:
 
 
 def _workspace(made: Plan, view: View, workspace: int) -> None:
+    mounts = dict.fromkeys(view.tops, "--ro-bind")
+    mounts |= dict.fromkeys((*view.changeable, *view.pinned), "--bind")
+    mounts |= dict.fromkeys(view.sealed, "--ro-bind")
+    mounts |= dict.fromkeys(view.hidden, "")
     if view.shown is None:
-        made.add("--bind", _held(made, os.dup(workspace)), view.root)
+        made.add(mounts.pop(view.root), _held(made, os.dup(workspace)), view.root)
     else:
         # Only the shown paths are visible. Other files that the command creates here are in memory, and are lost afterwards.
         made.add("--tmpfs", view.root)
-    shown = [(path, "--bind") for path in view.shown or ()]
-    pins = [(path, "--bind") for path in view.pinned]
-    sealed = [(path, "--ro-bind") for path in view.sealed]
-    hidden = [(path, "") for path in view.hidden]
     # Mount outer folders first, because a later mount on an outer folder would cover the inner ones.
-    for path, how in sorted([*shown, *pins, *sealed, *hidden]):
+    for path, how in sorted(mounts.items()):
         try:
             handle = open_beneath(workspace, path[len(view.root) + 1 :])
         except FileNotFoundError:

@@ -51,6 +51,7 @@ class Task:
             OSError: the working directory can't be opened.
         """
         self.descriptors: list[int] = []
+        self._hidden_folders = [path for path in view.hidden if os.path.isdir(path)]
         try:
             self.grants = [*self._system(), *self._workspace(view, workspace)]
             self.grants.append((self._hold(os.open(temporary, os.O_PATH | os.O_CLOEXEC)), _ALL))
@@ -129,21 +130,25 @@ class Task:
         place = self._hold(handle)
         if path in view.hidden:
             return
-        within = [p for p in (*view.hidden, *view.sealed) if p.startswith(f"{path}/")]
-        if path in view.sealed or not stat.S_ISDIR(os.fstat(handle).st_mode):
-            yield place, _READING if path in view.sealed else _ALL
+        rights = _ALL if view.can_change(path) else _READING
+        inner = view.sealed if rights == _ALL else view.changeable
+        hiding, differing = (any(p.startswith(f"{path}/") for p in paths) for paths in (view.hidden, inner))
+        if not (hiding or differing) or not stat.S_ISDIR(os.fstat(handle).st_mode):
+            yield place, rights
             return
-        if not within:
-            yield place, _ALL
-            return
-        if not any(p.startswith(f"{path}/") for p in view.hidden):
-            # Only sealed paths are below this folder, and they can be read. So everything below can be read.
+        if not hiding:
+            # Everything below this folder can be read, also what can't be changed.
             yield place, _READING
+        elif not any(p.startswith(f"{path}/") for p in self._hidden_folders):
+            # The names below can be read: only the content of the hidden files is secret.
+            yield place, landlock.READ_DIR
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         try:
             names = os.listdir(listing)
         finally:
             os.close(listing)
         for name in names:
-            with suppress(OSError):
-                yield from self._below(view, open_beneath(handle, name), f"{path}/{name}")
+            below = f"{path}/{name}"
+            if hiding or rights == _ALL or any(f"{top}/".startswith(f"{below}/") for top in view.changeable):
+                with suppress(OSError):
+                    yield from self._below(view, open_beneath(handle, name), below)

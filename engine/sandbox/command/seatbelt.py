@@ -39,8 +39,8 @@ def profile(view: View, temporary: str) -> str:
     lines += [f"(allow file-read* (subpath {_quoted(path)}))" for path in (*_SYSTEM, *programs(), *view.readable)]
     lines += [f"(allow file-read* (literal {_quoted(path)}))" for path in _FILES]
     lines += ['(allow file-write-data (literal "/dev/null"))']
-    for path in (temporary, *((view.root,) if view.shown is None else view.shown)):
-        lines.append(f"(allow file-read* file-write* (subpath {_quoted(path)}))")
+    lines += [f"(allow file-read* (subpath {_quoted(path)}))" for path in (temporary, *view.tops)]
+    lines += [f"(allow file-write* (subpath {_quoted(path)}))" for path in (temporary, *view.changeable)]
     lines += [f"(deny file-write* (subpath {_quoted(path)}))" for path in view.sealed]
     # Moving a folder away would also move the protected paths below it.
     lines += [f"(deny file-write-unlink (literal {_quoted(path)}))" for path in view.pinned]

@@ -42,7 +42,7 @@ async def start_bubblewrap(command: Command, streams: Streams, resources: AsyncE
     resources.callback(os.close, said)
     waiting, going = os.pipe2(os.O_CLOEXEC)
     let_go = resources.enter_context(os.fdopen(going, "wb", buffering=0))
-    environment = {"HOME": bubblewrap.HOME, "TMPDIR": "/tmp", **_proxied(command), **command.environment}
+    environment = {**_proxied(command), **command.variables("/tmp")}
     words = command.words
     if command.only is not None and landlock.version() >= 1:
         allowed = [*command.only, *loaders()]

@@ -39,7 +39,7 @@ def start_landlock(command: Command, streams: Streams, resources: AsyncExitStack
     """
     report, reporting = os.pipe2(os.O_CLOEXEC)
     resources.callback(os.close, report)
-    environment = {"HOME": f"{temporary}/home", "TMPDIR": temporary, **command.environment}
+    environment = command.variables(temporary)
     path = shutil.which(command.words[0], path=environment.get("PATH", ""))
     words = [path, *command.words[1:]] if path else [*_NOT_FOUND, command.words[0]]
     limits = {**command.bounds.limits(), "RLIMIT_NPROC": _threads_of_user() + command.bounds.processes}

@@ -20,7 +20,7 @@ def start_seatbelt(command: Command, streams: Streams, temporary: str) -> Proces
         Failure: `io_error`, `too_large`.
     """
     mark = os.urandom(16).hex()
-    environment = {"HOME": f"{temporary}/home", "TMPDIR": temporary, **command.environment, MARK: mark}
+    environment = {**command.variables(temporary), MARK: mark}
     arguments = [seatbelt.PROGRAM, "-p", seatbelt.profile(command.view, temporary), *command.words]
     return _Marked(spawn(arguments, streams, [], environment, command.view.cwd), mark)
 

@@ -27,6 +27,17 @@ Connect = Callable[[socket.socket], AbstractAsyncContextManager[object]]
 PROXY_PORT = 3128
 
 
+#: Where programs store their caches, in the private folder. By default they write these into the workspace.
+_CACHES = {
+    "COVERAGE_FILE": "{}/coverage",
+    "HYPOTHESIS_STORAGE_DIRECTORY": "{}/hypothesis",
+    "MYPY_CACHE_DIR": "{}/mypy",
+    "PYTEST_ADDOPTS": "-p no:cacheprovider",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "RUFF_CACHE_DIR": "{}/ruff",
+}
+
+
 class Bounds(NamedTuple):
     """Limits of a command with all processes that it starts. Sizes are in bytes."""
 
@@ -76,6 +87,14 @@ class Command(Struct, frozen=True):
     wanted: str | None = None
     only: Sequence[str] | None = None
     launchers: Launchers | None = None
+
+    def variables(self, temporary: str) -> dict[str, str]:
+        """The environment of the command, whose private folder is `temporary`.
+
+        Caches are in this folder if the command can change only parts of the workspace.
+        """
+        caches = {} if self.view.writable is None else {n: value.format(temporary) for n, value in _CACHES.items()}
+        return {"HOME": f"{temporary}/home", "TMPDIR": temporary, **caches, **self.environment}
 
 
 class Ended(NamedTuple):

@@ -32,6 +32,7 @@ class View(Struct, frozen=True):
         hidden: The invisible parts, with everything below them.
         sealed: The read-only parts. The folders above `hidden` and `sealed` parts can't be moved.
         readable: Readable paths outside the workspace.
+        writable: The only visible parts that the command can change, none within another; None for all visible parts.
     """
 
     root: str
@@ -40,13 +41,31 @@ class View(Struct, frozen=True):
     hidden: tuple[str, ...] = ()
     sealed: tuple[str, ...] = ()
     readable: tuple[str, ...] = field(default=())
+    writable: tuple[str, ...] | None = None
+
+    @property
+    def tops(self) -> tuple[str, ...]:
+        """The visible parts."""
+        return (self.root,) if self.shown is None else self.shown
+
+    @property
+    def changeable(self) -> tuple[str, ...]:
+        """The parts that the command can change, except the hidden and sealed parts in them."""
+        return self.tops if self.writable is None else self.writable
 
     @property
     def pinned(self) -> list[str]:
-        """The folders between a visible part and the hidden or sealed parts in it, outermost first."""
-        tops = (self.root,) if self.shown is None else self.shown
-        found = {above for path in (*self.hidden, *self.sealed) for top in tops for above in _above(path, top)}
+        """The folders between a changeable part and the hidden or sealed parts in it, outermost first."""
+        found = {a for path in (*self.hidden, *self.sealed) for top in self.changeable for a in _above(path, top)}
         return sorted(found)
+
+    def can_change(self, path: str) -> bool:
+        """Whether a path lies in a changeable part, and in no sealed one."""
+        return _within(path, self.changeable) and not _within(path, self.sealed)
+
+
+def _within(path: str, tops: tuple[str, ...]) -> bool:
+    return any(f"{path}/".startswith(f"{top}/") for top in tops)
 
 
 def _above(path: str, top: str) -> Iterator[str]:

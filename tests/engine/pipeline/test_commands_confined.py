@@ -64,6 +64,28 @@ def test_forbidden_files_are_not_visible(make_bench: Any, kind: str) -> None:
         assert f"content of {hidden}" not in said
 
 
+def test_a_forbidden_file_in_a_read_only_folder_is_not_visible(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind, forbidden_paths=[".env"]))
+    (bench.work / ".vscode").mkdir()
+    for name in ("tasks.json", ".env"):
+        (bench.work / ".vscode" / name).write_text(f"content of {name}")
+    said = printed(bench, "cat .vscode/tasks.json .vscode/.env")
+    assert said.startswith("content of tasks.json")
+    assert "content of .env" not in said
+
+
+def test_a_folder_with_a_forbidden_file_can_be_listed(make_bench: Any, kind: str) -> None:
+    bench = make_bench(governance=rules(kind, forbidden_paths=[".env", "secrets"]))
+    for name in (".env", "sub/.env", "sub/a", "src/secrets/inside", "src/b"):
+        (bench.work / name).parent.mkdir(parents=True, exist_ok=True)
+        (bench.work / name).write_text(f"content of {name}")
+    said = printed(bench, "ls -A sub; cat sub/a sub/.env; ls -A src/secrets; find . -name inside")
+    assert "content of sub/a" in said
+    assert "content of sub/.env" not in said
+    assert said.split()[:2] == [".env", "a"]
+    assert "inside" not in said
+
+
 def test_the_first_process_reveals_nothing_about_the_sandbox(make_bench: Any) -> None:
     bench = make_bench(governance=rules("bwrap", forbidden_paths=["secrets", ".env"]))
     filled(bench)

@@ -57,6 +57,19 @@ def test_commands_artifacts_and_models_obey(make: Callable[..., Governed]) -> No
     assert "SECRET" not in here.recorded()
 
 
+def test_writable_paths_and_free_hosts_hold_for_every_primitive() -> None:
+    policy = Policy(
+        read_governance({"writable_paths": ["src/**"], "free_hosts": ["a.example"]}).layers(), "/w", "/home/u"
+    )
+    for primitive in PRIMITIVES:
+        for use, rules in {"read": [], "write": ["writable_paths"], "delete": ["writable_paths"]}.items():
+            found = policy.touches(primitive.definition, [Resource("path", "/w/tests/x", use)])
+            assert [d.rule for d in found] == rules
+            assert policy.touches(primitive.definition, [Resource("path", "/w/src/x", use)]) == []
+        assert policy.paths.writable(primitive.definition) == ["/w/src/"]
+        assert policy.touches(primitive.definition, [Resource("url", "https://a.example/", "POST")]) == []
+
+
 def test_a_key_of_a_section_at_the_top_says_where_it_belongs() -> None:
     with pytest.raises(Exception, match=r"allowed_paths: write it in the section of a tool or a category: `tools: \{"):
         read_governance({"allowed_paths": ["src"]})

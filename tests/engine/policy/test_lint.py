@@ -90,6 +90,11 @@ TOOLS = [
             ],
         ),
         ({"tools": {"mine": {"rate_limit_per_hour": 1}}}, []),
+        ({"free_hosts": ["a.example"], "writable_paths": ["src/**"]}, []),
+        (
+            {"tools": {"http_request": {"free_hosts": ["a.example"], "allowed_hosts": ["b.example"]}}},
+            ["tools.http_request.free_hosts: it has no effect: `allowed_hosts` beside it denies all other hosts"],
+        ),
         (
             {"rate_limit_per_hour": 4, "tools": {"read_file": {"rate_limit_per_hour": 5}}},
             ["tools.read_file.rate_limit_per_hour: 5 calls are never reached: rate_limit_per_hour says 4"],
@@ -116,6 +121,15 @@ def test_findings(document: dict[str, Any], said: list[str]) -> None:
 def test_findings_in_a_projects_file_name_the_file() -> None:
     rules = read_governance({}).tightened(read_governance({"deny": ["nobody"]}))
     assert [f["rule"] for f in lint(rules, TOOLS, [])] == ["project.deny.nobody"]
+
+
+def test_a_projects_free_hosts_have_no_effect() -> None:
+    rules = read_governance({}).tightened(read_governance({"free_hosts": ["a.example"]}))
+    (found,) = lint(rules, TOOLS, [])
+    assert found == {
+        "rule": "project.free_hosts",
+        "message": "it has no effect: only the owner's file lists free hosts",
+    }
 
 
 def test_a_projects_rate_that_is_never_reached() -> None:

@@ -63,6 +63,35 @@ def test_no_finding(rules: dict[str, Any]) -> None:
     assert found(rules) == {}
 
 
+@pytest.mark.parametrize("key", ["allowed_paths", "writable_paths"])
+def test_a_command_makes_a_list_of_paths_hollow(key: str) -> None:
+    lists = {"categories": {c: {key: ["src/**", "docs/**"]} for c in ("system_write", "system_delete")}}
+
+    def said(rules: dict[str, Any]) -> dict[str, str]:
+        return dict(partly_forbidden(read_governance(rules).layers(), PRIMITIVES, "/w", "/home/user"))
+
+    found = said({**lists, "deny": ["bash", "run_program"]})
+    assert found == {
+        f"categories.{c}.{key}": "all other paths can still be changed by run_tests, run_linter; "
+        "write `writable_paths` at the top of the file, which holds for every tool"
+        for c in lists["categories"]
+    }
+    assert said({**lists, "writable_paths": ["src/**", "docs/**"]}) == {}
+    assert said({**lists, "deny": ["bash", "run_program", "run_tests", "run_linter"]}) == {}
+    # A rule on commands alone is no mistake, and neither is a list of everything.
+    assert said({"categories": {"execute": {key: ["src/**"]}}, "tools": {"bash": {key: ["./a/b"]}}}) == {}
+    assert said({"categories": {"system_write": {key: ["."]}}}) == {}
+
+
+def test_a_command_reads_what_the_tools_that_read_may_not() -> None:
+    rules = {"tools": {"read_file": {"allowed_paths": ["src/**"]}}, "deny": ["bash", "run_program", "git"]}
+    ((rule, message),) = partly_forbidden(read_governance(rules).layers(), PRIMITIVES, "/w", "/home/user")
+    assert rule == "tools.read_file.allowed_paths"
+    assert message == (
+        "all other paths can still be used by git_status, run_tests, run_linter; write `allowed_paths` under these, too"
+    )
+
+
 def test_hosts() -> None:
     said = found({}, {"tools": {"http_request": {"forbidden_hosts": ["*.a.example", "fd00::1", "2606:4700::1111"]}}})
     assert said == {

@@ -377,10 +377,48 @@ def test_a_host_that_the_owner_does_not_list_asks() -> None:
     assert asked({"categories": {"network": {"allowed_hosts": ["example.org"]}}}) == []
 
 
+@pytest.mark.parametrize("place", ["", "tools", "categories"])
+def test_a_free_host_needs_no_approval_and_others_still_do(place: str) -> None:
+    free = {"free_hosts": ["docs.example.org", "*.a.example", "127.0.0.1", "localhost"]}
+    rules: dict[str, Any] = {
+        "": free,
+        "tools": {"tools": {"http_request": free}},
+        "categories": {"categories": {"network": free}},
+    }[place]
+
+    def decided(rules: dict[str, Any], url: str, project: dict[str, Any] | None = None) -> list[tuple[str, str]]:
+        found = policy(rules, project).touches(FETCH, [Resource("url", url, "POST")])
+        return [(d.verdict, d.rule) for d in found]
+
+    asks = [("ask", "shipped.new_host_asks")]
+    for url in (
+        "https://docs.example.org/",
+        "http://DOCS.example.org.:8/x",
+        "https://b.a.example/",
+        "http://localhost/",
+    ):
+        assert decided(rules, url) == []
+        # A project's rules tighten, and loosen nothing.
+        assert decided({}, url, rules)[0][0] != "allow"
+    for url in ("https://example.org/", "https://a.example/", "https://docs.example.org.evil.example/"):
+        assert decided(rules, url) == asks
+    assert decided(rules, "http://127.0.0.1/") == []
+    assert decided(rules, "http://10.0.0.1/") == [("deny", "shipped.addresses")]
+    assert decided(rules, "http://docs.example.org@evil.example/") == [("deny", "shipped.plain_hosts")]
+    # Denials are stricter.
+    for other in ({"forbidden_hosts": ["docs.example.org"]}, {"allowed_hosts": ["b"]}, {"allowed_methods": ["GET"]}):
+        section = {
+            "tools": {**rules.get("tools", {})},
+            "categories": {"network": {**rules.get("categories", {}).get("network", {}), **other}},
+        }
+        assert decided({**rules, **section}, "https://docs.example.org/")[0][0] == "deny"
+
+
 def test_a_projects_hosts_do_not_count_as_the_owners_hosts() -> None:
     project = {"tools": {"http_request": {"allowed_hosts": ["example.org"]}}}
     (decision,) = policy({}, project).touches(FETCH, [Resource("url", "https://example.org/a", "GET")])
     assert (decision.verdict, decision.rule) == ("ask", "shipped.new_host_asks")
+    assert decision.hint == "the owner can list it under `tools.http_request.free_hosts`"
 
 
 def test_an_address_in_the_rules_matches_all_its_spellings() -> None:
@@ -428,7 +466,7 @@ def test_the_category_in_a_tools_section_adds_the_rules_on_that_category() -> No
         },
     ),
     st.sampled_from(["", "read_only", "network", "system_write"]),
-    st.sampled_from(["allowed_paths", "forbidden_paths", "allowed_hosts", "forbidden_hosts"]),
+    st.sampled_from(["allowed_paths", "forbidden_paths", "writable_paths", "allowed_hosts", "forbidden_hosts"]),
 )
 def test_a_category_in_a_tools_section_never_loosens(
     tool: ToolDefinition, category: str, section: dict[str, Any], other: str, key: str

@@ -342,6 +342,17 @@ def test_the_process_sees_what_a_command_sees(mounting: Make) -> None:
         assert server.connections == 0
 
 
+def test_the_process_changes_only_what_is_listed(mounting: Make) -> None:
+    home = mounting(governance={**ALLOWED, "writable_paths": ["src/**"]})
+    (home.work / "tests").mkdir()
+    home.mount("m", tool("write", "path"))
+    assert home.value("m.write", path="src/new.txt") == "ok"
+    assert (home.work / "src/new.txt").read_text() == "written"
+    for path in ("new.txt", "tests/new.txt"):
+        assert "Read-only file system" in home.error("m.write", path=path).message
+        assert not (home.work / path).exists()
+
+
 def test_a_running_server_is_started_again_when_the_rules_hide_more(mounting: Make) -> None:
     home = mounting(governance={**ALLOWED, "forbidden_paths": ["*.key"]})
     home.mount("m", tool("read", "path"))
