@@ -16,10 +16,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Literal
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.writable_paths import within, writable_in_workspace
+from albert_tools.engine.policy.writable_paths import within_any, writable_in_workspace
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
 from albert_tools.engine.sandbox.command.view import View, programs
-from albert_tools.engine.workspace.git_folders import git_folder_of, within
+from albert_tools.engine.workspace.git_folders import git_folder_of, is_git_folder, within
 from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER, GIT_FOLDER, protected_folder
 from albert_tools.engine.workspace.workspace import Workspace
@@ -104,13 +104,13 @@ def command_view(
             if not any(within(start, path) for path in shown):
                 start = root
         tops = None if shown is None else tuple(shown)
-        own_folders = filter(is_bare, folders if only_git else ())
+        own_folders = filter(is_git_folder, folders if only_git else ())
         writable = writable_parts(workspace.judge, root, shown, hidden, sealed, own_folders)
         changeable: tuple[str, ...] | None = None
         if writable is not None:
             changeable = tuple(path.rstrip("/") for path in writable if _exists_or_made(handle, root, path))
             # All else is read-only anyway.
-            sealed = [path for path in sealed if within(path, changeable)]
+            sealed = [path for path in sealed if within_any(path, changeable)]
         yield View(root, start, tops, tuple(hidden), tuple(sealed), readable, changeable), handle
 
 
@@ -133,9 +133,9 @@ def writable_parts(
     found: dict[str, str] = {}
     for path in sorted(writable_in_workspace([[root] if shown is None else shown, [*listed, *git_folders]], root)):
         plain = path.rstrip("/")
-        if os.path.realpath(plain) == plain and judge.allows(plain) and not within(plain, closed):
+        if os.path.realpath(plain) == plain and judge.allows(plain) and not within_any(plain, closed):
             found[plain] = path
-    return [path for plain, path in found.items() if not within(os.path.dirname(plain), found)]
+    return [path for plain, path in found.items() if not within_any(os.path.dirname(plain), found)]
 
 
 def _exists_or_made(workspace: int, root: str, path: str) -> bool:
