@@ -293,8 +293,10 @@ def _chosen(
 ) -> AbstractValue:
     """The result of a function that a dictionary holds: of any of them."""
     decided = a.heap.condition(key)
-    once = new_tuple(a, node, [NEVER], "once")
-    found = join(call_back(a, node, f, arguments.positional, control | decided, once) for f in table.values)
+    # The calls of a lambda are recorded once, so their number is not known if it is called from several places.
+    is_only_place = sum(a.facts.table_of(c.func) is table for c in a.facts.every(tree.Call)) == 1
+    times = new_tuple(a, node, [NEVER], "once") if is_only_place else AbstractValue(templates.ANYTHING)
+    found = join(call_back(a, node, f, arguments.positional, control | decided, times) for f in table.values)
     return found.under(decided)
 
 

@@ -82,8 +82,8 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
     if any(d.severity == Severity.ERROR for d in found):
         return Report(_with_working_fixes(capped(found), _errors(found), facts, _findings), None)
     failing = tuple(map(with_spelled_names, until_too_many(failing_types.check(facts))))
-    if failing:
-        found = in_order([*found, *failing])
+    found = in_order([*found, *failing])
+    if any(d.severity == Severity.ERROR for d in failing):
         return Report(_with_working_fixes(capped(found), _errors(found), facts, _all_findings), None)
     outcome = uncompilable(facts.module.source) or _checked(facts)
     if isinstance(outcome, Diagnostic):

@@ -259,8 +259,13 @@ class Facts(Struct, eq=False, dict=True):
         found: dict[str, tree.Dict] = {}
         for name, stmt in made.items():
             home = self.function_of(stmt)
+            inside = {id(node) for node in tree.walk(stmt.value)}
             others = (use for use in uses[name] if use is not stmt.targets[0])
-            if bound[name] == 1 and all(self._is_table_use(use, home) for use in others):
+            if (
+                not any(id(use) in inside for use in uses[name])
+                and bound[name] == 1
+                and all(self._is_table_use(use, home) for use in others)
+            ):
                 assert isinstance(stmt.value, tree.Dict)
                 found[name] = stmt.value
         return found

@@ -161,9 +161,14 @@ class _Reader:
                 visit(self, node, scope)
             else:
                 pending += [(child, scope) for child in reversed(tree.children(node))]
+        # Scopes around others come first.
         for scope in self.scopes:
             for name in scope.nonlocals:
-                scope.symbols.pop(name, None)
+                bound = scope.symbols.pop(name, None)
+                meant = scope.parent.lookup(name) if scope.parent is not None else None
+                if bound is not None and meant is not None:
+                    # What is bound here is a further meaning of the name around it.
+                    meant.meanings = {**bound.meanings, **meant.meanings}
 
     def _scope(self, kind: str, node: tree.Node, parent: Scope | None) -> Scope:
         scope = Scope(kind, node, parent)
@@ -354,7 +359,8 @@ class _Resolver:
         assert function.parent is not None
         match function.node:
             case tree.Assign(targets=(tree.Name(id=spelling),)) | tree.FunctionDef(name=spelling):
-                return function.parent.symbols[spelling].name
+                symbol = function.parent.lookup(spelling)
+                return symbol.name if symbol is not None else spelling
         raise AssertionError("not a function")
 
     # The tree with the new names

@@ -126,7 +126,9 @@ class _Lowering(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
         if node.value is None:
-            return None
+            # An annotation alone makes the name a variable of its function.
+            never = ast.Assign([node.target], ast.Constant(None))
+            return ast.copy_location(ast.If(ast.Constant(False), [ast.copy_location(never, node)], []), node)
         return ast.copy_location(ast.Assign([node.target], self.visit(node.value)), node)
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
@@ -270,11 +272,23 @@ class _Lowering(ast.NodeTransformer):
         call = body.elt if isinstance(body, tree.GeneratorExp) else body
         # The body is a single call, so it reads all its values in order when it starts.
         alone = not entered and len(called) == 1 and isinstance(call, tree.Call) and tool_name(call.func) is not None
-        if not alone and any(maker not in entered for maker in self._makers):
+        if not alone and any(maker not in entered or self._is_entered_elsewhere(maker, body) for maker in self._makers):
             return False  # several bodies could share a stream or a `defaultdict`
         called += [name for function in entered for name in self.tools_of[function]]
         definitions = [self.facts.catalog.get(name) for name in called]
         return all(isinstance(d, ToolDefinition) and d.only_reads for d in definitions)
+
+    def _is_entered_elsewhere(self, maker: str | None, body: tree.Expr) -> bool:
+        """Whether a function can also run outside of a body of a `parallel`, or around it."""
+        inside = {id(node) for node in tree.walk(body)}
+        home = self.facts.function_of(body)
+        # The function around the body runs outside of it, and so does all that it reaches by other mentions.
+        outside = [home.name] if home is not None else []
+        for node in self.facts.every(tree.Name):
+            function = self.facts.function_of(node)
+            if node.id in self.facts.functions and id(node) not in inside and function is home:
+                outside += [node.id, *self.facts.reaches(node.id)]
+        return maker in outside
 
     @cached_property
     def _makers(self) -> set[str | None]:

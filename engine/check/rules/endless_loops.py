@@ -21,16 +21,22 @@ CODES = (
     ),
 )
 
-_MAY_LEAVE = (tree.Break, tree.Return, tree.Raise, tree.Assert, tree.Call)
+_MAY_LEAVE = (tree.Break, tree.Return, tree.Raise, tree.Assert, tree.Call, tree.Subscript, tree.Delete, tree.Starred)
+_MAY_FAIL = frozenset({"/", "//", "%", "**", "<<", ">>"})
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each ``while True``."""
     for loop in facts.every(tree.While):
-        if is_always_true(loop.test) and not any(isinstance(n, _MAY_LEAVE) for n in walk_own(*loop.body)):
+        if is_always_true(loop.test) and not any(map(_may_leave, walk_own(*loop.body))):
             yield error(
                 "endless-loop",
                 loop.test,
                 "this loop never ends",
                 hint="leave it with break or return, or test a condition: while …:",
             )
+
+
+def _may_leave(node: tree.Node) -> bool:
+    """Whether a node of the body can leave the loop, at least by an exception."""
+    return isinstance(node, _MAY_LEAVE) or (isinstance(node, tree.BinOp | tree.AugAssign) and node.op in _MAY_FAIL)

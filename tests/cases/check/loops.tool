@@ -166,3 +166,27 @@ def t(n: int) -> int:
         if n > 5:
             break
     return n
+---
+# a loop that an exception leaves
+def t(xs: list, d: dict, n: int) -> Any:
+    """Loop."""
+    i = 0
+    try:
+        while True:
+            n += xs[i]
+            i += 1
+    except IndexError:
+        pass
+    try:
+        while True:
+            i = 10 // n
+            n -= 1
+    except ZeroDivisionError:
+        pass
+    try:
+        while True:
+            del d["k"]
+    except KeyError:
+        pass
+    while True:
+        a, *xs = xs

@@ -348,3 +348,25 @@ def t(n: int) -> Any:
     return [once, once(1, 2)]
 # error: 13 [function-value] "the function 'once' can't be used as a value"
 # error: 27 [arguments] "once takes 1 positional argument"
+---
+# a function or a module gets no second meaning through nonlocal
+from heapq import heappush as push
+
+def t(command: str, xs: list) -> Any:
+    """Run."""
+    def echo(text):  # error: 9 [rebound-name] "'echo' is a function here already, and can't get another meaning"
+        return text
+    def change():
+        nonlocal echo
+        def deeper():
+            nonlocal echo
+            def echo(text):
+                return tools.bash(command=text)
+        deeper()
+    change()
+    one = lambda: 1  # error: 5 [rebound-name] "'one' is a function here already, and can't get another meaning"
+    def again():
+        nonlocal one
+        one = lambda: 2
+    again()
+    return echo(command), one()

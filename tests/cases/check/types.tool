@@ -591,3 +591,10 @@ def t(path: str, text: str) -> Any:
     if path == "g":
         return changed
     return {c: 1 for c in text}
+---
+# a dict whose keys may be no text is a warning only
+def t(n: int) -> Any:
+    """Map."""
+    if n > 3:
+        return {i: i for i in range(n - 3)}  # warning: 16 [not-json] "the keys of this dict are no text, and JSON has only text as keys"
+    return {i: i for i in range(n)}  # warning: 12 [not-json] "the keys of this dict are no text, and JSON has only text as keys"

@@ -193,3 +193,12 @@ def t(op: str, path: str) -> Any:
 # manifest: result from {op}, delete_file({path}), read_file({path})
 # manifest: when and how often is decided by
 # manifest: > delete_file {op}
+---
+# a function of a dictionary that is called from two places
+def t(s: str) -> Any:
+    """Read."""
+    read = {"a": lambda path: tools.read_file(path=path)}
+    read["a"]("x")
+    return read["a"](s)
+# manifest: read_file reads "x" or {s}; up to 1,000 ×, the limit of a run
+# manifest: result from read_file("x" or {s})

@@ -255,3 +255,29 @@ def t(names: list) -> Any:
 # arguments: {"names": ["+", "max", "half", "-", "read", "size", "x", ""]}
 # calls: read_file(path="ab") -> "x"
 # result: [8, 5, 5.5, 2, "x", 4, "xx", 0, "'missing'"]
+---
+# an annotation alone makes a variable
+def t(xs: list[int]) -> Any:
+    """Add."""
+    count: int
+    sum: int
+    def change():
+        nonlocal count
+        count = len(xs)
+    def add():
+        return sum(xs)
+    change()
+    if count > 9:
+        sum = 1
+    return add() if count > 5 else count
+# arguments: {"xs": [1, 2]}
+# result: 2
+---
+# a variable that is only annotated hides a built-in
+def t(xs: list[int]) -> Any:
+    """Add."""
+    sum: int
+    def add():
+        return [sum, xs]  # raises: NameError "cannot access free variable 'sum' where it is not associated with a value in enclosing scope"
+    return add()
+# arguments: {"xs": [1, 2]}
