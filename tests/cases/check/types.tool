@@ -7,7 +7,7 @@ def t(command: str) -> str:
 def t(command: str) -> Any:
     """Run."""
     done = tools.bash(command=command)
-    return done["stdout"]  # error: 17 [unknown-key] "there is no key 'stdout'"
+    return done["answer"]  # error: 17 [unknown-key] "there is no key 'answer'"
 ---
 # an unknown key of the items of an output
 def t(folder: str) -> Any:

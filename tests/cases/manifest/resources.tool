@@ -228,4 +228,3 @@ def t(folder: str, name: str, n: int) -> Any:
 # manifest: write_file({folder}/{name}.txt) may write what is read by read_file("a")
 # manifest: write_file({name}-‹ANYTHING›.txt) may write what is read by read_file("a")
 # manifest: write_file({folder}/‹output of read_file(…)›) may write what is read by read_file("a")
-# manifest: write_file(ANYTHING) may write what is read by read_file("a")
