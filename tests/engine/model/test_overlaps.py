@@ -91,7 +91,7 @@ PATH = {"path": "read"}
         # A command reaches everything, whatever it names.
         (WRITE_A, call("read execute", {"cwd": text("b")}, {"cwd": "read"}), True),
         (call("read execute", {"cwd": text("b")}, {"cwd": "read"}), READ_A, True),
-        # Whoever writes says what there was.
+        # The output of a write tells what was there before.
         (WRITE_A, writes(text("a"), text("")), True),
         (WRITE_A, writes(text("b"), text("")), False),
         (WRITE_A, call("network", source="web"), False),
