@@ -12,6 +12,9 @@ from albert_tools.engine.model.bounds import MAX_TIMEOUT_SECONDS
 
 MiB = 1024 * 1024
 
+#: What Python raises when memory or stack is used up. Where it is caught, not even a tuple can be made, so this one exists already.
+USED_UP = (MemoryError, RecursionError)
+
 
 class RunLimits(NamedTuple):
     """The bounds of one run of a saved tool. Times are seconds, sizes are bytes."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from greenlet import getcurrent, greenlet
 
-from albert_tools.engine.model.limits import MAX_FIBRES
+from albert_tools.engine.model.limits import MAX_FIBRES, USED_UP
 
 
 class Line(Protocol):
@@ -77,7 +77,7 @@ def gather(line: Line, bodies: Iterator[Callable[[], Any]], key: str, emit: Call
         nonlocal exhausted
         try:
             result = fibre.switch(*value)
-        except (MemoryError, RecursionError):
+        except USED_UP:
             raise
         except Exception as error:
             errors[fibre.index] = error

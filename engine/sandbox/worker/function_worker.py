@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import USED_UP
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
 from albert_tools.engine.sandbox.worker.confined_child import described, text_of
@@ -74,7 +75,7 @@ class FunctionWorker:
         self._send("ready")
         try:
             self._call(self._receive())
-        except (MemoryError, RecursionError):
+        except USED_UP:
             used_up = True
         else:
             used_up = False
@@ -88,7 +89,7 @@ class FunctionWorker:
     def _call(self, arguments: Any) -> None:
         try:
             result = json.dumps(self._function(arguments, self._ask), separators=(",", ":"))
-        except (MemoryError, RecursionError):
+        except USED_UP:
             raise
         except Failure as failure:
             self._send("failure", described(failure.code, failure.message, failure.hint, failure.retryable))

@@ -38,7 +38,7 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, V
 from itertools import chain, compress, islice, repeat
 from typing import Any, NoReturn
 
-from albert_tools.engine.model.limits import MAX_ROUNDS, MAX_STRUCTURE
+from albert_tools.engine.model.limits import MAX_ROUNDS, MAX_STRUCTURE, USED_UP
 from albert_tools.engine.sandbox.worker import fibres
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
@@ -164,7 +164,7 @@ class Worker:
             exec(fresh or marshal.loads(program["code"]), namespace)  # noqa: S102, S302
             result = namespace[program["entry"]](**arguments)
             sys.setrecursionlimit(RECURSION)
-        except (MemoryError, RecursionError):
+        except USED_UP:
             self._fatal()
         except BaseException as error:
             sys.setrecursionlimit(RECURSION)
@@ -174,7 +174,7 @@ class Worker:
             frame = pack(["result"], result, self._result_bytes)
         except Unexportable as error:
             self._send(["error", _described(error.code, error.sentence("the result"))])
-        except (MemoryError, RecursionError):
+        except USED_UP:
             self._fatal()
         else:
             self._send_frame(frame)
@@ -347,7 +347,7 @@ class Worker:
                 )
             else:
                 described = _described("exception", _text(str(error)), type(error).__name__, lines=lines)
-        except (MemoryError, RecursionError):
+        except USED_UP:
             self._fatal()
         except Exception:
             described = _described("exception", "", type(error).__name__, lines=lines)

@@ -20,6 +20,7 @@ from operator import attrgetter
 from typing import Any
 
 from albert_tools.engine.model import vocabulary
+from albert_tools.engine.model.limits import USED_UP
 from albert_tools.engine.sandbox.worker.prelude import ToolError
 
 #: For each façade, the modules that its functions import during a call: C code with the program's built-ins (``strptime``,
@@ -174,7 +175,7 @@ def program_builtins(made: dict[str, types.ModuleType], print_: Callable[..., No
     found["__import__"] = importer(made)
     # Lowered f-strings use these functions. Programs can't name or replace them.
     found.update({"__str": str, "__repr": repr, "__ascii": ascii, "__format": format, "__join": "".join})
-    found["__Fatal"] = (MemoryError, RecursionError)
+    found["__Fatal"] = USED_UP
     # A program can hide the plain names.
     found.update({"__Exception": Exception, "__dict": dict})
     # `type` alone would lead to classes.

@@ -156,6 +156,17 @@ def test_a_run_can_have_lower_limits_than_its_sandbox() -> None:
     within(work)
 
 
+def test_a_program_that_still_holds_all_its_memory_gets_the_memory_limit() -> None:
+    program = Program("t", "t", "def t(xs):\n    xs.extend(enumerate(xs))\n", (), (1, 2))
+
+    async def work(sandbox: Sandbox) -> str:
+        with pytest.raises(Failure) as caught:
+            await sandbox.run(program, {"xs": [1]}, call=call)
+        return caught.value.code
+
+    assert within(work) == "memory_limit"
+
+
 def test_limits_of_a_run_apply_in_a_worker_that_has_just_been_forked() -> None:
     hungry = Program("t", "t", "def t():\n    return len('x' * 40_000_000)\n", (), (1, 2))
 
