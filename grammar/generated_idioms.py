@@ -82,7 +82,7 @@ READING = [
     "<x> = 0\nwhile True:\n    <x> += 1\n    if <x> > 2 or <test>:\n        break\n    <block>",
     "<x> = <texts>[:4]\nwhile (<y> := len(<x>)) > 1:\n    <x> = <x>[1:]\n    print(<y>, <call>)",
     "<x>, <y> = False, 0\nwhile not <x>:\n    <y> += 1\n    <x> = <y> > 2 or <test>\n    print(<call>)\n<new int> = <y>",
-    "<x> = f'{<text>}'\nwhile len(<x>) < 9:\n    <x> += <text>[:3] + '.'\n<new str> = <x>",
+    "<x> = str(<text>)\nwhile len(<x>) < 9:\n    <x> += <text>[:3] + '.'\n<new str> = <x>",
     # Names that hide others.
     "<new texts> = [str for str in <texts>]",
     "<new list> = sorted((sum for sum in <list>), key=lambda abs: -abs)",
@@ -96,6 +96,8 @@ READING = [
     "<x> = <text>\ndef <y>():\n    print(<x>, <call>)\nfor <x> in <texts>:\n    <y>()",
     "def <x>(y):\n    return y if len(y) < 2 else <x>(y[1:])\n<new str> = <x>(<text>)",
     "def <x>(y):\n    print(<call>)\n    return <x>(y - 1) if y > 0 else y\n<new int> = <x>(<int> % 3)",
+    "if <test>:\n    def <x>(y):\n        return y\ntry:\n    <x>(<int>)\nexcept Exception:\n    print(<call>)",
+    "if <test>:\n    import string as <x>\ntry:\n    print(<x>.capwords(<text>))\nexcept Exception:\n    print(<call>)",
     # Values that can't leave a program.
     '<x> = float("inf")\nfor y in <list>:\n    <x> = min(<x>, y)\nprint(None if <x> == float("inf") else <x>, -<x>)',
     'print({(1, <str>): <int>, -0.0: 4, 2**64: 5, b"\\xff": 6}.get((1, <text>)), float("nan"), 2**70 + <int>)',

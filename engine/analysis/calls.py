@@ -126,6 +126,7 @@ def _call_back(
                         a.frame.locals[p.name] = a.evaluate(p.default, control)
                 return a.evaluate(function.body, control)
         if isinstance(function, tree.Name) and function.id in a.facts.functions:
+            a.note_use(function)
             return call_helper(a, function, function.id, Arguments(arguments, {}, NEVER), control)
         if (a.facts.facade(function) or ("", ""))[0] in ("heapq", "bisect"):
             for box in arguments:

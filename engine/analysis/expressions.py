@@ -80,6 +80,7 @@ def _name(a: Analysis, node: tree.Name, control: Origins) -> AbstractValue:
         a.add(a.exits, held, control)
     entry = a.facts.entry(node)
     if entry is not None and entry.kind == "constant":
+        a.note_use(node)
         return _facade_constant(*a.facts.imported[node.id])
     return a.lookup(node.id)
 
@@ -198,6 +199,7 @@ def _binary(a: Analysis, node: tree.BinOp, control: Origins) -> AbstractValue:
 def _attribute(a: Analysis, node: tree.Attribute, control: Origins) -> AbstractValue:
     named = a.facts.facade(node)
     if named is not None:
+        a.note_use(node)
         return _facade_constant(*named)
     value = a.evaluate(node.value, control)
     if (value is NEVER or not value.sites) and node.attr != "args":
@@ -261,6 +263,7 @@ def _call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
 
 
 def _plain_call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
+    a.note_use(node.func.value if isinstance(node.func, tree.Subscript) else node.func)
     name = tool_name(node.func)
     if name is not None:
         return call_tool(a, node, name, arguments_of(a, node, control), control)
@@ -294,7 +297,7 @@ def _chosen(
     """The result of a function that a dictionary holds: of any of them."""
     decided = a.heap.condition(key)
     # The calls of a lambda are recorded once, so their number is not known if it is called from several places.
-    is_only_place = sum(a.facts.table_of(c.func) is table for c in a.facts.every(tree.Call)) == 1
+    is_only_place = a.facts.table_calls[id(table)] == 1
     times = new_tuple(a, node, [NEVER], "once") if is_only_place else AbstractValue(templates.ANYTHING)
     found = join(call_back(a, node, f, arguments.positional, control | decided, times) for f in table.values)
     return found.under(decided)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Heap, Origins, Site
 from albert_tools.engine.check.checker import Checked
-from albert_tools.engine.check.facts import BINDING, bindings, walk_own
+from albert_tools.engine.check.facts import BINDING, attribute_chain, bindings, fixed_names, walk_own
 from albert_tools.engine.check.rules.assignment import is_always_true
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.manifest import Origin, PlannedCall
@@ -314,7 +314,9 @@ class Analysis:
         """The names that a statement binds, at any depth."""
         found = self._bound.get(id(stmt))
         if found is None:
-            found = frozenset(b.name for node in tree.walk(stmt) if isinstance(node, BINDING) for b in bindings(node))
+            nodes = list(tree.walk(stmt))
+            assigned = {b.name for node in nodes if isinstance(node, BINDING) for b in bindings(node)}
+            found = frozenset(assigned.union(*map(fixed_names, nodes)))
             self._bound[id(stmt)] = found
         return found
 
@@ -327,6 +329,13 @@ class Analysis:
             local = self.constants.get(name, NEVER)
         at_any_time = self.walrus.get((self.frame.instance, name))
         return local if at_any_time is None else local | at_any_time
+
+    def note_use(self, node: tree.Expr) -> None:
+        """Note that a function, a module or a table is used. It may not be defined yet: that is an exception, too."""
+        root, _ = attribute_chain(node)
+        if isinstance(root, tree.Name):
+            for seen in self.frame.watching:
+                seen.origins |= self.lookup(root.id).origins
 
     def assign(self, name: str, value: AbstractValue) -> None:
         """Bind a local name."""

@@ -18,6 +18,7 @@ from albert_tools.engine.analysis.patterns import bind_pattern
 from albert_tools.engine.analysis.state import Analysis, Environment, Seen
 from albert_tools.engine.analysis.templates import ANYTHING
 from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Origins
+from albert_tools.engine.check.facts import fixed_names
 from albert_tools.grammar import tree
 
 
@@ -96,6 +97,9 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
             names, _, at_continue = a.frame.jumps[-1]
             _join_into(at_continue, a.frame.locals, names)
             return Jumps(control)
+        case tree.FunctionDef() | tree.Import() | tree.ImportFrom():
+            for name in fixed_names(stmt):
+                a.assign(name, AbstractValue(control=control))
         case tree.If():
             return _if(a, stmt, control)
         case tree.For():

@@ -305,6 +305,12 @@ class Facts(Struct, eq=False, dict=True):
         written = (d for d in inline if isinstance(d, tree.Dict) and any(map(self._is_function_value, d.values)))
         return (*self.tables.values(), *written)
 
+    @cached_property
+    def table_calls(self) -> Counter[int]:
+        """How many calls choose from each dictionary of functions, by its id."""
+        chosen = (self.table_of(c.func) for c in self.every(tree.Call))
+        return Counter(id(table) for table in chosen if table is not None)
+
     def is_in_table(self, node: tree.Expr) -> bool:
         """Whether a function is a value of a dictionary of functions."""
         return id(node) in self._in_tables

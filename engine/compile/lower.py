@@ -284,11 +284,16 @@ class _Lowering(ast.NodeTransformer):
         home = self.facts.function_of(body)
         # The function around the body runs outside of it, and so does all that it reaches by other mentions.
         outside = [home.name] if home is not None else []
-        for node in self.facts.every(tree.Name):
-            function = self.facts.function_of(node)
-            if node.id in self.facts.functions and id(node) not in inside and function is home:
+        for node, function in self._mentions:
+            if id(node) not in inside and function is home:
                 outside += [node.id, *self.facts.reaches(node.id)]
         return maker in outside
+
+    @cached_property
+    def _mentions(self) -> list[tuple[tree.Name, tree.FunctionDef | None]]:
+        """The names of functions, with the functions around them."""
+        names = (n for n in self.facts.every(tree.Name) if n.id in self.facts.functions)
+        return [(n, self.facts.function_of(n)) for n in names]
 
     @cached_property
     def _makers(self) -> set[str | None]:

@@ -335,12 +335,16 @@ class _Flow:
                 f"keep the exception under another name in the handler: last = {name}",
             )
         first = f"{name} = {'0' if isinstance(self.facts.parent(node), tree.AugAssign) else 'None'}"
+        remedy = f"give it a value first: {first}"
+        if name in self.facts.functions or name in self.facts.modules or name in self.facts.imported:
+            remedy = (
+                f"{'define' if name in self.facts.functions else 'import'} it above this line, outside of any condition"
+            )
         if certain:
-            return f"{name!r} has no value here", f"give it a value first: {first}"
+            return f"{name!r} has no value here", remedy
         return (
             f"{name!r} may not have a value here",
-            f"not every path that leads here assigns it, and Python raises UnboundLocalError on the others; give it a value"
-            f" first: {first}",
+            f"not every path that leads here assigns it, and Python raises UnboundLocalError on the others; {remedy}",
         )
 
     def _hidden(self, name: str) -> str | None:

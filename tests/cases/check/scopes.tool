@@ -322,6 +322,16 @@ def t(name: str) -> Any:
     table = {"len": len, "no": 3}  # error: 32 [not-callable] "this dict is called, so it may hold functions only"
     return table[name](x=1)  # error: 12 [arguments] "a function of a dict takes its arguments by position"
 ---
+# a dict of functions that reads itself
+def t(name: str) -> Any:
+    """Choose."""
+    table = {"a": lambda x: table["b"](x), "b": abs}
+# error: 19 [lambda-value] "a lambda is allowed only as a callback: key=…, map(…), filter(…), reduce(…), re.sub(pattern, …)"
+# error: 29 [unassigned] "'table' has no value here"
+# error: 29 [not-callable] "only names and methods can be called"
+# error: 49 [function-value] "the function 'abs' can't be used as a value"
+    return table[name](1)  # error: 12 [not-callable] "only names and methods can be called"
+---
 # a helper in a dict above its definition
 TABLE = {"a": _size}  # error: 15 [module-level] "'_size' is defined further down"
 

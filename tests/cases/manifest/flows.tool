@@ -816,3 +816,53 @@ def t() -> None:
 # manifest: > content from read_file(".env")
 # manifest: read_file reads ".env" or "tmp.txt"; at most 2 ×
 # manifest: write_file("tmp.txt") may write what is read by read_file("tmp.txt")
+---
+# a function that a condition defines, and one that a callback needs
+def t(a: int, b: int) -> None:
+    """Count."""
+    if a > 2:
+        def f(x):
+            return x
+    try:
+        f(1)  # warning: [unassigned] "'f' may not have a value here"
+# hint: "not every path that leads here assigns it, and Python raises UnboundLocalError on the others; define it above this line, outside of any condition"
+    except Exception:
+        tools.write_file(path="a", content="x")
+    if b > 2:
+        def g(x):
+            return x
+    try:
+        x = sorted([2, 1], key=g)  # warning: [unassigned] "'g' may not have a value here"
+    except Exception:
+        tools.write_file(path="b", content="x")
+# manifest: write_file writes "a" or "b"; at most 2 ×
+# manifest: > content "x"
+# manifest: when and how often is decided by
+# manifest: > write_file {a}, {b}
+---
+# a module that a condition imports, and a dictionary of functions
+def t(a: int, b: int, c: int) -> None:
+    """Count."""
+    if a > 2:
+        import math
+    try:
+        x = math.pi  # warning: [unassigned] "'math' may not have a value here"
+# hint: "not every path that leads here assigns it, and Python raises UnboundLocalError on the others; import it above this line, outside of any condition"
+    except Exception:
+        tools.write_file(path="a", content="x")
+    if b > 2:
+        import string as names
+    try:
+        x = names.capwords("a")  # warning: [unassigned] "'names' may not have a value here"
+    except Exception:
+        tools.write_file(path="b", content="x")
+    if c > 2:
+        table = {"k": abs, "l": max}
+    try:
+        x = table["k"](1)  # warning: [unassigned] "'table' may not have a value here"
+    except Exception:
+        tools.write_file(path="c", content="x")
+# manifest: write_file writes "a" or "b" or "c"; at most 3 ×
+# manifest: > content "x"
+# manifest: when and how often is decided by
+# manifest: > write_file {a}, {b}, {c}

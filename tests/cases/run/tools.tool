@@ -333,3 +333,22 @@ def t() -> Any:
 # calls: read_file(path="a") -> "A"
 # calls: read_file(path="b") -> "B"
 # result: [0, 1]
+---
+# bodies of parallel that get a defaultdict from a function that they call, too, run one after the other
+from collections import defaultdict
+
+def _made() -> dict:
+    return defaultdict(list)
+
+def _look(d: dict, p: str) -> int:
+    n = len(d) + len(_made())
+    tools.read_file(path=p)
+    return n + len(d[p])
+
+def t() -> Any:
+    """Read."""
+    d = _made()
+    return parallel(_look(d, p) for p in "ab")
+# calls: read_file(path="a") -> "A"
+# calls: read_file(path="b") -> "B"
+# result: [0, 1]

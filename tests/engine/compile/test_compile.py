@@ -87,6 +87,15 @@ def test_a_limit_passes_every_handler_and_finally() -> None:
     assert sum(isinstance(n, ast.Try) for n in ast.walk(ast.parse(text))) == 3
 
 
+def test_bodies_of_parallel_with_a_defaultdict_of_their_own_overlap() -> None:
+    before = (
+        "from collections import defaultdict\n\ndef _count(p: str) -> int:\n    found = defaultdict(int)\n"
+        "    found[tools.read_file(path=p)] += 1\n    return len(found)\n\n"
+    )
+    assert "__gather(True, " in lowered("    return parallel(_count(p) for p in x)\n", before)
+    assert "__gather(False, " in lowered('    return [_count("a"), *parallel(_count(p) for p in x)]\n', before)
+
+
 def test_f_strings_written_as_calls_give_the_same_text() -> None:
     from albert_tools.engine.compile.lower import _Lowering
     from albert_tools.grammar.python_parser import parse_python
