@@ -148,12 +148,7 @@ def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[D
         case tree.Name() | tree.Attribute() if facts.type_name(node) not in (None, *_FORMS):
             pass
         case tree.Name() if spelled(node.id) != node.id:
-            yield error(
-                "annotation",
-                node,
-                f"{node.id!r} is another name here, which hides the type",
-                hint="choose another name for the variable, or leave the annotation out",
-            )
+            yield _hidden(node)
         case tree.Name():
             near = MEANT.get(node.id) or nearest(node.id, [*vocabulary.PLAIN_TYPES, *facts.typed_dicts, *facts.aliases])
             yield error(
@@ -189,7 +184,20 @@ def annotation(facts: Facts, node: tree.Expr, field: bool = False) -> Iterator[D
             )
 
 
+def _hidden(node: tree.Expr) -> Diagnostic:
+    assert isinstance(node, tree.Name)
+    return error(
+        "annotation",
+        node,
+        f"{node.id!r} is another name here, which hides the type",
+        hint="choose another name for the variable, or leave the annotation out",
+    )
+
+
 def _generic(facts: Facts, node: tree.Subscript, name: str, field: bool) -> Iterator[Diagnostic]:
+    if spelled(name) != name:
+        yield _hidden(node.value)
+        return
     parts = list(node.slice.elts) if isinstance(node.slice, tree.Tuple) else [node.slice]
     if name == "Literal":
         for p in parts:

@@ -59,6 +59,7 @@ INSTEAD: dict[str, str] = {
     "count": "infinite iterators are not in the language; use enumerate or range",
     "repeat": "write [value] * n",
     "groupby": "collect into a dict: groups.setdefault(key, []).append(value)",
+    "Match": "compare with None: found is not None",
     "tee": "make a list and read it twice",
     "ChainMap": "merge the dicts, the first of them last: {**defaults, **given}",
     "cmp_to_key": "sort by a key: key=lambda row: (row.year, row.name)",
@@ -222,11 +223,12 @@ def _type_method(facts: Facts, node: tree.Attribute) -> Iterator[Diagnostic]:
     of_type = node.attr not in ("decode", "encode") and hasattr(getattr(builtins, node.value.id), node.attr)
     if keeps and of_type and facts.is_called(node):
         return
+    as_value = "write lambda value: " if isinstance(facts.parent(node), tree.Dict) else "call it on a value: "
     yield error(
         "unknown-attribute",
         node.attr_span,
         f"{spelled!r} can't be used here",
-        hint=f"call it on a value: value.{node.attr}(…)"
+        hint=f"{as_value}value.{node.attr}(…)"
         if node.attr in vocabulary.METHODS
         else INSTEAD.get(node.attr, f"{node.value.id} is a built-in; use one of its methods on a value"),
     )

@@ -87,6 +87,7 @@ def sorted(xs: list, key: int = 1) -> list:
 def t(list: list) -> int:
     """Count."""
     xs: list = [1]  # error: 9 [annotation] "'list' is another name here, which hides the type"
+    ys: list[int] = xs  # error: 9 [annotation] "'list' is another name here, which hides the type"
     return len(xs) + len(list)
 ---
 # an exception that a local hides

@@ -105,6 +105,14 @@ def t(n: int = LIMIT) -> int:
     """Default."""
     return n
 ---
+# a function's default that is a variable of the function around it
+def t(n: int) -> int:
+    """Default."""
+    add = lambda x, n=n: x + n
+# error: 23 [mutable-default] "the default of 'n' must be a literal: a number, a string, True, False, None or a tuple of these"
+# hint: "leave the parameter out, and read n of the function around; or give it in each call"
+    return add(1)
+---
 # a lambda's default
 def t(xs: list) -> list:
     """Default."""
