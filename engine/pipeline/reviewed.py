@@ -16,8 +16,8 @@ from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.manifest_fence import Fence
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.manifest_match import normal
+from albert_tools.engine.model.marked_paths import is_executed
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.engine.policy.executed_files import is_executed
 
 #: The rule of a call that is outside of the manifest, and of one that a person has approved with the manifest.
 RULE = "manifest"
