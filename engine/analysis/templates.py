@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from albert_tools.engine.model.manifest import Hole
 
 #: The most alternatives of a value; constants may be more. The most parts of a template, and characters of a constant.
-MAX_ALTERNATIVES, MAX_CONSTANTS, MAX_PARTS, MAX_CHARACTERS = 8, 64, 10, 1000
+MAX_ALTERNATIVES, MAX_CONSTANTS, MAX_PARTS, MAX_CHARACTERS = 8, 64, 10, 10_000
 #: What remains of a longer constant.
 _KEPT_CHARACTERS = 200
 

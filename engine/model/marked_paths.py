@@ -1,7 +1,7 @@
-"""Recognizes files that others execute: a shell, an editor, git, a build or a server reads them and runs what they say.
+"""Recognizes files with a meaning by their paths: those that others execute, and those that hold credentials.
 
-The approval of a tool does not answer a question about writing such a file, because what is written there runs later, outside of
-the sandbox.
+A shell, an editor, git, a build or a server reads an executed file and runs what it says. The approval of a tool does not answer a
+question about writing such a file, because what is written there runs later, outside of the sandbox. A review marks both kinds.
 """
 
 from __future__ import annotations
@@ -30,13 +30,35 @@ _ENDS = (
     ".socket .plist .mk .gradle .rc .pth .nix .cmake .config.js .config.cjs .config.mjs .config.ts .conf.js .jar .vbe .wsf .reg"
 ).split()
 
+#: Files and folders with passwords, tokens and keys, in lower case. In a folder, every file counts.
+_CREDENTIALS = frozenset(
+    (
+        ".env .netrc _netrc .pypirc .npmrc .yarnrc.yml .git-credentials .pgpass .my.cnf .mylogin.cnf .boto .s3cfg .htpasswd "
+        ".dockercfg .vault-token credentials credentials.json credentials.toml id_rsa id_dsa id_ecdsa id_ed25519 "
+        ".ssh .gnupg .aws .azure .gcloud .kube .docker .password-store"
+    ).split()
+)
+_CREDENTIAL_ENDS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk")
+
 
 def is_executed(path: str) -> bool:
     """Whether others execute a file with this path, by its names alone. A folder counts as one with any file."""
-    # Some file systems find a file by every spelling that has the same folded form.
-    *folders, name = unicodedata.normalize("NFKC", posixpath.normpath(path)).casefold().split("/")
+    *folders, name = _names(path)
     if any(folder.startswith(".") and folder != ".." for folder in folders) or "hooks" in folders:
         return True
     if name.startswith(".") and name not in (".", ".."):
         return name not in _HARMLESS
     return name in _NAMES or name.endswith(tuple(_ENDS)) or name.startswith(("dockerfile.", "makefile."))
+
+
+def holds_credentials(path: str) -> bool:
+    """Whether a file with this path holds passwords, tokens or keys, by its names alone."""
+    *folders, name = _names(path)
+    if not _CREDENTIALS.isdisjoint((*folders, name)) or (folders[-1:] == [".git"] and name == "config"):
+        return True
+    return name.startswith(".env.") or name.endswith(_CREDENTIAL_ENDS)
+
+
+def _names(path: str) -> list[str]:
+    # Some file systems find a file by every spelling that has the same folded form.
+    return unicodedata.normalize("NFKC", posixpath.normpath(path)).casefold().split("/")

@@ -16,7 +16,7 @@ from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.overlaps import feeds
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.planned_effects import HIGH, Effect, Flow, planned_effects, risk_of
-from albert_tools.engine.review.value_words import ANYTHING, MAX_ORIGINS, Words
+from albert_tools.engine.review.value_words import ANYTHING, MAX_ORIGINS, MAX_TEXT, Words, is_loud
 
 Tone = Literal["danger", "warning", "plain", "quiet", "heading"]
 #: The tone for each risk of `Effect.risk`.
@@ -26,7 +26,8 @@ _TONES: tuple[Tone, ...] = ("quiet", "plain", "warning", "warning", "danger")
 class Line(Struct, frozen=True):
     """One line for people. `name` is a tool, a parameter or another label; `text` may contain values in quotes and braces.
 
-    `indent` is 0 for a tool and 1 for what belongs to the tool above. `line` is a line of the source, or 0.
+    `indent` is 0 for a tool and 1 for what belongs to the tool above. `line` is a line of the source, or 0. `whole` is the text
+    with nothing left out; empty if `text` is that.
     """
 
     text: str
@@ -34,6 +35,7 @@ class Line(Struct, frozen=True):
     tone: Tone = "plain"
     indent: int = 0
     line: int = 0
+    whole: str = ""
 
 
 def view(manifest: Manifest) -> dict[str, Json]:
@@ -43,7 +45,7 @@ def view(manifest: Manifest) -> dict[str, Json]:
     then for the result, for printed texts and for the messages of errors. ``feeds`` lists the writes that reads of the tool itself
     may see.
     """
-    words = Words(manifest, whole=True)
+    words = Words(manifest, MAX_TEXT, MAX_TEXT)
     found = planned_effects(manifest, words)
     flows: list[Json] = [
         {
@@ -107,19 +109,25 @@ def effects_of_lines(manifest: Manifest | None) -> dict[int, tuple[str, ...]]:
 
 
 def _effect_lines(effect: Effect) -> list[Line]:
-    tone: Tone = "danger" if effect.anything and effect.risk > 1 else _TONES[effect.risk]
-    if effect.anything and effect.risk == 1:
-        tone = "warning"
+    loud = effect.anything or any(is_loud(value) for _, value in effect.resources)
+    tone: Tone = "danger" if loud and effect.risk > 1 else "warning" if loud else _TONES[effect.risk]
     resources = [f"{verb} {value}" for verb, value in effect.resources]
     text = "; ".join([*resources, *effect.warnings, effect.bound, *effect.via])
     found = [Line(text, visible(effect.tool), tone, line=effect.lines[0])]
     for name, value in effect.settings:
-        found.append(Line(value, visible(name), tone if ANYTHING in value else "plain", 1))
+        found.append(Line(value, visible(name), tone if is_loud(value) else "plain", 1))
     for flow in effect.flows:
         if not flow.is_shown:
-            text = f"from {listed(flow.origins, MAX_ORIGINS)}" if flow.origins else flow.value
-            found.append(Line(text, visible(flow.parameter), "danger" if _takes_out(effect, flow) else "plain", 1))
+            tone = "danger" if _takes_out(effect, flow) else "plain"
+            whole = flow.value if flow.folded != flow.value else ""
+            found.append(Line(_with_origins(flow, flow.folded), visible(flow.parameter), tone, 1, whole=whole))
     return found
+
+
+def _with_origins(flow: Flow, value: str) -> str:
+    """A value, and the origins of its data that it doesn't show: those of a number, for example."""
+    hidden = [name for name in flow.origins if name not in value]
+    return f"{value} (from {listed(hidden, MAX_ORIGINS)})" if hidden else value
 
 
 def _feeds(manifest: Manifest, words: Words) -> dict[str, list[str]]:

@@ -22,7 +22,7 @@ from albert_tools.engine.model.manifest import (
     values_in,
 )
 from albert_tools.engine.review.call_warnings import call_warnings
-from albert_tools.engine.review.value_words import Words, is_anything, via_words
+from albert_tools.engine.review.value_words import MAX_CONTENT, MAX_TEXT, Words, is_anything, via_words
 
 #: How much harm the effects of a call can do at most, from 0 to `HIGH`.
 HIGH = 4
@@ -52,7 +52,8 @@ class Effect(Struct, frozen=True):
         resources: What it reads, writes or reaches: pairs of a verb and a value.
         settings: Other arguments that matter, such as a recipient or the environment of a command: pairs of a name and a value.
         anything: Whether one of them can be anything.
-        warnings: What somebody else can choose: the host, the program, a command, the code that a command loads.
+        warnings: What somebody else can choose: the host, the program, a command, the code that a command loads; and files with a
+            meaning that it touches.
         bound: How often it is called at most.
         bounded: Whether this is known.
         via: The saved tools that make the calls, as phrases; empty for direct calls.
@@ -81,20 +82,27 @@ class Effect(Struct, frozen=True):
 
 
 class Flow(Struct, frozen=True):
-    """What reaches a parameter of a call: the names of its origins, or its value if it comes from nowhere else.
+    """What reaches a parameter of a call.
 
-    `is_shown` says whether a resource or a setting of the effect already shows the same.
+    Attributes:
+        parameter: Its label.
+        origins: The names of the origins of the data.
+        value: The value, with its fixed texts and its holes. `folded` is the same with the middle of long texts left out.
+        is_shown: Whether a resource or a setting of the effect already shows the same.
     """
 
     parameter: str
     origins: tuple[str, ...]
     value: str
+    folded: str
     is_shown: bool
 
 
 def planned_effects(manifest: Manifest, words: Words | None = None) -> list[Effect]:
     """The groups of calls, the riskiest first, then in the order of the source."""
-    words = words or Words(manifest)
+    words = words or Words(manifest, MAX_TEXT)
+    content = Words(manifest, MAX_CONTENT)
+    choosing = _choosing(manifest.calls)
     groups: dict[object, list[PlannedCall]] = {}
     for call in manifest.calls:
         sent = frozenset((name, frozenset(_data(value))) for name, value in _sent(call).items())
@@ -102,7 +110,7 @@ def planned_effects(manifest: Manifest, words: Words | None = None) -> list[Effe
         payload = [name for name in _sent(call) if "network" in call.effects and call.uses.get(name) == "payload"]
         known = frozenset((name, words.value(call.arguments[name])) for name in payload)
         groups.setdefault((call.tool, sent, known), []).append(call)
-    found = [_effect(calls, words) for calls in groups.values()]
+    found = [_effect(calls, words, content, any(map(choosing.__contains__, calls))) for calls in groups.values()]
     return sorted(found, key=lambda effect: (-effect.risk, not effect.anything))
 
 
@@ -118,14 +126,34 @@ def _sent(call: PlannedCall) -> dict[str, Value]:
     return {n: v for n, v in call.arguments.items() if not call.uses or call.uses.get(n) in _SENT}
 
 
-def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
+def _choosing(calls: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """The calls whose output reaches a deletion, a request or a command, or a condition around one."""
+    origins = [_origins(call) for call in calls]
+    found = {o for call, own in zip(calls, origins, strict=True) if risk_of(call.effects) == HIGH for o in own}
+    pending = [*found]
+    while pending:
+        kind, _, number = pending.pop().partition(":")
+        if kind == "call" and int(number) < len(calls):
+            more = origins[int(number)] - found
+            found |= more
+            pending += more
+    return [call for i, call in enumerate(calls) if f"call:{i}" in found]
+
+
+def _origins(call: PlannedCall) -> frozenset[Origin]:
+    """The origins of all that a call is given, and of what decides about it."""
+    values = [v for value in call.arguments.values() for v in values_in(value)]
+    return frozenset(call.control).union(*((*v.data, *v.control) for v in values))
+
+
+def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses: bool) -> Effect:
     first, uses = calls[0], calls[0].uses
     given: dict[str, list[Value]] = {}
     for call in calls:
         for name, value in call.arguments.items():
             given.setdefault(name, []).append(value)
     shown = [name for name in given if uses.get(name, "payload") != "payload"]
-    resources = [(VERBS[uses[name]], given[name]) for name in shown if uses[name] in VERBS]
+    resources = [(uses[name], given[name]) for name in shown if uses[name] in VERBS]
     settings = {name: given[name] for name in shown if uses[name] not in VERBS}
     sent = {name: given[name] for name in _sent(first)}
     carries = frozenset(o for values in sent.values() for o in _data(*values))
@@ -134,8 +162,8 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
     is_fixed = (resources or settings) and not warnings and not any(o.startswith("call:") for o in carries)
     if risk == HIGH and is_fixed and not {"delete", "secret"} & set(first.effects):
         risk = _FIXED
-    if uses and risk >= RISKS["write"]:
-        # The method of a request, the network of a command: what a call does is in such arguments, too.
+    if uses and (risk >= RISKS["write"] or chooses):
+        # The method of a request, the pattern of a search for what is deleted: what a call does is in such arguments, too.
         settings |= {name: values for name, values in given.items() if name not in {*uses, ANY_NAME}}
     decided = _control(calls, carries) if risk >= RISKS["write"] else frozenset()
     bound = _sum(c.bound for c in calls)
@@ -143,9 +171,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
         tool=first.tool,
         effects=first.effects,
         risk=risk,
-        resources=tuple(
-            dict.fromkeys((verb, words.value(*values, is_url=verb == VERBS["url"])) for verb, values in resources)
-        ),
+        resources=tuple(dict.fromkeys((VERBS[use], words.value(*values, use=use)) for use, values in resources)),
         settings=tuple((name, words.value(*values)) for name, values in settings.items()),
         anything=any(is_anything(v) for name in shown for value in given[name] for v in values_in(value)),
         warnings=warnings,
@@ -157,7 +183,8 @@ def _effect(calls: Sequence[PlannedCall], words: Words) -> Effect:
             Flow(
                 label_of(name),
                 tuple(words.origins(_data(*values))),
-                words.value(*values, is_url=uses.get(name) == "url"),
+                words.value(*values, use=uses.get(name, "")),
+                content.value(*values, use=uses.get(name, "")),
                 name in shown,
             )
             for name, values in sent.items()

@@ -15,7 +15,7 @@ from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_warnings import call_warnings, environment
 from albert_tools.engine.review.hosts import fixed_hosts
 from albert_tools.engine.review.planned_effects import planned_effects
-from albert_tools.engine.review.value_words import Words, is_anything, is_constant
+from albert_tools.engine.review.value_words import Words, is_anything, is_constant, is_loud
 
 #: The most resources of one kind that the sentence names.
 _MAX_NAMED = 3
@@ -68,7 +68,7 @@ class _Clauses:
             if use == "write":
                 yield from self._writes(found)
             elif found:
-                yield f"{verb} {self._list(v for _, v in found)}"
+                yield f"{verb} {self._list((v for _, v in found), use=use)}"
             if use == "write" and moves:
                 yield f"moves {_listed([*moves])}"
         commands = [(i, v) for use in ("shell", "program") for i, v in self._used(use)]
@@ -111,7 +111,8 @@ class _Clauses:
             origins = {o for value in payload for v in values_in(value) for o in v.data}
             by_content.setdefault(self._contents(origins, parameters=False), []).append(path)
         for content, paths in by_content.items():
-            yield f"writes {content} to {self._list(paths)}" if content else f"writes {self._list(paths)}"
+            named = self._list(paths, use="write")
+            yield f"writes {content} to {named}" if content else f"writes {named}"
 
     def _command(self, number: int, value: Value) -> str:
         call = self._calls[number]
@@ -123,11 +124,13 @@ class _Clauses:
 
     def _move(self, number: int) -> str:
         gone, made = ([v for i, v in self._used(use) if i == number] for use in ("delete", "write"))
-        return f"{self._list(gone)} to {self._list(made)}"
+        return f"{self._list(gone)} to {self._list(made, use='write')}"
 
-    def _list(self, values: Iterable[Value], anything: str = "ANYTHING") -> str:
-        # What somebody else can choose comes first, so it is never among those that are only counted.
-        found = [anything if _fixed(v) == 0 else self._words.value(v) for v in sorted(values, key=_fixed)]
+    def _list(self, values: Iterable[Value], anything: str = "ANYTHING", use: str = "") -> str:
+        # What somebody else can choose, and files with a meaning, come first, so they are never among those that are only counted.
+        ordered = sorted(values, key=_fixed)
+        found = [anything if _fixed(v) == 0 else self._words.value(v, use=use) for v in ordered]
+        found.sort(key=lambda text: not is_loud(text))
         return _listed([*dict.fromkeys(found)])
 
     def _call_fixed(self, number: int) -> int:

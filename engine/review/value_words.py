@@ -6,6 +6,7 @@ middle, because the dangerous part may be at either end. So no constant can imit
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -23,19 +24,19 @@ from albert_tools.engine.model.manifest import (
     Value,
     with_paths,
 )
+from albert_tools.engine.model.marked_paths import holds_credentials, is_executed
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.hosts import host_of
 
 #: The word for a value about which nothing is known. It is loud on purpose.
 ANYTHING = "ANYTHING"
-#: What the reader of a review has to know.
-LEGEND = (
-    "{x}: the value of a parameter; ‹part of …›: a piece of a value; ANYTHING: nothing is known. "
-    "A review shows what a tool can do, not whether its result is right."
-)
+#: The words for files that hold credentials, and for those that others execute.
+CREDENTIALS, EXECUTED = "CREDENTIALS", "OTHERS EXECUTE IT"
 #: The most characters of a constant, alternatives of a value, and origins in a list that are shown.
 MAX_CONSTANT, MAX_ALTERNATIVES, MAX_ORIGINS = 80, 20, 8
+#: The most characters of a constant that is content, such as the text of a file, before its middle is folded.
+MAX_CONTENT = 1_000
 #: More characters than any source, and any constant in one, has.
 MAX_TEXT = 10_000_000
 #: How deep the name of an output names the calls that its own call depends on.
@@ -48,37 +49,50 @@ _STRIKING = re.compile(r"[\"/][./~]")
 
 
 class Words:
-    """The words for one manifest, whose calls give the origins their names. With `whole`, nothing is shortened or left out."""
+    """The words for one manifest, whose calls give the origins their names.
 
-    def __init__(self, manifest: Manifest, whole: bool = False) -> None:
+    Attributes:
+        longest: The most characters of a constant before its middle is left out. With more than `MAX_CONSTANT`, all alternatives
+            of a value are shown.
+        longest_in_name: The same inside the name of a call.
+    """
+
+    def __init__(self, manifest: Manifest, longest: int = MAX_CONSTANT, longest_in_name: int = MAX_CONSTANT) -> None:
         self._calls = manifest.calls
-        self._longest = MAX_TEXT if whole else MAX_CONSTANT
-        self._most = MAX_TEXT if whole else MAX_ALTERNATIVES
+        self._limits = (longest, longest_in_name)
         self._depth = 0
         #: The names of calls by their number, and how deep inside another name they are.
         self._names: dict[tuple[int, int], str] = {}
 
+    @property
+    def _longest(self) -> int:
+        return self._limits[1 if self._depth else 0]
+
+    @property
+    def _most(self) -> int:
+        return MAX_TEXT if self._longest > MAX_CONSTANT else MAX_ALTERNATIVES
+
     # Values
 
-    def value(self, *values: Value, is_url: bool = False) -> str:
-        """All that these values can be: ``{output} or "report.md"``."""
-        found = list(dict.fromkeys(one for value in values for one in self.alternatives(value, is_url)))
-        if len(found) > self._most:
-            # Only constants are left out, never what somebody else can choose. Hidden and absolute paths are the last of them.
+    def value(self, *values: Value, use: str = "") -> str:
+        """All that these values can be: ``{output} or "report.md"``. `use` is what the call does with them, see `_mark`."""
+        found = list(dict.fromkeys(one for value in values for one in self.alternatives(value, use)))
+        if len(found) > MAX_ALTERNATIVES:
+            # Constants come last, and are left out, never what somebody else can choose. Hidden and absolute paths are the first.
             fixed = {self.alternative(a) for value in values for a in value.alternatives if is_constant(a)}
             found.sort(key=lambda text: text in fixed and (2 if _STRIKING.search(text) is None else 1))
         return _joined(found, self._most) or "‹never reached›"
 
-    def alternatives(self, value: Value, is_url: bool = False) -> list[str]:
+    def alternatives(self, value: Value, use: str = "") -> list[str]:
         """Each text, list or object that a value can be."""
         some = [a for a in value.alternatives if a is not None]
-        found = list(dict.fromkeys(self.alternative(one, value.data, is_url) for one in some or value.alternatives))
+        found = list(dict.fromkeys(self.alternative(one, value.data, use) for one in some or value.alternatives))
         if value.places is not None:
             found.append(f"[{', '.join(map(self.value, value.places))}]")
         elif value.items is not None:
             found.append(f"[{self.value(value.items)}, …]")
         if value.fields or value.rest is not None:
-            fields = [f"{visible(k)}={self.value(v)}" for k, v in (value.fields or {}).items()]
+            fields = [f"{visible(k)}={self._inner(v)}" for k, v in (value.fields or {}).items()]
             fields += [f"…={self.value(value.rest)}"] if value.rest is not None else []
             found.append(", ".join(fields))
         elif value.fields is not None:
@@ -87,8 +101,16 @@ class Words:
             found.append(f"{ANYTHING}{self._from(value.data)}")
         return found
 
-    def alternative(self, one: Alternative, data: Sequence[Origin] = (), is_url: bool = False) -> str:
+    def _inner(self, value: Value) -> str:
+        has_fields = value.fields or value.rest is not None
+        return f"({self.value(value)})" if has_fields else self.value(value)
+
+    def alternative(self, one: Alternative, data: Sequence[Origin] = (), use: str = "") -> str:
         """A constant, or a template: ``https://example.org/{name}``. `data` are the origins of the value that it belongs to."""
+        mark = _mark(one, use)
+        return f"{self._alternative(one, data, use)} ({mark})" if mark else self._alternative(one, data, use)
+
+    def _alternative(self, one: Alternative, data: Sequence[Origin], use: str) -> str:
         if not isinstance(one, tuple):
             return json.dumps(one)
         if is_constant(one):
@@ -96,7 +118,7 @@ class Words:
         if len(one) == 1 and isinstance(one[0], Hole) and one[0].kind == "any":
             return f"{ANYTHING}{self._from(one[0].data or data)}"
         # Behind a fixed host, any text is no danger by itself.
-        anything = "any text" if is_url and host_of(one) is not None else ANYTHING
+        anything = "any text" if use == "url" and host_of(one) is not None else ANYTHING
         return "".join(self._part(part, data, anything) for part in with_paths(one))
 
     def _part(self, part: Part, data: Sequence[Origin], anything: str) -> str:
@@ -150,7 +172,7 @@ class Words:
             shown = next((n for n in call.uses if n in call.arguments and call.uses[n] != "payload"), None)
             if shown is None:
                 return tool
-            return f"{tool}({self.value(call.arguments[shown], is_url=call.uses[shown] == 'url')})"
+            return f"{tool}({self.value(call.arguments[shown], use='url' if call.uses[shown] == 'url' else '')})"
         finally:
             self._depth -= 1
 
@@ -209,6 +231,21 @@ def is_anything(value: Value) -> bool:
     return value.open or any(isinstance(h, Hole) and h.kind == "any" for h in holes)
 
 
+def is_loud(text: str) -> bool:
+    """Whether the words of a value say that nothing is known about it, or that it is a file with a meaning."""
+    return any(word in text for word in (ANYTHING, CREDENTIALS, EXECUTED))
+
+
+def _mark(one: Alternative, use: str) -> str:
+    """The mark of a path that is a file with a meaning, whatever fills its holes; empty if it is none, or the use is no path."""
+    if use not in ("read", "write", "delete") or not isinstance(one, tuple) or not any(isinstance(p, str) for p in one):
+        return ""
+    path = "".join(part if isinstance(part, str) else "/x" if part.kind == "below" else "x" for part in with_paths(one))
+    if holds_credentials(path):
+        return CREDENTIALS
+    return EXECUTED if use != "read" and is_executed(path) else ""
+
+
 def _place(path: str) -> str:
     return visible(path).replace("~", "…")
 
@@ -219,7 +256,11 @@ def _quoted(text: str, longest: int) -> str:
         return visible(json.dumps(text, ensure_ascii=False))
     half = longest // 2
     first, last = (visible(json.dumps(t, ensure_ascii=False)) for t in (text[:half], text[-half:]))
-    return f"{first} … {len(text) - 2 * half:,} characters … {last}"
+    hidden = f"{len(text) - 2 * half:,} characters"
+    if longest > MAX_CONSTANT:
+        # Two versions of a long text can be told apart by their hash.
+        hidden += f", SHA-256 of the whole {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return f"{first} … {hidden} … {last}"
 
 
 def _joined(alternatives: list[str], most: int) -> str:

@@ -13,11 +13,12 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from albert_tools.engine.model.definition import Json, ToolVersion
-from albert_tools.engine.model.manifest import Manifest, PlannedCall, Value, values_in
+from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value, values_in
+from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.hosts import host_of
-from albert_tools.engine.review.planned_effects import HIGH, VERBS, label_of, planned_effects, risk_of
-from albert_tools.engine.review.value_words import Words
+from albert_tools.engine.review.planned_effects import HIGH, RISKS, VERBS, label_of, planned_effects, risk_of
+from albert_tools.engine.review.value_words import MAX_ORIGINS, MAX_TEXT, Words
 
 #: The most changed lines that are compared one by one. More are shown as one block, because comparing takes quadratic time.
 MAX_COMPARED = 1_000
@@ -38,26 +39,55 @@ class Change(Struct, frozen=True):
 class Changes(Struct, frozen=True):
     """The differences from version `since`: of the manifests, riskiest first, and of the sources, as a unified diff.
 
-    `manifest` is None if one of the versions has no manifest.
+    `manifest` is None if one of the versions has no manifest. `unknown` are the arguments of changing calls about which the new
+    manifest does not know everything, so that equal manifests do not mean equal arguments: ``content of write_file``.
     """
 
     since: str
     manifest: tuple[Change, ...] | None
     source: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+    def same(self) -> str:
+        """What equal manifests mean, in a sentence. Empty if the manifests differ, or one is not known."""
+        if self.manifest is None or self.manifest:
+            return ""
+        if not self.source:
+            return "The manifest and the source are the same; the tools that it calls have changed."
+        text = "The manifest is the same: the calls, their known values, bounds and flows. The source differs in the lines below."
+        return f"{text} Not known, so not compared: {listed(self.unknown, MAX_ORIGINS)}." if self.unknown else text
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
         found = None
         if self.manifest is not None:
             found = [{"text": c.text, "direction": c.direction, "risk": c.risk} for c in self.manifest]
-        return {"since": self.since, "manifest": found, "source": list(self.source)}
+        return {"since": self.since, "manifest": found, "source": list(self.source), "unknown": list(self.unknown)}
 
 
 def changes(old: ToolVersion, new: ToolVersion) -> Changes:
     """What is new in a version."""
     before, after = old.definition.manifest, new.definition.manifest
     known = tuple(manifest_changes(before, after)) if before is not None and after is not None else None
-    return Changes(old.version, known, source_diff(old.source, new.source))
+    return Changes(old.version, known, source_diff(old.source, new.source), tuple(_unknown(after)) if after else ())
+
+
+def _unknown(manifest: Manifest) -> Iterator[str]:
+    """The arguments of changing calls that are not certainly one known value, or the caller's own."""
+    found = [
+        f"{visible(label_of(name))} of {visible(call.tool)}"
+        for call in manifest.calls
+        if risk_of(call.effects) >= RISKS["write"]
+        for name, value in call.arguments.items()
+        if not all(map(_is_known, values_in(value)))
+    ]
+    yield from dict.fromkeys(found)
+
+
+def _is_known(value: Value) -> bool:
+    some = value.alternatives
+    holes = [part for one in some if isinstance(one, tuple) for part in one if isinstance(part, Hole)]
+    return len(some) < 2 and not value.open and all(h.kind in ("parameter", "output") for h in holes)
 
 
 def manifest_changes(old: Manifest, new: Manifest) -> list[Change]:
@@ -146,7 +176,7 @@ class _Facts:
 
     def __init__(self, manifest: Manifest) -> None:
         # A change in the middle of a long constant is a change.
-        self._words = Words(manifest, whole=True)
+        self._words = Words(manifest, MAX_TEXT, MAX_TEXT)
         self.payloads: dict[tuple[str, str], dict[str, int]] = {}
         self.sets: dict[_Kind, dict[str, int]] = {}
         self.bounds: dict[str, tuple[str, int]] = {}
@@ -183,7 +213,7 @@ class _Facts:
             if use in VERBS:
                 verb = VERBS[use]
                 self._add(
-                    _Kind(f"now also {verb}", f"no longer {verb}"), self._words.alternatives(value, use == "url"), risk
+                    _Kind(f"now also {verb}", f"no longer {verb}"), self._words.alternatives(value, use or ""), risk
                 )
             elif use == "payload" or not call.uses:
                 known = self.payloads.setdefault((visible(label_of(name)), visible(call.tool)), {})

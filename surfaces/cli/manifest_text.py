@@ -25,13 +25,14 @@ _MAX_NAME = 20
 _CALL = re.compile(r"\btools\.\w+")
 
 
-def print_lines(lines: Sequence[Line], console: Console) -> None:
-    """Print the lines of a manifest, indented by two cells."""
+def print_lines(lines: Sequence[Line], console: Console, whole: bool = False) -> None:
+    """Print the lines of a manifest, indented by two cells. With `whole`, long contents are not folded."""
     width = min(max((cells(line.name) + 2 * line.indent for line in lines), default=0), _MAX_NAME)
     for line in lines[:MAX_LINES]:
         indent = 2 + 2 * line.indent
         name = f"{line.name.ljust(width - 2 * line.indent)}  " if line.name else ""
-        text = console.paint(f"{name}{line.text}", *STYLES[line.tone]) if STYLES[line.tone] else f"{name}{line.text}"
+        text = f"{name}{(whole and line.whole) or line.text}"
+        text = console.paint(text, *STYLES[line.tone]) if STYLES[line.tone] else text
         console.say(f"{' ' * indent}{text}", indent + len(name))
     if len(lines) > MAX_LINES:
         console.say(

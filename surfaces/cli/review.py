@@ -18,7 +18,6 @@ from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_graph import rows
 from albert_tools.engine.review.sentences import sentence
-from albert_tools.engine.review.value_words import LEGEND
 from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.hints import DIGITS, command_line
 from albert_tools.surfaces.cli.manifest_text import STYLES, effects_text, print_lines, print_source
@@ -179,14 +178,18 @@ def show(found: VersionReview, console: Console, now: float) -> None:
     console.say(f"  {visible(d.signature())}", 4)
     print_lines(found.lines, console)
     _flows(found, console)
+    # What a run would have done otherwise is worth more than a difference of texts.
+    replays_first = found.replays is not None and found.replays.count("differs")
+    if replays_first:
+        _replays(found, console)
     _changes(found, console)
     _graph(found, console)
     _examples(found, console)
-    _replays(found, console)
+    if not replays_first:
+        _replays(found, console)
     _source(found, console)
     words = visible(json.dumps(brief(d.description, _MAX_WORDS), ensure_ascii=False))
     console.say()
-    console.say(console.paint(LEGEND, "dim"), 2)
     console.say(console.paint(f"the author's words: {words}", "dim"), 4)
 
 
@@ -220,15 +223,13 @@ def _changes(found: VersionReview, console: Console) -> None:
     _heading("new since the last approved version", console, console.paint(changed.since[:DIGITS], "dim"))
     if changed.manifest is None:
         console.say(console.paint("  the approved version has no manifest to compare with", "yellow"), 4)
-    elif not changed.manifest:
-        console.say("  it can do the same as before: calls, values, bounds and flows", 4)
+    if same := changed.same():
+        console.say(f"  {same}", 2)
     for change in changed.manifest or ():
         sign = {"more": "+", "less": "-"}.get(change.direction, "~")
         style = STYLES["danger" if change.risk >= 3 else "warning"] if change.direction != "less" else STYLES["quiet"]
         console.say(console.paint(f"  {sign} {change.text}", *style), 4)
-    if not changed.source:
-        console.say("  the source is the same; the tools that it calls have changed", 4)
-    else:
+    if changed.source:
         console.say()
     for line in changed.source:
         style = {"+": ("green",), "-": ("red",), "@": ("dim",)}.get(line[:1], ())
@@ -245,10 +246,11 @@ def _flows(found: VersionReview, console: Console) -> None:
 
 
 def _graph(found: VersionReview, console: Console) -> None:
-    shown = rows(found.graph)[1:]
+    # The lines of the manifest name the primitives, with what they do.
+    shown = [row for row in rows(found.graph)[1:] if row.node.kind == "composite" or row.node.problem]
     if not shown:
         return
-    _heading("calls", console)
+    _heading("saved tools that it calls", console)
     for row in shown[:MAX_ROWS]:
         node = row.node
         version = console.paint(f" {node.version[:DIGITS]} {node.state}", "dim") if node.kind == "composite" else ""
@@ -299,6 +301,7 @@ async def _ask(service: ToolService, found: VersionReview, options: argparse.Nam
     while True:
         pending = found.state.state in ("pending", "draft")
         words = "approve, reject, send back, next or quit" if pending else "next or quit"
+        words = f"whole, {words}" if any(line.whole for line in found.lines) else words
         console.say()
         # The source may have pushed this off the screen. It must not be the author's words that stand above the question.
         console.say(f"{console.paint(visible(found.version.name), 'cyan', 'bold')}: {found.sentence}", 2)
@@ -311,6 +314,10 @@ async def _ask(service: ToolService, found: VersionReview, options: argparse.Nam
                 console.note("nothing was decided: a reason is needed")
                 continue
             _decided(found, await _decide(service, found, decision, why), console)
+        elif choice in ("w", "whole"):
+            console.say()
+            print_lines(found.lines, console, whole=True)
+            continue
         elif choice not in ("n", "next"):
             return 0
         waiting = [s for s in service.reviews.queue() if (s.tool, s.version) not in seen]

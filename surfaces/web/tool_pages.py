@@ -8,7 +8,6 @@ from typing import Any
 from albert_tools.engine.authority.reviews import REASONED, VersionState
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.review.sentences import sentence
-from albert_tools.engine.review.value_words import LEGEND
 from albert_tools.engine.review.version_review import VersionReview
 from albert_tools.engine.service import SAVED, Listed
 from albert_tools.service import ToolService
@@ -97,12 +96,11 @@ def _version_values(service: ToolService, review: VersionReview) -> dict[str, An
         "name": name,
         "state": service.reviews.of(found),
         "effects": definition.effects,
-        "legend": LEGEND,
         "known": definition.manifest is not None,
         "claim": f"{definition.signature()}\n\n{definition.description}",
         "source": source_lines(found.source, calls),
         "diff": [_diff_line(line) for line in review.changes.source] if review.changes else [],
-        "graph": graph_svg(review.graph) if len(review.graph) > 1 else None,
+        "graph": graph_svg(review.graph) if any(n.kind == "composite" for n in review.graph[1:]) else None,
         "undrawn": max(0, len(review.graph) - MAX_BOXES),
         "verdicts": VERDICTS.get(service.reviews.of(found).state, []),
         "reasoned": REASONED,

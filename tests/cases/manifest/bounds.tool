@@ -174,7 +174,7 @@ def t(str: str, len: list[str]) -> None:
     for open in len:
         tools.write_file(path=open, content=str)
 # manifest: write_file writes {len[*]}; at most length of {len}
-# manifest: > content from {str}
+# manifest: > content {str}
 # manifest: when and how often is decided by
 # manifest: > write_file {len}
 ---
@@ -187,7 +187,7 @@ def t(op: str, path: str) -> Any:
     return table[op](path)
 # manifest: delete_file deletes {path}; at most once
 # manifest: write_file writes "out"; at most once
-# manifest: > content from {op}
+# manifest: > content {op}
 # manifest: read_file reads {path}; at most once
 # manifest: write_file("out") may write what is read by read_file({path})
 # manifest: result from {op}, delete_file({path}), read_file({path})

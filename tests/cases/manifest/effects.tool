@@ -13,7 +13,7 @@ def t(path: str) -> None:
     tools.delete_file(path=path)
 # manifest: delete_file deletes {path}; at most once
 # manifest: write_file writes "copy.txt"; at most once
-# manifest: > content from read_file({path})
+# manifest: > content ‹output of read_file({path})›
 # manifest: read_file reads {path}; at most once
 ---
 # an effect in a rare branch is shown as any other
@@ -25,7 +25,7 @@ def t(path: str) -> str:
     return text
 # manifest: http_request connects to "https://api.example.org/in"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file({path})
+# manifest: > body ‹output of read_file({path})›
 # manifest: read_file reads {path}; at most once
 # manifest: result from read_file({path})
 ---
@@ -39,7 +39,7 @@ def t(path: str) -> str:
         return ""
 # manifest: http_request connects to "https://api.example.org/log"; at most once
 # manifest: > method "POST"
-# manifest: > body from {path}, read_file({path})
+# manifest: > body ANYTHING from {path}, read_file({path})
 # manifest: read_file reads {path}; at most once
 # manifest: result from {path}, read_file({path})
 ---
@@ -67,7 +67,7 @@ def t(path: str) -> str:
     tools.write_file(path="tmp/a.txt", content=path)
     return tools.read_file(path="tmp/a.txt")
 # manifest: write_file writes "tmp/a.txt"; at most once
-# manifest: > content from {path}
+# manifest: > content {path}
 # manifest: read_file reads "tmp/a.txt"; at most once
 # manifest: write_file("tmp/a.txt") may write what is read by read_file("tmp/a.txt")
 # manifest: result from read_file("tmp/a.txt")

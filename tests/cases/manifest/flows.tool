@@ -9,8 +9,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
 ---
 # a list that a handler changes through the exception
@@ -26,8 +26,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "" or ‹output of read_file(".env")›‹ANYTHING from read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
 ---
 # the keys of a dictionary
@@ -41,8 +41,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "" or ‹part of ‹output of read_file(".env")››‹ANYTHING from read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the length of a text
 def t() -> None:
@@ -52,8 +52,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹number› (from read_file(".env"))
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # how often a loop runs
 def t() -> None:
@@ -66,7 +66,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body ANYTHING
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -82,7 +82,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body ANYTHING
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -94,8 +94,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹number› (from read_file(".env"))
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the order after sorting by a key
 def t() -> None:
@@ -106,7 +106,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -119,7 +119,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -133,8 +133,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a missing key of a defaultdict
 import collections
@@ -149,8 +149,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a text buffer
 import io
@@ -165,8 +165,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a CSV writer holds its buffer
 import io
@@ -183,8 +183,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # two names for one list
 def t() -> None:
@@ -198,8 +198,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "" or ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # assignment to a slice
 def t() -> None:
@@ -211,8 +211,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "" or ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # sorting moves items
 def t() -> None:
@@ -224,8 +224,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "" or ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # inserting moves items
 def t() -> None:
@@ -237,8 +237,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "q" or ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the last item
 def t() -> None:
@@ -249,8 +249,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "q" or ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # removing moves items
 def t() -> None:
@@ -262,8 +262,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "q" or ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # two names exchange their values
 def t() -> None:
@@ -275,8 +275,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a lambda reads the names around it
 def t() -> None:
@@ -286,8 +286,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body a‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # reduce joins its items
 import functools
@@ -300,8 +300,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a group of a match
 import re
@@ -315,8 +315,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "" or ‹part of ‹output of read_file(".env")››
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # whether a pattern matches
 import re
@@ -330,7 +330,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -345,8 +345,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the message of a tool's error
 def t() -> None:
@@ -360,8 +360,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env"), read_file(‹output of read_file(…)›)
-# manifest: read_file reads ".env" or ‹output of read_file(".env")›; at most 2 ×
+# manifest: > body ANYTHING from read_file(".env"), read_file(‹output of read_file(…)›)
+# manifest: read_file reads ".env" (CREDENTIALS) or ‹output of read_file(".env")›; at most 2 ×
 ---
 # whether a tool fails
 def t() -> None:
@@ -377,7 +377,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env" or ‹output of read_file(".env")›; at most 2 ×
+# manifest: read_file reads ".env" (CREDENTIALS) or ‹output of read_file(".env")›; at most 2 ×
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env"), read_file(‹output of read_file(…)›)
 ---
@@ -393,8 +393,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # whether an index exists
 def t() -> None:
@@ -410,7 +410,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -427,7 +427,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body ANYTHING
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -445,7 +445,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "" or ‹part of "abcdef"›‹ANYTHING›
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -464,7 +464,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -482,8 +482,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "" or ‹output of read_file(".env")›‹ANYTHING from read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # whether a helper raises
 def _r(v: str) -> None:
@@ -504,7 +504,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
@@ -522,8 +522,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "" or ‹part of ‹output of read_file(".env")››
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a value inside of parsed JSON
 import json
@@ -536,8 +536,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the keys of groups
 import itertools
@@ -550,8 +550,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a count
 import collections
@@ -564,8 +564,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹number› (from read_file(".env"))
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a heap
 import heapq
@@ -580,8 +580,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the rest of a list
 def t() -> None:
@@ -592,8 +592,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "q" or ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # keyword arguments from a dictionary
 def _k(p: str) -> str:
@@ -607,8 +607,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a condition
 def t() -> None:
@@ -619,7 +619,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -631,8 +631,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "q" or ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a template's field
 import string
@@ -645,8 +645,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # keys from a list
 def t() -> None:
@@ -656,8 +656,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a recursive helper
 def _rec(v: str, n: int) -> str:
@@ -673,8 +673,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # an item inside of an item
 def t() -> None:
@@ -686,8 +686,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a shallow copy shares its items
 import copy
@@ -703,8 +703,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "" or ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a hash carries what it was made of
 import hashlib
@@ -717,8 +717,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ‹word› (from read_file(".env"))
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a loop that ends early
 def t() -> None:
@@ -734,7 +734,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -752,7 +752,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body "a" or "b"
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -764,8 +764,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body a‹ANYTHING from read_file(".env")› or b‹ANYTHING from read_file(".env")› or "" or ‹part of ‹output of read_file(".env")››‹ANYTHING from read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a table of constants
 def t() -> None:
@@ -775,8 +775,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body "1" or "2" (from read_file(".env"))
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a part of a constant
 def t() -> None:
@@ -787,7 +787,7 @@ def t() -> None:
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
 # manifest: > body ‹part of "abcdef"›
-# manifest: read_file reads ".env"; at most once
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -799,8 +799,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file(".env")
-# manifest: read_file reads ".env"; at most once
+# manifest: > body ANYTHING from read_file(".env")
+# manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a file that is written and read again
 def t() -> None:
@@ -811,10 +811,10 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file("tmp.txt")
+# manifest: > body ‹output of read_file("tmp.txt")›
 # manifest: write_file writes "tmp.txt"; at most once
-# manifest: > content from read_file(".env")
-# manifest: read_file reads ".env" or "tmp.txt"; at most 2 ×
+# manifest: > content ‹output of read_file(".env")›
+# manifest: read_file reads ".env" (CREDENTIALS) or "tmp.txt"; at most 2 ×
 # manifest: write_file("tmp.txt") may write what is read by read_file("tmp.txt")
 ---
 # a function that a condition defines, and one that a callback needs

@@ -104,7 +104,7 @@ def t(path: str) -> None:
     tools.http_request(url="https://api.example.org/in", method="POST", body=tools.read_file(path=path))
 # manifest: http_request connects to "https://api.example.org/in"; at most once
 # manifest: > method "POST"
-# manifest: > body from read_file({path})
+# manifest: > body ‹output of read_file({path})›
 # manifest: read_file reads {path}; at most once
 ---
 # a command with a quoted parameter
@@ -153,7 +153,7 @@ def t(path: str) -> None:
     """Convert."""
     tools.write_file(path=posixpath.splitext(path)[0] + ".html", content=tools.read_file(path=path))
 # manifest: write_file writes ‹part of {path}›.html; at most once
-# manifest: > content from read_file({path})
+# manifest: > content ‹output of read_file({path})›
 # manifest: read_file reads {path}; at most once
 # manifest: write_file(‹part of {path}›.html) may write what is read by read_file({path})
 ---
@@ -163,7 +163,7 @@ def t(title: str) -> None:
     """Write."""
     tools.write_file(path="posts/" + re.sub("[^a-z]+", "-", title) + ".md", content=title)
 # manifest: write_file writes posts/‹ANYTHING from {title}›.md; at most once
-# manifest: > content from {title}
+# manifest: > content {title}
 ---
 # an optional argument that is not given is not shown
 def t() -> list:
@@ -183,7 +183,7 @@ def t(times: list[float], path: str, names: dict[str, str]) -> float | None:
     tools.write_file(path=path or "a\ud800b", content=content.get(str(best), "\ud800"))
     return best if best != float("inf") else None
 # manifest: write_file writes {path}; at most once
-# manifest: > content from {names}, {times}
+# manifest: > content "a" or {names.*} (from {names}, {times})
 # manifest: result from {times}
 # manifest: when and how often is decided by
 # manifest: > write_file {path}

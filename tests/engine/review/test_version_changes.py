@@ -9,9 +9,10 @@ from hypothesis import given as sampled
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from albert_tools.engine.model.definition import Program, ToolVersion
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
-from albert_tools.engine.review.version_changes import MAX_COMPARED, manifest_changes, source_diff
-from tests.helpers.manifests import given, manifest, reads, requests, text, times, writes
+from albert_tools.engine.review.version_changes import MAX_COMPARED, changes, manifest_changes, source_diff
+from tests.helpers.manifests import given, manifest, reads, requests, text, times, tool, writes
 
 FOLDER = text(given("folder"))
 READ = reads(FOLDER)
@@ -129,3 +130,24 @@ def test_a_large_difference_is_one_block() -> None:
     assert source_diff("\n".join(old), "\n".join(new)) == (
         f"@@ -1,{len(old)} +1,{len(new)} @@", *(f"-{line}" for line in old), *(f"+{line}" for line in new),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("x = 1", "x = 1", "The manifest and the source are the same; the tools that it calls have changed."),
+        (
+            "x = 1",
+            "x = 2",
+            "The manifest is the same: the calls, their known values, bounds and flows. The source differs in the lines below."
+            " Not known, so not compared: content of write_file.",
+        ),
+    ],
+)
+def test_equal_manifests_do_not_mean_that_nothing_has_changed(old: str, new: str, said: str) -> None:
+    known = manifest(READ, writes(text("a"), FROM_READ), writes(text("b"), text("fixed", given("p"))))
+    versions = [
+        ToolVersion(replace(tool(known, "p"), version=str(i)), source, Program("t", "t", ""))
+        for i, source in enumerate((old, new))
+    ]
+    assert changes(*versions).same() == said
