@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.folders import within
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.git_folders import (
     Repositories,
@@ -27,7 +28,6 @@ from albert_tools.engine.workspace.git_folders import (
     git_folder_of,
     is_git_folder,
     repositories,
-    within,
 )
 from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_folder
