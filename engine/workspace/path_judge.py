@@ -43,8 +43,8 @@ class Judge(Protocol):
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """The forbidden paths below an allowed folder, as git's globs relative to it."""
 
-    def note_read(self, paths: Iterable[str]) -> None:
-        """Note that a command may read these files, and all below the folders among them."""
+    def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
+        """Note that a command may read these files, and all below the folders among them, as far as they lie in `roots`."""
 
     def writable(self) -> Sequence[str] | None:
         """The only paths in the workspace that the call may change, with everything below them; None if no rule lists them. A path
@@ -89,7 +89,7 @@ class AllowAll:
         """Always empty."""
         return ()
 
-    def note_read(self, paths: Iterable[str]) -> None:
+    def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
         """Do nothing."""
 
     def writable(self) -> Sequence[str] | None:
