@@ -91,8 +91,10 @@ class HiddenPaths(NamedTuple):
         Raises:
             Failure: `permission_denied`.
         """
+        judge.demand(os.path.normpath(os.path.join(self.top, path)), "read")
+        # Which paths are allowed depends on where they are, and the call is allowed to read them here.
         for top in self.tops:
-            judge.demand(os.path.normpath(os.path.join(top, path)), "read")
+            judge.demand_not_forbidden(os.path.normpath(os.path.join(top, path)))
 
 
 class _Search(NamedTuple):

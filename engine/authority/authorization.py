@@ -106,6 +106,7 @@ class Authority:
             definition.name,
             self.policy.numbers(definition).max_file_bytes,
             selective=paths.selective(definition),
+            forbidden=partial(paths.forbidden, definition),
             globs=partial(paths.forbidden_globs, definition),
             writable=partial(paths.writable, definition),
             bytes_left=most,

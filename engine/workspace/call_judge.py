@@ -36,6 +36,7 @@ class CallJudge:
         max_file_bytes: int,
         *,
         selective: bool = False,
+        forbidden: Callable[[str], Decision | None] = lambda path: None,
         globs: Callable[[str], Sequence[str]] = lambda top: (),
         writable: Callable[[], Sequence[str] | None] = lambda: None,
         bytes_left: int | None = None,
@@ -43,15 +44,18 @@ class CallJudge:
         private: PathPatterns = _NOTHING,
         marks_private: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`globs` returns the forbidden paths below a folder, as git's globs; `writable` the only paths that may be changed.
-        `bytes_left` limits the bytes that the call may write in total; None means no limit. `private` are the files
-        with private data; `marks_private` says whether it matters that a command sees one."""
+        """`forbidden` returns the denial of a forbidden path, `globs` the forbidden paths below a folder, as git's globs.
+
+        `writable` returns the only paths that may be changed. `bytes_left` limits the bytes that the call may write in total; None
+        means no limit. `private` are the files with private data; `marks_private` says whether it matters that a command sees one.
+        """
         self.max_file_bytes = max_file_bytes
         self.selective = selective
         self.bytes_written = 0
         self.private_path: str | None = None
         self._rules = rules
         self._tool = tool
+        self._forbidden = forbidden
         self._globs = globs
         self.writable = writable
         self._bytes_left = bytes_left
@@ -70,8 +74,8 @@ class CallJudge:
         decision = self._rules(path, use)
         if decision is not None and decision.verdict == "deny":
             raise decision.failure(self._tool)
-        if self.private_path is None and use == "read" and self._private.match(path):
-            self.private_path = path
+        if use == "read":
+            self._note_private(path)
         if self.selective and git_content(path):
             raise Failure(
                 "permission_denied",
@@ -80,6 +84,20 @@ class CallJudge:
                 rule="git_own",
                 tool=self._tool,
             )
+
+    def demand_not_forbidden(self, path: str) -> None:
+        """Refuse a path that `forbidden_paths` name, and no other one.
+
+        Raises:
+            Failure: the failure of the decision.
+        """
+        if (decision := self._forbidden(path)) is not None:
+            raise decision.failure(self._tool)
+        self._note_private(path)
+
+    def _note_private(self, path: str) -> None:
+        if self.private_path is None and self._private.match(path):
+            self.private_path = path
 
     def allows(self, path: str) -> bool:
         """Returns whether the rules allow reading a path."""

@@ -37,6 +37,9 @@ class Judge(Protocol):
     def demand(self, path: str, use: Use) -> None:
         """Refuse a use of a path that the rules forbid."""
 
+    def demand_not_forbidden(self, path: str) -> None:
+        """Refuse a path that `forbidden_paths` name, and no other one."""
+
     def allows(self, path: str) -> bool:
         """Whether the rules allow reading a path."""
 
@@ -80,6 +83,9 @@ class AllowAll:
 
     def demand(self, path: str, use: Use) -> None:
         """Allow every use."""
+
+    def demand_not_forbidden(self, path: str) -> None:
+        """Allow every path."""
 
     def allows(self, path: str) -> bool:
         """Always true."""
