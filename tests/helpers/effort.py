@@ -1,6 +1,6 @@
 """Sets how many examples Hypothesis tries for a property.
 
-`make test` tries few examples, the same ones each time, so all developers get the same result. `make test-slow` tries thirty
+`make test` tries few examples, the same ones each time, so all developers get the same result. `make test-slow` tries at least thirty
 times as many, new ones each time, and so finds new bugs.
 """
 
