@@ -40,6 +40,8 @@ system: $(STAMP)
 # One more than there are cores: many tests wait for other processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
+# The compiled tests are kept, whatever the environment says: each worker imports all of them.
+test: export PYTHONDONTWRITEBYTECODE =
 test: system
 	$(BIN)/python -m pytest -m "not slow and not surfaces" -q -n $(WORKERS) --dist worksteal
 

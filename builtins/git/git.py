@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -190,7 +191,8 @@ async def git(
     if reads is None:
         # A file that it names need not be in the working tree.
         top = context.workspace.absolute(cwd or ".")
-        context.workspace.judge.note_read(f"{top}/{word.rpartition(':')[2]}" for word in args)
+        paths = [os.path.join(top, word.rpartition(":")[2]) for word in args]
+        context.workspace.judge.note_read(paths, [str(context.workspace.root)])
     ran = await _run(
         context,
         prepared.words,

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.folders import within
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.git_folders import (
     Repositories,
@@ -27,7 +28,6 @@ from albert_tools.engine.workspace.git_folders import (
     git_folder_of,
     is_git_folder,
     repositories,
-    within,
 )
 from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_folder
@@ -91,8 +91,10 @@ class HiddenPaths(NamedTuple):
         Raises:
             Failure: `permission_denied`.
         """
+        judge.demand(os.path.normpath(os.path.join(self.top, path)), "read")
+        # Which paths are allowed depends on where they are, and the call is allowed to read them here.
         for top in self.tops:
-            judge.demand(os.path.normpath(os.path.join(top, path)), "read")
+            judge.demand_not_forbidden(os.path.normpath(os.path.join(top, path)))
 
 
 class _Search(NamedTuple):

@@ -153,12 +153,9 @@ async def run(
             seen = command_view(context.workspace, cwd, git=owns, hide=hide, show=show, only_git=only is not None)
             with seen as (view, workspace):
                 if recorded:
-                    paths = (
-                        [view.root]
-                        if reads is None
-                        else [os.path.normpath(os.path.join(view.cwd, path)) for path in reads]
-                    )
-                    await asyncio.to_thread(context.workspace.judge.note_read, paths)
+                    roots = [view.root, *view.readable]
+                    paths = roots if reads is None else [os.path.join(view.cwd, path) for path in reads]
+                    await asyncio.to_thread(context.workspace.judge.note_read, paths, roots)
                 command = Command(
                     words,
                     view,

@@ -93,23 +93,28 @@ class Authority:
         workspace: Workspace,
         most: int | None = None,
         approved: Mapping[str, Fingerprint] | None = None,
+        marks_private: Callable[[], bool] = lambda: False,
     ) -> Workspace:
         """The workspace for one call of a tool. It includes the extra roots, and it checks every file by the rules.
 
         `most` limits the bytes that the call writes in total. `approved` are the fingerprints of the files that a person has
-        approved for a change.
+        approved for a change. `marks_private` says whether it matters that a command of the call sees private files.
         """
+        flows, paths = self.policy.flows, self.policy.paths
         judge = CallJudge(
-            partial(self.policy.paths.judge, definition),
+            partial(paths.judge, definition),
             definition.name,
             self.policy.numbers(definition).max_file_bytes,
-            selective=self.policy.paths.selective(definition),
-            globs=partial(self.policy.paths.forbidden_globs, definition),
-            writable=partial(self.policy.paths.writable, definition),
+            selective=paths.selective(definition),
+            forbidden=partial(paths.forbidden, definition),
+            globs=partial(paths.forbidden_globs, definition),
+            writable=partial(paths.writable, definition),
             bytes_left=most,
             demand_approved=partial(demand_unchanged, approved or {}, definition.name),
-            is_private=self.policy.flows.is_private,
-            sees_private=not self.policy.flows.private_patterns <= self.policy.paths.forbidden_patterns(definition),
+            private=flows.private,
+            marks_private=lambda: (
+                not flows.private_patterns <= paths.forbidden_patterns(definition) and marks_private()
+            ),
         )
         return self.reaching(workspace).judged_by(judge)
 
@@ -138,6 +143,7 @@ class ExampleAuthority(Authority):
         workspace: Workspace,
         most: int | None = None,
         approved: Mapping[str, Fingerprint] | None = None,
+        marks_private: Callable[[], bool] = lambda: False,
     ) -> Workspace:
         """The workspace without rules, because all of it belongs to the example."""
         return workspace.judged_by(

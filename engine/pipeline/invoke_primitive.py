@@ -165,7 +165,14 @@ async def _with_context(
     outgoing = None
     if "network" in definition.effects:
         outgoing = authority.outgoing(definition, primitive, call.arguments, governance)
-    guarded = authority.guarded(definition, run.workspace, _room(primitive, run), call.approved)
+    # Only a session remembers what it has seen, and once is enough.
+    guarded = authority.guarded(
+        definition,
+        run.workspace,
+        _room(primitive, run),
+        call.approved,
+        lambda: run.session.id is not None and "private" not in run.session.seen(),
+    )
     context = PrimitiveContext(guarded, seconds, settings, outgoing, call, run)
     try:
         return await call_primitive(primitive, arguments, context)

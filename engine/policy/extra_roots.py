@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
+from albert_tools.engine.model.folders import within
 from albert_tools.engine.policy.path_patterns import PathPatterns, is_wild, literal
 from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
 
@@ -36,7 +37,7 @@ def root_of(pattern: str, workspace: str, home: str) -> Root | None:
 
     `workspace` and `home` are absolute; `workspace` is canonical.
     """
-    if not pattern.startswith(("/", "~", "$HOME")) or _in(pattern, workspace):
+    if not pattern.startswith(("/", "~", "$HOME")) or within(pattern, workspace):
         return None
     top, parts = "", [p for p in pattern.split("/") if p not in ("", ".")]
     if parts and parts[0] in ("~", "$HOME"):
@@ -49,7 +50,7 @@ def root_of(pattern: str, workspace: str, home: str) -> Root | None:
         # A single file is reached through its parent folder.
         rest = [literal(os.path.basename(real))]
         written, real = os.path.dirname(written), os.path.dirname(real)
-    if _in(real, workspace):
+    if within(real, workspace):
         return None
     # A pattern for the whole content of a folder also matches the folder itself, so that the folder can be listed.
     covered = "/".join((literal(real.rstrip("/")), *([] if rest == ["**"] else rest)))
@@ -67,7 +68,7 @@ def _problem(real: str, home: str) -> str | None:
         return "it would open the whole file system; name a folder"
     if real == home:
         return "it would open your home folder; name a folder in it"
-    if _in(home, real):
+    if within(home, real):
         return "it contains your home folder; name a folder further down"
     hit = _forbidden(home).match(real)
     return f"{hit[0]!r} is always forbidden" if hit else None
@@ -76,7 +77,3 @@ def _problem(real: str, home: str) -> str | None:
 @cache
 def _forbidden(home: str) -> PathPatterns:
     return PathPatterns([(p, p) for p in SHIPPED_FORBIDDEN_PATHS], "/", home)
-
-
-def _in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")

@@ -124,15 +124,15 @@ class FlowJudge:
             r.place: PathPatterns([(p, r.place) for p in r.source.paths], workspace, home) for r in self.of_manifests
         }
         private = [(p, f"{layer.place}private_paths") for layer in layers for p in layer.private_paths]
-        self._private = PathPatterns(private, workspace, home)
-        #: The patterns of files with private data.
+        #: The files with private data, and the patterns as they are written.
+        self.private = PathPatterns(private, workspace, home)
         self.private_patterns = frozenset(pattern for pattern, _ in private)
         self._flows: dict[str, tuple[Flow, ...]] = {}
         self._returned: dict[str, frozenset[int]] = {}
 
     def is_private(self, path: str) -> bool:
         """Whether a file has private data. `path` is absolute."""
-        return self._private.match(path) is not None
+        return self.private.match(path) is not None
 
     def flows(self, manifest: Manifest, version: str) -> tuple[Flow, ...]:
         """The flows in the manifest of a version that the rules deny or ask about."""

@@ -116,8 +116,10 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
         or _METHODS.judge(layers, definition, method)
         or _address_denial(layers, definition, host)
     )
-    if denial is not None or _HOSTS.owner_lists(layers, definition) or _is_free(layers, definition, host):
+    if denial is not None or _HOSTS.owner_lists(layers, definition):
         return denial
+    if any(is_host(host, pattern) for pattern in _owners(layers, definition, FREE)):
+        return None
     return Decision(
         "ask",
         "shipped.new_host_asks",
@@ -129,15 +131,14 @@ def judge_url(layers: tuple[Layer, ...], definition: ToolDefinition, resource: R
 
 
 def lists_host(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> bool:
-    """Whether the owner's rules list a host for a tool by name. ``*`` names none."""
-    found = [h for layer, _, s in sections_of(layers, definition) if layer.owner for h in ALLOWED.of(s) or ()]
-    return any(is_host(host, pattern) for pattern in found if pattern != "*")
+    """Whether the owner's rules list a host for a tool by name, as allowed or free. ``*`` names none."""
+    return any(is_host(host, pattern) for pattern in _owners(layers, definition, ALLOWED, FREE) if pattern != "*")
 
 
-def _is_free(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> bool:
-    """Whether the owner's rules say that a host needs no approval."""
-    found = sections_of(layers, definition)
-    return any(is_host(host, pattern) for layer, _, s in found if layer.owner for pattern in FREE.of(s) or ())
+def _owners(layers: tuple[Layer, ...], definition: ToolDefinition, *keys: ListKey) -> Iterator[str]:
+    """The hosts that the owner's rules list for a tool under these keys."""
+    sections = (section for layer, _, section in sections_of(layers, definition) if layer.owner)
+    return (pattern for section in sections for key in keys for pattern in key.of(section) or ())
 
 
 def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tuple[Network, ...]:
@@ -153,7 +154,7 @@ def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tu
         listed = [ip_network(a, strict=False) for s in sections for a in ADDRESSES.of(s) or ()]
         if layer.owner:
             found += listed
-            for host in (h for s in sections for key in (ALLOWED, FREE) for h in key.of(s) or ()):
+            for host in _owners((layer,), definition, ALLOWED, FREE):
                 if host == "localhost":
                     found += LOCALHOST
                 elif (address := parsed(plain_host(host))) is not None:

@@ -15,12 +15,14 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 _WILD = re.compile(r"[*?\[\\]")
+#: What separates the literal texts in a part of a pattern.
+_LITERAL = re.compile(r"[*?\[\]\\]")
 
 #: Whether the file systems of this platform usually ignore case.
 _FOLDED = sys.platform in ("darwin", "win32")
@@ -48,6 +50,7 @@ class PathPatterns:
         self._workspace_text = literal(self._workspace)
         for pattern, rule in patterns:
             self._add(pattern, rule)
+        self._fixed = [*dict.fromkeys(_fixed(above, rest) for above, rest in self._forms)]
 
     def __bool__(self) -> bool:
         return bool(self._rooted or self._rooted_wild or self._names or self._suffixes or self._wild)
@@ -72,6 +75,15 @@ class PathPatterns:
             return found
         below = path[floor + 1 :]
         return next(((pattern, rule) for spec, pattern, rule in self._wild if spec.match_file(below)), None)
+
+    def names_in(self, folder: str, names: Iterable[str]) -> list[str]:
+        """The names in a folder that match, if the folder itself doesn't. Much faster than to match one path after the other."""
+        here = f"{_fold(folder).rstrip('/')}/"
+        fixed = [each for each in self._fixed if here.startswith(each.place)]
+        starts = tuple(each.text for each in fixed if not each.is_end)
+        ends = tuple(each.text for each in fixed if each.is_end)
+        likely = (n for n in names if (folded := _fold(n)).endswith(ends) or folded.startswith(starts))
+        return [name for name in likely if self.match(f"{folder}/{name}")]
 
     def globs(self, top: str) -> list[str]:
         """The patterns as git's globs for the paths below the folder `top`, and relative to it.
@@ -161,6 +173,26 @@ def literal(path: str) -> str:
 def is_wild(part: str) -> bool:
     """Whether a part of a pattern can match more than one name."""
     return _WILD.search(part) is not None
+
+
+class _Fixed(NamedTuple):
+    """The text with which all names begin or end that a pattern matches. `place` is the beginning of their folders."""
+
+    place: str
+    text: str
+    is_end: bool
+
+
+def _fixed(above: str, rest: str) -> _Fixed:
+    """What is fixed in a pattern. `above` is its literal folder, `rest` what follows."""
+    parent, _, last = (rest or above).rpartition("/")
+    # A pattern for any depth also matches outside of the workspace.
+    place = "" if rest.startswith("**/") else f"{above if rest else parent}/"
+    literals = _LITERAL.split(last)
+    if last != last.strip():
+        # Spaces may be without meaning.
+        literals = [""]
+    return _Fixed(place, literals[-1] or literals[0], bool(literals[-1]))
 
 
 def _relative(above: str, rest: str, top: str) -> Iterator[str]:

@@ -97,11 +97,9 @@ class PathJudge:
 
     def _judge(self, definition: ToolDefinition, path: str, use: str) -> Decision | None:
         rules = self._rules_of(definition)
+        if (forbidden := self._forbidden(rules, path)) is not None:
+            return forbidden
         shown = self._shown(path)
-        hit = rules.forbidden.match(path) or self._shipped.match(path)
-        if hit:
-            pattern, rule = hit
-            return Decision("deny", rule, "path", f"{shown} is forbidden by {pattern!r}", "use another path")
         outside = path != self._workspace and not path.startswith(f"{self._workspace}/")
         if outside and rules.opened.match(path) is None:
             message = f"{shown} is outside the workspace, and no rule opens it to {definition.name}"
@@ -119,6 +117,18 @@ class PathJudge:
             message = f"{shown} is outside the workspace, where each {use} needs approval"
             return Decision("ask", "shipped.outside_workspace_asks", "outside_workspace", message)
         return None
+
+    def forbidden(self, definition: ToolDefinition, path: str) -> Decision | None:
+        """The denial of a path that `forbidden_paths` name; None for other paths, also for those that no rule allows."""
+        seen_as = (self._rules_of(view) for view in views(self._layers, definition))
+        return next((d for rules in seen_as if (d := self._forbidden(rules, path)) is not None), None)
+
+    def _forbidden(self, rules: _PathsOf, path: str) -> Decision | None:
+        hit = rules.forbidden.match(path) or self._shipped.match(path)
+        if hit is None:
+            return None
+        pattern, rule = hit
+        return Decision("deny", rule, "path", f"{self._shown(path)} is forbidden by {pattern!r}", "use another path")
 
     def selective(self, definition: ToolDefinition) -> bool:
         """Whether the rules may deny some paths inside the workspace to a tool."""

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+from albert_tools.engine.model.folders import within
 from albert_tools.engine.policy.path_patterns import expanded, is_wild
 
 #: The patterns without a slash that name one folder.
@@ -38,7 +39,7 @@ def writable_path(pattern: str, workspace: str, home: str) -> str:
     """
     written = os.path.join(workspace, expanded(pattern.removesuffix("/**") or "/", home, workspace))
     path = "/" + "/".join(part for part in written.split("/") if part not in ("", "."))
-    if not within_any(path, (workspace,)):
+    if not within(path, workspace):
         path = os.path.realpath(path)
     return f"{path.rstrip('/')}/" if pattern.endswith(("/", "/**")) else path
 
@@ -46,17 +47,12 @@ def writable_path(pattern: str, workspace: str, home: str) -> str:
 def writable_in_workspace(lists: Sequence[Sequence[str]], workspace: str) -> list[str]:
     """The paths in the workspace that lie within a path of every list."""
     found = dict.fromkeys((f"{workspace}/", *chain(*lists)))
-    return [path for path in found if all(within_any(path, tops) for tops in ((workspace,), *lists))]
+    return [path for path in found if all(within(path, *tops) for tops in ((workspace,), *lists))]
 
 
 def links(patterns: Iterable[str], workspace: str, home: str) -> Iterator[tuple[str, str]]:
     """The patterns whose paths lead through a link in the workspace, with the real paths. They permit nothing."""
     for pattern in patterns:
         path = writable_path(pattern, workspace, home).rstrip("/")
-        if within_any(path, (workspace,)) and (real := os.path.realpath(path)) != path:
+        if within(path, workspace) and (real := os.path.realpath(path)) != path:
             yield pattern, real
-
-
-def within_any(path: str, tops: Iterable[str]) -> bool:
-    """Whether a path is one of `tops`, or below one."""
-    return any(f"{path.rstrip('/')}/".startswith(f"{top.rstrip('/')}/") for top in tops)

@@ -7,16 +7,14 @@ and a link can lead to a forbidden place. So this class checks the real path aga
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import Decision
+from albert_tools.engine.policy.path_patterns import PathPatterns
 from albert_tools.engine.workspace.git_folders import git_content
 from albert_tools.engine.workspace.path_judge import Use
-from albert_tools.engine.workspace.path_syntax import GIT_FOLDER
-
-#: The most files that are looked at to find one with private data.
-MAX_LOOKED = 50_000
+from albert_tools.engine.workspace.private_files import private_file
 
 #: Returns the decision about an absolute path and its use; None if no rule objects.
 PathRules = Callable[[str, str], Decision | None]
@@ -24,6 +22,8 @@ PathRules = Callable[[str, str], Decision | None]
 #: Takes an absolute path, the path as the call wrote it, and the `stat` result of the file there (None: no file). Raises a
 #: failure if the person approved a different state of the file.
 DemandApproved = Callable[[str, str, os.stat_result | None], None]
+
+_NOTHING = PathPatterns((), "/", "/")
 
 
 class CallJudge:
@@ -36,28 +36,32 @@ class CallJudge:
         max_file_bytes: int,
         *,
         selective: bool = False,
+        forbidden: Callable[[str], Decision | None] = lambda path: None,
         globs: Callable[[str], Sequence[str]] = lambda top: (),
         writable: Callable[[], Sequence[str] | None] = lambda: None,
         bytes_left: int | None = None,
         demand_approved: DemandApproved = lambda path, written, now: None,
-        is_private: Callable[[str], bool] = lambda path: False,
-        sees_private: bool = False,
+        private: PathPatterns = _NOTHING,
+        marks_private: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`globs` returns the forbidden paths below a folder, as git's globs; `writable` the only paths that may be changed.
-        `bytes_left` limits the bytes that the call may write in total; None means no limit. `is_private` says whether a file has
-        private data; `sees_private`, whether the rules allow any such file."""
+        """`forbidden` returns the denial of a forbidden path, `globs` the forbidden paths below a folder, as git's globs.
+
+        `writable` returns the only paths that may be changed. `bytes_left` limits the bytes that the call may write in total; None
+        means no limit. `private` are the files with private data; `marks_private` says whether it matters that a command sees one.
+        """
         self.max_file_bytes = max_file_bytes
         self.selective = selective
         self.bytes_written = 0
         self.private_path: str | None = None
         self._rules = rules
         self._tool = tool
+        self._forbidden = forbidden
         self._globs = globs
         self.writable = writable
         self._bytes_left = bytes_left
         self._demand_approved = demand_approved
-        self._is_private = is_private
-        self._sees_private = sees_private
+        self._private = private
+        self._marks_private = marks_private
         self._changed: set[str] = set()
         self._over = False
 
@@ -70,8 +74,8 @@ class CallJudge:
         decision = self._rules(path, use)
         if decision is not None and decision.verdict == "deny":
             raise decision.failure(self._tool)
-        if self.private_path is None and use == "read" and self._is_private(path):
-            self.private_path = path
+        if use == "read":
+            self._note_private(path)
         if self.selective and git_content(path):
             raise Failure(
                 "permission_denied",
@@ -81,25 +85,30 @@ class CallJudge:
                 tool=self._tool,
             )
 
+    def demand_not_forbidden(self, path: str) -> None:
+        """Refuse a path that `forbidden_paths` name, and no other one.
+
+        Raises:
+            Failure: the failure of the decision.
+        """
+        if (decision := self._forbidden(path)) is not None:
+            raise decision.failure(self._tool)
+        self._note_private(path)
+
+    def _note_private(self, path: str) -> None:
+        if self.private_path is None and self._private.match(path):
+            self.private_path = path
+
     def allows(self, path: str) -> bool:
         """Returns whether the rules allow reading a path."""
         decision = self._rules(path, "read")
         return decision is None or decision.verdict != "deny"
 
-    def note_read(self, paths: Iterable[str]) -> None:
-        """Note that a command may read these files, and all below the folders among them: whether one has private data.
-
-        If there are too many files to look at all of them, the folder counts as private.
-        """
-        if self.private_path is not None or not self._sees_private:
-            return
-        left = MAX_LOOKED
-        for top in dict.fromkeys(real for path in paths for real in (path, os.path.realpath(path))):
-            for path in _files_in(top, self.allows):
-                left -= 1
-                if left < 0 or self._is_private(path):
-                    self.private_path = path if left >= 0 else top
-                    return
+    def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
+        """Note that a command may read these files, and all below the folders among them, as far as they lie in `roots`: whether
+        one has private data (`private_file`)."""
+        if self.private_path is None and self._marks_private():
+            self.private_path = private_file(paths, roots, self._private, self.allows)
 
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """The forbidden paths below an allowed folder, as git's globs relative to it."""
@@ -149,12 +158,3 @@ class CallJudge:
     def end(self) -> None:
         """Mark the call as ended. A thread of the call that still runs can't change files any more."""
         self._over = True
-
-
-def _files_in(top: str, allows: Callable[[str], bool]) -> Iterator[str]:
-    """A path, and all files below it that the rules allow."""
-    if allows(top):
-        yield top
-    for folder, folders, files in os.walk(top):
-        folders[:] = [name for name in folders if name != GIT_FOLDER and allows(f"{folder}/{name}")]
-        yield from (path for name in files if allows(path := f"{folder}/{name}"))

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.folders import within
 from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_folder
 
 #: The parts of a git folder that contain neither names nor content of tracked files.
@@ -112,8 +113,3 @@ def _naming(file: str) -> str:
     with suppress(OSError, ValueError), open(file) as opened:
         return opened.read(_MAX_NAMING)
     return ""
-
-
-def within(path: str, top: str) -> bool:
-    """Whether a path is `top` or below it."""
-    return path == top or path.startswith(f"{top.rstrip('/')}/")

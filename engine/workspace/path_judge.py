@@ -37,14 +37,17 @@ class Judge(Protocol):
     def demand(self, path: str, use: Use) -> None:
         """Refuse a use of a path that the rules forbid."""
 
+    def demand_not_forbidden(self, path: str) -> None:
+        """Refuse a path that `forbidden_paths` name, and no other one."""
+
     def allows(self, path: str) -> bool:
         """Whether the rules allow reading a path."""
 
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """The forbidden paths below an allowed folder, as git's globs relative to it."""
 
-    def note_read(self, paths: Iterable[str]) -> None:
-        """Note that a command may read these files, and all below the folders among them."""
+    def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
+        """Note that a command may read these files, and all below the folders among them, as far as they lie in `roots`."""
 
     def writable(self) -> Sequence[str] | None:
         """The only paths in the workspace that the call may change, with everything below them; None if no rule lists them. A path
@@ -81,6 +84,9 @@ class AllowAll:
     def demand(self, path: str, use: Use) -> None:
         """Allow every use."""
 
+    def demand_not_forbidden(self, path: str) -> None:
+        """Allow every path."""
+
     def allows(self, path: str) -> bool:
         """Always true."""
         return True
@@ -89,7 +95,7 @@ class AllowAll:
         """Always empty."""
         return ()
 
-    def note_read(self, paths: Iterable[str]) -> None:
+    def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
         """Do nothing."""
 
     def writable(self) -> Sequence[str] | None:

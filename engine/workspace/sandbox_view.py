@@ -16,10 +16,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Literal
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.writable_paths import within_any, writable_in_workspace
+from albert_tools.engine.model.folders import within
+from albert_tools.engine.policy.writable_paths import writable_in_workspace
 from albert_tools.engine.sandbox.command.bubblewrap import open_beneath
 from albert_tools.engine.sandbox.command.view import View, programs
-from albert_tools.engine.workspace.git_folders import git_folder_of, is_git_folder, within
+from albert_tools.engine.workspace.git_folders import git_folder_of, is_git_folder
 from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import ALBERT_FOLDER, GIT_FOLDER, protected_folder
 from albert_tools.engine.workspace.workspace import Workspace
@@ -95,13 +96,13 @@ def command_view(
             shown, denied = shown_and_hidden(workspace.judge, root)
             needed = _with_parents(show)
             hidden += (path for path in denied if path not in needed)
-        hidden += (folder for folder in hide if not any(within(folder, path) for path in hidden))
-        sealed = [path for path in sealed if not any(within(path, folder) for folder in hide)]
+        hidden += (folder for folder in hide if not within(folder, *hidden))
+        sealed = [path for path in sealed if not within(path, *hide)]
         readable = tuple(path for path in workspace.extra_roots if _wholly_readable(workspace, path))
         if shown is not None:
             # Hidden paths need no protection, and protecting them would make them visible.
-            hidden, sealed = ([p for p in paths if any(within(p, top) for top in shown)] for paths in (hidden, sealed))
-            if not any(within(start, path) for path in shown):
+            hidden, sealed = ([p for p in paths if within(p, *shown)] for paths in (hidden, sealed))
+            if not within(start, *shown):
                 start = root
         tops = None if shown is None else tuple(shown)
         own_folders = filter(is_git_folder, folders if only_git else ())
@@ -110,7 +111,7 @@ def command_view(
         if writable is not None:
             changeable = tuple(path.rstrip("/") for path in writable if _exists_or_made(handle, root, path))
             # All else is read-only anyway.
-            sealed = [path for path in sealed if within_any(path, changeable)]
+            sealed = [path for path in sealed if within(path, *changeable)]
         yield View(root, start, tops, tuple(hidden), tuple(sealed), readable, changeable), handle
 
 
@@ -133,9 +134,9 @@ def writable_parts(
     found: dict[str, str] = {}
     for path in sorted(writable_in_workspace([[root] if shown is None else shown, [*listed, *git_folders]], root)):
         plain = path.rstrip("/")
-        if os.path.realpath(plain) == plain and judge.allows(plain) and not within_any(plain, closed):
+        if os.path.realpath(plain) == plain and judge.allows(plain) and not within(plain, *closed):
             found[plain] = path
-    return [path for plain, path in found.items() if not within_any(os.path.dirname(plain), found)]
+    return [path for plain, path in found.items() if not within(os.path.dirname(plain), *found)]
 
 
 def _exists_or_made(workspace: int, root: str, path: str) -> bool:

@@ -490,6 +490,35 @@ def test_a_git_folder_is_known_by_its_structure(layouts: Governed) -> None:
     assert layouts.error("read_bytes", path=str(packed.relative_to(work))).rule == "git_own"
 
 
+def test_files_of_a_repository_that_alone_is_allowed(govern: Callable[..., Governed]) -> None:
+    """The rules allow paths where they are, and forbid them in all layouts of the repository."""
+    rules = {"forbidden_paths": ["main/config/prod.yml", "*.pem"], "allow": ["git"]}
+    home = govern(
+        governance={**rules, "tools": {"git": {"allowed_paths": ["clone"], "allowed_operations": ["SHOW", "DIFF"]}}}
+    )
+    main = home.work / "main"
+    (main / "config").mkdir(parents=True)
+    plain(main, "init", "-q", "-b", "main")
+    for name in ("config/prod.yml", "config/dev.yml", "key.pem"):
+        (main / name).write_text(f"{MARK}\n" if name != "config/dev.yml" else "dev\n")
+    plain(main, "add", "--all")
+    plain(main, "commit", "-q", "-m", "first")
+    plain(main, "clone", "-q", ".", "../clone")
+    (home.work / "clone/config/dev.yml").write_text("new\n")
+
+    def git_says(operation: str, *args: str, cwd: str = "clone") -> str:
+        result = home.call("git", operation=operation, args=args, cwd=cwd)
+        return str(result.output if result.ok else result.error)
+
+    assert "dev\\n" in git_says("SHOW", "HEAD:config/dev.yml")
+    assert "+new" in git_says("DIFF", "--", "config/dev.yml")
+    for hidden in ("config/prod.yml", "key.pem"):
+        assert "is forbidden by" in git_says("SHOW", f"HEAD:{hidden}")
+        assert "is forbidden by" in git_says("DIFF", "HEAD~0", "--", hidden)
+    assert "not among the paths" in git_says("SHOW", "HEAD:config/dev.yml", cwd="main")
+    assert MARK not in git_says("SHOW", "HEAD")
+
+
 def test_a_working_tree_inside_of_its_bare_repository_is_no_part_of_it(layouts: Governed) -> None:
     plain(layouts.work / "bare.git", "worktree", "add", "-q", "--detach", "tree")
     layouts.value("write_file", path="bare.git/tree/config/dev.yml", content="new\n")

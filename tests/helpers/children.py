@@ -24,6 +24,8 @@ from typing import Any
 
 import coverage
 
+from tests.helpers import forked_zygotes
+
 #: The time limit of a child, in seconds. Its work normally takes milliseconds.
 PATIENCE = 60.0
 
@@ -79,7 +81,9 @@ class Child(_Reports):
         name = [each.__name__ for each in (work, *arguments) if callable(each)][-1]
         hear, report = _CONTEXT.Pipe(duplex=False)
         super().__init__(name, hear)
-        self._process = _CONTEXT.Process(target=_live, args=(work, report, arguments), daemon=True)
+        self._process = _CONTEXT.Process(
+            target=_live, args=(forked_zygotes.used(), work, report, arguments), daemon=True
+        )
         self._process.start()
         # Close this process's copy of the pipe. Now only the child has the pipe open, so reading reports its end.
         report.close()
@@ -123,7 +127,9 @@ class Parent:
         prepare()
         self._name = work.__name__
         self._ask, theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_fork_on_request, args=(theirs, work), daemon=True)
+        self._process = _CONTEXT.Process(
+            target=_fork_on_request, args=(forked_zygotes.used(), theirs, work), daemon=True
+        )
         self._process.start()
         theirs.close()
 
@@ -224,12 +230,14 @@ def measured(report: Report, settings: str | None, work: Callable[..., None], *a
     work(report, *arguments)
 
 
-def _live(work: Callable[..., None], report: Connection, arguments: tuple[Any, ...]) -> None:
+def _live(zygotes: str, work: Callable[..., None], report: Connection, arguments: tuple[Any, ...]) -> None:
+    forked_zygotes.use(zygotes)
     work(report.send, *arguments)
 
 
-def _fork_on_request(asked: Connection, work: Callable[..., None]) -> None:
+def _fork_on_request(zygotes: str, asked: Connection, work: Callable[..., None]) -> None:
     """Serve requests. For a tuple of arguments, fork and answer with the pid. For a pid, wait and answer with the exit code."""
+    forked_zygotes.use(zygotes)
     with contextlib.suppress(EOFError):
         while True:
             request = asked.recv()

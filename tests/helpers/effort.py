@@ -1,6 +1,6 @@
 """Sets how many examples Hypothesis tries for a property.
 
-`make test` tries few examples, the same ones each time, so all developers get the same result. `make test-slow` tries thirty
+`make test` tries few examples, the same ones each time, so all developers get the same result. `make test-slow` tries at least thirty
 times as many, new ones each time, and so finds new bugs.
 """
 
@@ -17,7 +17,7 @@ settings.register_profile("default", deadline=None, derandomize=True)
 settings.load_profile("default")
 
 
-def examples(few: int) -> settings:
-    """Settings for a property with `few` examples. The profile `long` tries thirty times as many."""
-    times = 30 if settings.get_current_profile_name() == LONG else 1
-    return settings(max_examples=few * times, deadline=None, suppress_health_check=list(HealthCheck))
+def examples(few: int, many: int | None = None) -> settings:
+    """Settings for a property with `few` examples. The profile `long` tries `many`, or thirty times as many."""
+    most = few if settings.get_current_profile_name() != LONG else many or 30 * few
+    return settings(max_examples=most, deadline=None, suppress_health_check=list(HealthCheck))

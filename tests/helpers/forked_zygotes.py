@@ -99,9 +99,17 @@ def start() -> str:
 
 
 def use(value: str) -> None:
-    """Use the processes of `VARIABLE` in this process."""
+    """Use the processes of `VARIABLE` in this process; if it is empty, start zygotes as users do."""
+    if not value:
+        _call(_spawn_zygote)
+        return
     _started.update((module, Path(path)) for module, _, path in (one.partition("=") for one in value.split(os.pathsep)))
     _call(_fork_zygote)
+
+
+def used() -> str:
+    """The value of `VARIABLE` with which a child starts its zygotes as this process does."""
+    return start() if spawn.spawn_zygote is _fork_zygote else ""
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
+from albert_tools.engine.model.folders import within
+
 #: Folders of programs and their libraries, if they exist. Read-only.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 #: Folders that programs read and that contain no secrets. Read-only.
@@ -61,11 +63,7 @@ class View(Struct, frozen=True):
 
     def can_change(self, path: str) -> bool:
         """Whether a path lies in a changeable part, and in no sealed one."""
-        return _within(path, self.changeable) and not _within(path, self.sealed)
-
-
-def _within(path: str, tops: tuple[str, ...]) -> bool:
-    return any(f"{path}/".startswith(f"{top}/") for top in tops)
+        return within(path, *self.changeable) and not within(path, *self.sealed)
 
 
 def _above(path: str, top: str) -> Iterator[str]:
@@ -81,9 +79,7 @@ def programs() -> list[str]:
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         real = os.path.realpath(prefix)
         # The folder may belong to another user and be unreadable.
-        if os.access(real, os.R_OK | os.X_OK) and not any(
-            real == top or real.startswith(f"{top}/") for top in (*SYSTEM, *found)
-        ):
+        if os.access(real, os.R_OK | os.X_OK) and not within(real, *SYSTEM, *found):
             found.append(real)
     return found
 

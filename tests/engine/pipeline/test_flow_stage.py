@@ -214,6 +214,35 @@ class TestAProgram:
             read = [f"https://example.org/{n}" for n in (1, 2, 3)]
             assert read == DONE
 
+    @pytest.mark.parametrize(
+        ("everywhere", "of_entries", "of_send", "asks"),
+        [
+            (["next.example.org"], {}, {}, False),
+            (["*.example.org"], {}, {}, False),
+            ([], {"free_hosts": ["NEXT.example.org"]}, {}, False),
+            ([], {"allowed_hosts": ["*.example.org", "first.test"]}, {}, False),
+            (["*"], {}, {}, True),
+            ([], {"allowed_hosts": ["*"]}, {}, True),
+            (["example.org"], {"allowed_hosts": ["*"]}, {}, True),
+            ([], {"allowed_hosts": ["*"]}, {"free_hosts": ["next.example.org"]}, True),
+        ],
+    )
+    def test_the_next_page_on_a_host_that_the_owner_lists(
+        self, make_bench: Any, everywhere: list[str], of_entries: dict[str, Any], of_send: dict[str, Any], asks: bool
+    ) -> None:
+        @primitive(effects=["network"], urls={"url": ""}, source="web")
+        def entries(url: str) -> dict[str, str]:
+            """Read a page of a list, with the address of the next page."""
+            DONE.append(url)
+            return {"next": "https://next.example.org/2"}
+
+        rules = {"free_hosts": [*everywhere, "first.test"], "tools": {"entries": of_entries, "send": of_send}}
+        agent = Agent(make_bench(primitives=[entries, *TOOLS], governance=rules))
+        agent.bench.define("tools.entries(url=tools.entries(url=url)['next'])", parameters="url: str")
+        error = agent.call("t", url="https://first.test/1").error
+        assert ["https://first.test/1", *([] if asks else ["https://next.example.org/2"])] == DONE
+        assert (error.rule if error else None) == ("shipped.ask_flow.0" if asks else None)
+
     def test_an_answer_covers_the_same_value_only(self, agent: Agent) -> None:
         agent.bench.define("tools.send(to=tools.page(url=url), text='hello')", parameters="url: str")
         service = agent.bench.service

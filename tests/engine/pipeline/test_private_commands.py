@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from albert_tools import Question, SyncToolService
+from albert_tools.engine.workspace import private_files
 
 RULES: dict[str, Any] = {
     "private_paths": ["customers.csv", "conf/secret.txt"],
@@ -118,10 +120,12 @@ def work(base: Path) -> Path:
     return root
 
 
-def seen(service: SyncToolService, tool: str, arguments: dict[str, Any]) -> set[str]:
+def seen(service: SyncToolService, *calls: tuple[str, dict[str, Any]]) -> set[str]:
+    """What a new session has seen after these calls."""
     session, token = service.within(lambda s: s.open_session("agent"))
-    error = service.invoke(tool, arguments, session=token).error
-    assert error is None or not error.denied, error
+    for tool, arguments in calls:
+        error = service.invoke(tool, arguments, session=token).error
+        assert error is None or not error.denied, error
     return set(service.within(lambda s: s.sessions.seen(session)))
 
 
@@ -129,22 +133,22 @@ def seen(service: SyncToolService, tool: str, arguments: dict[str, Any]) -> set[
 def test_a_command_that_may_read_a_private_file(
     service: SyncToolService, work: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
-    assert seen(service, tool, arguments) == {"private"}
+    assert seen(service, (tool, arguments)) == {"private"}
 
 
 @pytest.mark.parametrize(("tool", "arguments"), DO_NOT_SEE, ids=str)
 def test_a_command_that_reads_only_the_files_that_it_names(
     service: SyncToolService, work: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
-    assert seen(service, tool, arguments) == set()
+    assert seen(service, (tool, arguments)) == set()
 
 
 def test_git_names_a_file_that_is_only_in_its_history(service: SyncToolService, work: Path) -> None:
     (work / "customers.csv").unlink()
     (work / "conf" / "secret.txt").unlink()
     for args in (["-p", "--", "customers.csv"], ["-p", "--all", "customers.csv"]):
-        assert seen(service, "git", {"operation": "LOG", "args": args}) == {"private"}
-    assert seen(service, "git", {"operation": "SHOW", "args": ["HEAD:customers.csv"]}) == {"private"}
+        assert seen(service, ("git", {"operation": "LOG", "args": args})) == {"private"}
+    assert seen(service, ("git", {"operation": "SHOW", "args": ["HEAD:customers.csv"]})) == {"private"}
 
 
 def test_where_no_private_file_is_visible_a_command_sees_none(tmp_path: Path) -> None:
@@ -152,6 +156,106 @@ def test_where_no_private_file_is_visible_a_command_sees_none(tmp_path: Path) ->
     rules = RULES | {"forbidden_paths": ["customers.csv"], "private_paths": ["customers.csv", "*.pem"]}
     with SyncToolService.open(home=tmp_path / "home", workspace=tmp_path / "work", governance=rules) as service:
         (tmp_path / "work" / "customers.csv").write_text("Ada")
-        assert seen(service, "bash", {"command": "make"}) == set()
+        assert seen(service, ("bash", {"command": "make"})) == set()
         (tmp_path / "work" / "key.pem").write_text("Ada")
-        assert seen(service, "bash", {"command": "make"}) == {"private"}
+        assert seen(service, ("bash", {"command": "make"})) == {"private"}
+
+
+def bash(command: str) -> tuple[str, dict[str, Any]]:
+    return "bash", {"command": command}
+
+
+def test_a_private_file_in_a_part_that_the_rules_show(tmp_path: Path) -> None:
+    """The pattern does not match the folder itself."""
+    shown = tmp_path / "work" / "src" / "deep"
+    shown.mkdir(parents=True)
+    (shown / "customers.csv").write_text("Ada")
+    tools = {"bash": RULES["tools"]["bash"] | {"allowed_paths": ["src/**"]}}
+    rules = RULES | {"private_paths": ["customers.csv"], "tools": tools}
+    with SyncToolService.open(
+        home=tmp_path / "home", workspace=tmp_path / "work", governance=rules, ask=yes
+    ) as service:
+        assert seen(service, bash("cat src/deep/*")) == {"private"}
+
+
+def test_a_private_file_in_a_folder_outside_the_workspace(tmp_path: Path) -> None:
+    for folder in ("work", "data", "other"):
+        (tmp_path / folder).mkdir()
+    data, other = (tmp_path.resolve() / name for name in ("data", "other"))
+    tools = {"bash": RULES["tools"]["bash"] | {"allowed_paths": ["**", f"{data}/**"]}}
+    rules = RULES | {"private_paths": ["customers.csv"], "tools": tools}
+    with SyncToolService.open(
+        home=tmp_path / "home", workspace=tmp_path / "work", governance=rules, ask=yes
+    ) as service:
+        (other / "customers.csv").write_text("Ada")
+        commands = [bash("make"), bash(f"grep -r Ada {data} {other} ..")]
+        assert seen(service, *commands) == set()
+        (data / "customers.csv").write_text("Ada")
+        for command in commands:
+            assert seen(service, command) == {"private"}
+
+
+@pytest.fixture
+def service_with_links(tmp_path: Path) -> Iterator[tuple[SyncToolService, Path]]:
+    work = tmp_path.resolve() / "work"
+    for folder in ("conf", "deep/inner", "links", "notes"):
+        (work / folder).mkdir(parents=True)
+    with SyncToolService.open(home=tmp_path / "home", workspace=work, governance=RULES, ask=yes) as service:
+        yield service, work
+
+
+@pytest.mark.parametrize("target", ["customers.csv", "conf", "deep/back", "conf/secret.txt"])
+def test_a_link_in_a_folder_that_is_searched(service_with_links: tuple[SyncToolService, Path], target: str) -> None:
+    service, work = service_with_links
+    for name in ("loop", "deep/inner/loop"):
+        (work / name).symlink_to(work / "deep")
+    (work / "deep" / "back").symlink_to("../conf")
+    (work / "links" / "a").symlink_to(work / "notes")
+    assert seen(service, bash("diff -r links notes")) == set()
+    (work / "links" / "b").symlink_to(work / target)
+    for name in ("customers.csv", "conf/secret.txt"):
+        (work / name).write_text("Ada")
+    assert seen(service, bash("diff -r links notes")) == {"private"}
+
+
+def test_a_file_that_appears_between_two_commands(service_with_links: tuple[SyncToolService, Path]) -> None:
+    service, _ = service_with_links
+    write = "touch -r notes x; echo Ada > conf/secret.txt; touch -r notes conf"
+    assert seen(service, bash("make"), bash("make")) == set()
+    assert seen(service, bash("make"), bash(write), bash("make")) == {"private"}
+
+
+def test_a_folder_with_too_many_entries_counts(
+    service_with_links: tuple[SyncToolService, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, work = service_with_links
+    monkeypatch.setattr(private_files, "MAX_SEARCHED", 10)
+    assert seen(service, bash("make")) == set()
+    for name in range(10):
+        (work / "notes" / f"{name}.md").touch()
+    assert seen(service, bash("make")) == {"private"}
+
+
+def test_a_folder_that_nobody_can_search(service_with_links: tuple[SyncToolService, Path]) -> None:
+    """A command can make it readable."""
+    _, work = service_with_links
+    (work / "notes").chmod(0o000)
+    try:
+        line = [sys.executable, "-c", AS_USER, str(work)]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+    finally:
+        (work / "notes").chmod(0o700)
+    assert done.stdout == f"{work / 'notes'}\n"
+
+
+#: Without the capabilities of root that read every folder.
+AS_USER = """
+import ctypes, struct, sys
+from albert_tools.engine.policy.path_patterns import PathPatterns
+from albert_tools.engine.workspace.private_files import private_file
+
+header, none = struct.pack("II", 0x20080522, 0), struct.pack("IIIIII", 0, 0, 0, 0, 0, 0)
+assert sys.platform != "linux" or ctypes.CDLL(None).capset(header, none) == 0
+root = sys.argv[1]
+print(private_file([root], [root], PathPatterns([("*.pem", "")], root, "/home/user"), lambda path: True))
+"""

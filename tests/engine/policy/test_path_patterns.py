@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 from pathlib import Path
 
@@ -101,6 +102,37 @@ def test_the_index_agrees_with_matching_each_pattern(patterns: list[str], parts:
     assert (found is not None) == any(alone(p) for p in patterns)
     if found is not None:
         assert alone(found[0])
+
+
+#: Patterns, and names that they match and hardly match: with wildcards, and with characters that wildcards are made of.
+_TEXTS = st.text("ab.*?[]!\\\\ ", min_size=1, max_size=5)
+_ODD = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["", "**/", "./", "a/", "/w/", "a/**/", "*/"]),
+    _TEXTS,
+    st.sampled_from(["", "/", "/**"]),
+)
+
+
+@given(
+    st.lists(_ODD | PATTERNS, min_size=1, max_size=4),
+    st.sampled_from(["", "/a", "/a/b", "/b", "/.."]),
+    st.lists(st.text("ab.*?[]! ", min_size=1, max_size=5) | PARTS, min_size=1, max_size=20),
+)
+@example(["a.*"], "", ["a.b", "b.a"])
+@example(["*b "], "", ["ab", "ab "])
+@example(["a/**"], "/a", ["b"])
+@example(["/w/project/a/b"], "/a", ["b", "a"])
+def test_the_names_in_a_folder_agree_with_matching_each_path(
+    patterns: list[str], folder: str, names: list[str]
+) -> None:
+    top = os.path.normpath(ROOT + folder)
+    try:
+        rules = PathPatterns([(p, p) for p in patterns], ROOT, HOME)
+    except ValueError:
+        assume(False)
+    assume(rules.match(top) is None)
+    assert rules.names_in(top, names) == [name for name in names if rules.match(f"{top}/{name}")]
 
 
 NAMES = ("a", "ab", "a.x", "c.x.y", "secret")

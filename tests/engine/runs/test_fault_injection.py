@@ -38,7 +38,7 @@ from albert_tools.store.record.verify import verify
 from tests.helpers.kill_points import Place, PointedLedger, Points, pointed
 
 #: The number of stories in the default run, and in the long run.
-FEW, MANY = 50, 5000
+FEW, MANY = 30, 5000
 #: The number of services in a story, one after the other. The last ones have no faults.
 LIVES, QUIET = 14, 8
 

@@ -561,7 +561,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.hypothesis
 def test_no_effect_without_a_permitting_decision(template: Path) -> None:
-    times = 30 if settings.get_current_profile_name() == LONG else 1
     with asyncio.Runner() as runner:
         sandbox = Sandbox(RunLimits())
         runner.run(sandbox.start())
@@ -569,7 +568,7 @@ def test_no_effect_without_a_permitting_decision(template: Path) -> None:
         run_state_machine_as_test(
             Machine,
             settings=settings(
-                max_examples=12 * times,
+                max_examples=360 if settings.get_current_profile_name() == LONG else 8,
                 stateful_step_count=50,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),

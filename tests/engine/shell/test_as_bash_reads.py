@@ -186,7 +186,7 @@ def fits(argv: Sequence[str], words: Sequence[Word]) -> bool:
 
 
 @pytest.mark.hypothesis
-@examples(60)
+@examples(30, 1800)
 @given(text=st.one_of(_MUTATED, _MUTATED, _MUTATED, _RANDOM))
 @example("cd{}a,b} /tmp && ls")
 @example("ls {}'x'a,b} {}..b}")
@@ -205,7 +205,7 @@ def test_bash_runs_the_calls_that_the_reader_found(tmp_path: Path, text: str) ->
 
 
 @pytest.mark.hypothesis
-@examples(60)
+@examples(30, 1800)
 @given(text=st.one_of(_MUTATED, _MUTATED, _MUTATED, _RANDOM))
 @example("ls -la; p1 'a b' \"c\" | p2 && p3 &")
 @example("A+=/../../usr/bin/find wc -delete")
