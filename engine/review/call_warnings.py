@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from albert_tools.engine.model.fixed_hosts import BEGINNING, fixed_hosts, host_of
 from albert_tools.engine.model.manifest import Alternative, Hole, Origin, PlannedCall, Value, values_in
 from albert_tools.engine.model.visible_text import visible
-from albert_tools.engine.review.hosts import BEGINNING, fixed_hosts, host_of
 from albert_tools.engine.review.value_words import Words
 from albert_tools.engine.shell.command_holes import loose_holes
 

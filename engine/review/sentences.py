@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.fixed_hosts import fixed_hosts
 from albert_tools.engine.model.manifest import Manifest, Origin, PlannedCall, Value, values_in
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_warnings import call_warnings, environment
-from albert_tools.engine.review.hosts import fixed_hosts
 from albert_tools.engine.review.planned_effects import planned_effects
 from albert_tools.engine.review.value_words import Words, is_anything, is_constant, is_loud
 

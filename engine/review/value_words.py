@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
+from albert_tools.engine.model.fixed_hosts import host_of
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.manifest import (
     Alternative,
@@ -27,7 +28,6 @@ from albert_tools.engine.model.manifest import (
 from albert_tools.engine.model.marked_paths import holds_credentials, is_executed
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
-from albert_tools.engine.review.hosts import host_of
 
 #: The word for a value about which nothing is known. It is loud on purpose.
 ANYTHING = "ANYTHING"

@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from albert_tools.engine.model.definition import Json, ToolVersion
+from albert_tools.engine.model.fixed_hosts import host_of
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value, values_in
 from albert_tools.engine.model.messages import listed
 from albert_tools.engine.model.visible_text import visible
-from albert_tools.engine.review.hosts import host_of
 from albert_tools.engine.review.planned_effects import HIGH, RISKS, VERBS, label_of, planned_effects, risk_of
 from albert_tools.engine.review.value_words import MAX_ORIGINS, MAX_TEXT, Words
 
