@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from albert_tools.engine.model.definition import ToolDefinition, digest
+from albert_tools.engine.model.fixed_hosts import fixed_hosts
 from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, values_in
 from albert_tools.engine.model.overlaps import changes, feeds, is_before
 from albert_tools.engine.model.redaction import redacted_text
@@ -219,7 +220,11 @@ class FlowJudge:
                 for end, call in ends:
                     values = [(n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
                     for argument, value in values:
+                        hosts = fixed_hosts(value) if _is_destination(rule, call, argument) else None
                         for graph, reached in graphs:
+                            # Data chooses no destination if the host is fixed. A condition chooses one if there are several.
+                            if hosts is not None and (graph is data or len(hosts) < 2):
+                                continue
                             start = _first(reached, graph.direct(value))
                             if start is not None:
                                 yield Flow(rule, start, end, argument, starts[start], graph is control)
@@ -380,7 +385,11 @@ def _by_session(rule: FlowRule, seen: Mapping[str, str], what: str, subject: str
 
 def _is_host(flow: Flow, manifest: Manifest) -> bool:
     """Whether the rule is about a URL as a destination, which is its host."""
-    return bool(flow.rule.to.arguments) and manifest.calls[flow.end].uses.get(flow.argument) == "url"
+    return _is_destination(flow.rule, manifest.calls[flow.end], flow.argument)
+
+
+def _is_destination(rule: FlowRule, call: PlannedCall, argument: str) -> bool:
+    return bool(rule.to.arguments) and call.uses.get(argument) == "url"
 
 
 def _is_constant(template: tuple[Any, ...]) -> bool:

@@ -1,7 +1,7 @@
 """Sets how many examples Hypothesis tries for a property.
 
-`make test` tries few examples, the same ones each time, so all developers get the same result. `make test-slow` tries at least thirty
-times as many, new ones each time, and so finds new bugs.
+`make test` tries few examples, the same ones each time, so all developers get the same result. `make test-slow` tries at least
+thirty times as many, new ones each time, and so finds new bugs.
 """
 
 from __future__ import annotations

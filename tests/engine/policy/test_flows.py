@@ -43,6 +43,16 @@ def read(path: Value) -> PlannedCall:
     return PlannedCall("read_file", ("read",), 3, source="file", arguments={"path": path}, uses={"path": "read"})
 
 
+def follow(*url: Any, control: tuple[str, ...] = (), other: str = "") -> PlannedCall:
+    """A request to a URL with data of the first call in its holes."""
+    value = Value((url, *([(other,)] if other else [])), data=("call:0",), control=control)
+    uses = {"url": "url", "body": "payload"}
+    return PlannedCall("fetch", ("network",), 4, source="web", arguments={"url": value}, uses=uses)
+
+
+POST = replace(follow(), arguments={"url": Value((("https://a.example/",),)), "body": output(0)})
+
+
 def places(decisions: list[Decision]) -> list[str]:
     return [d.rule for d in decisions]
 
@@ -105,6 +115,12 @@ SECRET = PlannedCall("balance", ("secret", "read"), 3)
         (rule("recipient", source=["web"]), [FETCH, send(Value((("a",), ("b",)), control=("call:0",)))], 0),
         (rule("recipient", True, source=["web"]), [FETCH, send(Value((("a",), ("b",)), control=("call:0",)))], 1),
         (rule("recipient", True, source=["web"]), [FETCH, send(TO_ADA, control=("call:0",))], 1),
+        # Of a URL, only the host is a destination.
+        (rule("destination", source=["web"]), [FETCH, follow("https://a.example/", Hole("any"))], 0),
+        (rule("destination", source=["web"]), [FETCH, follow("https://a.example", Hole("any"))], 1),
+        (rule("payload", source=["web"]), [FETCH, POST], 1),
+        (rule("destination", True, source=["web"]), [FETCH, follow("https://a.example/", control=("call:0",))], 0),
+        (rule("destination", True, source=["web"]), [FETCH, follow("https://a.org/", control=("call:0",), other="https://b.org/")], 1),
         # A path that only the run shows is judged at run time.
         (rule("payload", paths=["*.pem"]), [read(Value((("a.pem",),))), send(TO_ADA, output(0))], 1),
         (rule("payload", paths=["*.pem"]), [read(Value((("a.md",),))), send(TO_ADA, output(0))], 0),
