@@ -28,6 +28,10 @@ class NoSession:
     def afford(self, tool: str) -> None:
         """Allow every use."""
 
+    def refused_lately(self) -> bool:
+        """No quota is used up."""
+        return False
+
     def left(self, unit: str) -> float:
         """Infinity."""
         return float("inf")
@@ -93,6 +97,9 @@ class NoJournal:
     """The journal of a run that is not recorded. See `RunJournal`."""
 
     id: str | None = None
+
+    def charge(self, contents: Any) -> None:
+        """Store nothing."""
 
     def find(self, step: str, tool: str, version: str, arguments: Json, *, any_version: bool = False) -> Step | None:
         """No step has been made before."""

@@ -70,7 +70,7 @@ class RunJournal:
     """The steps of one run: the recorded steps, and new steps."""
 
     def __init__(self, journal: Journal, contents: ContentStore | None = None, *, fresh: bool = False) -> None:
-        """`fresh` states that the journal is new, so nothing is read.
+        """`fresh` states that the journal is new, so nothing is read. Large values are stored in `contents`; see `charge`.
 
         Raises:
             Failure: `damaged`, `io_error`, `not_found`.
@@ -124,6 +124,10 @@ class RunJournal:
                 known.value = load_value(self._contents, entry["ref"])
             else:
                 known.value = entry.get("value")
+
+    def charge(self, contents: ContentStore | None) -> None:
+        """From now on, store large values in these contents, which charge a session."""
+        self._contents = contents
 
     def find(self, step: str, tool: str, version: str, arguments: Json, *, any_version: bool = False) -> Step | None:
         """The step in the journal, or None. Arguments of None match any arguments.

@@ -119,6 +119,9 @@ class SessionTable(Protocol):
     def seen(self, session: str) -> dict[str, str]:
         """What a session and its parents have seen: the first example of each kind, by kind."""
 
+    def has_stored(self, session: str, ref: str) -> bool:
+        """Whether a session may read a value of the content store: it, or a session within it, has stored or got it."""
+
     def by_token(self, token_hash: str) -> builtins.list[SessionRow]:
         """`line` of the session whose token has this hash."""
 

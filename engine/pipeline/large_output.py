@@ -11,6 +11,7 @@ from albert_tools.engine.call import ledger
 from albert_tools.engine.call.context import Run
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.record_types import QUOTA
 
 #: The number of bytes that the caller gets from the beginning, and from the end.
 SHOWN_BYTES = 4096
@@ -23,10 +24,13 @@ def output_or_handle(output: Json, run: Run) -> Json:
 
     The tool `read_result` accepts the handle. A string is stored as text and any other value as JSON; `kind` is ``text`` or
     ``json``.
+
+    Raises:
+        Failure: `budget_exceeded` if the output may not be stored for the session.
     """
     service = run.service
     if (
-        service.contents is None
+        run.contents is None
         or run.target.definition.family == READERS
         or output is None
         or isinstance(output, bool | int | float)
@@ -40,9 +44,12 @@ def output_or_handle(output: Json, run: Run) -> Json:
     if len(data) <= service.output_bytes:
         return output
     try:
-        handle = service.contents.put(data)
+        handle = run.contents.put(data)
         ledger.handed(run, handle, len(data))
-    except Failure:
+    except Failure as failure:
+        if failure.rule == QUOTA:
+            message = f"{run.target.definition.name} has ended, but its result of {len(data):,} bytes is lost: {failure.message}"
+            raise failure.copy(message=message) from None
         # The output can't be stored, so the caller gets all of it.
         return output
     return {

@@ -17,6 +17,7 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from albert_tools.engine.call.arguments import argument_violations
@@ -199,6 +200,9 @@ class Pipeline:
                 self._slots if waits else nullcontext(),
             ):
                 output = await self.call(call, run)
+                if run.shown is UNSET:
+                    # The journal of a resumed run had the output.
+                    run.shown = output_or_handle(output, run)
         except Repeated as earlier:
             repeated = earlier.result
         except Failure as failure:
@@ -274,6 +278,9 @@ class Pipeline:
         notice = observers.started(judged, run)
         try:
             output = known.output if known is not None else await execute(judged, run, self.call)
+            if not call.depth:
+                # It is stored before the end is recorded, so that a refusal is recorded, too.
+                run.shown = output_or_handle(output, run)
         except asyncio.CancelledError:
             stopped = Failure("cancelled", "the call was cancelled")
             # If the record can't be written, the call is cancelled all the same.
@@ -300,7 +307,7 @@ class Pipeline:
         invocation, definition = run.invocation, run.target.definition
         seconds = self._clock() - run.began
         span = call.span
-        shown = output_or_handle(output, run)
+        shown = output if error is not None else run.shown
         return ToolResult(
             tool=str(invocation.tool),
             output=shown,

@@ -34,6 +34,7 @@ async def demand(service: ToolService, token: str) -> None:
     try:
         service.sessions.demand(session, put_content.name)
         service.sessions.afford(session, put_content.name)
+        service.sessions.demand_room(session, service.context.quota)
         denied = service.standing(put_content.definition)["verdict"] == "deny"
     except Failure as failure:
         if not failure.denied:
