@@ -310,11 +310,12 @@ class Sessions:
         Raises:
             Failure: `budget_exceeded`.
         """
-        used = max((each.used.get(STORED, 0) for each in self._line(session.id)), default=0)
+        used: float = max((each.used.get(STORED, 0) for each in self._line(session.id)), default=0)
         if used + size > quota:
+            more = f"{size:,} more are too many" if size > 1 else "it may do nothing more"
             raise Failure(
                 "budget_exceeded",
-                f"the service has stored {used:,.0f} bytes for this session, of {quota:,.0f} that it may have, and this needs more",
+                f"the service has stored {used:,.0f} of the {quota:,.0f} bytes that it may store for this session, and {more}",
                 hint="ask for a new session; the owner's rule `records: {session_mb: …}` in governance.yaml allows more",
                 rule=QUOTA,
                 details={"unit": STORED, "budget": quota, "used": used},

@@ -144,6 +144,9 @@ class NoJournal:
     ) -> None:
         """Drop the entry."""
 
+    def keep(self, output: Json) -> None:
+        """Store nothing."""
+
     def ask(self, step: str, approval: str, arguments: Json) -> None:
         """Drop the entry."""
 

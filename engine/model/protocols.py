@@ -285,10 +285,11 @@ class Journal(Protocol):
     def entries(self) -> list[dict[str, Json]]:
         """The verified entries in order. Flushes. Raises Failure `damaged`, `io_error`."""
 
-    def append(self, entry: Mapping[str, Json]) -> None:
+    def append(self, entry: Mapping[str, Json], most: int | None = None) -> None:
         """Append to the buffer. A crash may lose entries, but never changes their order.
 
-        The next ledger entry of the run writes the buffer too.
+        The next ledger entry of the run writes the buffer too. `most` is the most bytes of the entry; None for the most that is
+        possible.
 
         Raises:
             Failure: `not_json`, `too_large`: nothing is appended. `io_error`.

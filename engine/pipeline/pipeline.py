@@ -56,7 +56,7 @@ from albert_tools.engine.pipeline.begin import begin
 from albert_tools.engine.pipeline.changes import changed_by_others
 from albert_tools.engine.pipeline.execute import execute
 from albert_tools.engine.pipeline.flow import flow
-from albert_tools.engine.pipeline.large_output import output_or_handle
+from albert_tools.engine.pipeline.large_output import keep_output, output_or_handle
 from albert_tools.engine.pipeline.lookup import demand_limits, lookup
 from albert_tools.engine.pipeline.mode import mode
 from albert_tools.engine.pipeline.policy import policy
@@ -278,9 +278,7 @@ class Pipeline:
         notice = observers.started(judged, run)
         try:
             output = known.output if known is not None else await execute(judged, run, self.call)
-            if not call.depth:
-                # It is stored before the end is recorded, so that a refusal is recorded, too.
-                run.shown = output_or_handle(output, run)
+            keep_output(call, run, output)
         except asyncio.CancelledError:
             stopped = Failure("cancelled", "the call was cancelled")
             # If the record can't be written, the call is cancelled all the same.
