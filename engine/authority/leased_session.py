@@ -41,12 +41,11 @@ class LeasedSession:
         return self._find_quota()
 
     def afford(self, tool: str) -> None:
-        """Require that no budget and no quota is used up. Raises Failure `budget_exceeded`."""
-        self._sessions.afford(self._session, tool)
-        self.demand_room()
+        """See `Sessions.afford`."""
+        self._sessions.afford(self._session, tool, self._quota)
 
     def demand_room(self) -> None:
-        """Require that the service may store anything more for the session. Raises Failure `budget_exceeded`."""
+        """See `Sessions.demand_room`."""
         self._sessions.demand_room(self._session, self._quota)
 
     def store(self, ref: str, size: int) -> None:

@@ -286,13 +286,16 @@ class Sessions:
                 message = f"{tool} is not among the tools of the session's lease"
                 raise _denied("lease.tools", message, hint, tool)
 
-    def afford(self, session: Session, tool: str) -> None:
-        """Require that no budget is used up.
+    def afford(self, session: Session, tool: str, quota: float = float("inf")) -> None:
+        """Require that no budget is used up, and that the service may store anything more for the session and its parents, each of
+        which has the `quota`, in bytes.
 
         Raises:
             Failure: `budget_exceeded`.
         """
-        for each in self._line(session.id):
+        line = self._line(session.id)
+        _demand_room(line, quota)
+        for each in line:
             for unit, most in each.lease.budget.as_dict().items():
                 if each.used.get(unit, 0) >= most:
                     raise Failure(
@@ -304,22 +307,10 @@ class Sessions:
                         details={"unit": unit, "budget": most, "used": each.used.get(unit, 0)},
                     )
 
-    def demand_room(self, session: Session, quota: float, size: int = 1) -> None:
-        """Require that the service may store `size` more bytes for the session and its parents, each of which has this quota.
-
-        Raises:
-            Failure: `budget_exceeded`.
-        """
-        used: float = max((each.used.get(STORED, 0) for each in self._line(session.id)), default=0)
-        if used + size > quota:
-            more = f"{size:,} more are too many" if size > 1 else "it may do nothing more"
-            raise Failure(
-                "budget_exceeded",
-                f"the service has stored {used:,.0f} of the {quota:,.0f} bytes that it may store for this session, and {more}",
-                hint="ask for a new session; the owner's rule `records: {session_mb: …}` in governance.yaml allows more",
-                rule=QUOTA,
-                details={"unit": STORED, "budget": quota, "used": used},
-            )
+    def demand_room(self, session: Session, quota: float) -> None:
+        """Require that the service may store anything more for a session that was just found. See `afford`."""
+        # A session without a parent says itself what it has used.
+        _demand_room(self._line(session.id) if session.parent else [session], quota)
 
     def store(self, session: Session, ref: str, size: int, quota: float) -> None:
         """Charge a value, before it is stored. If it has a reference, the session may read it from then on.
@@ -332,7 +323,7 @@ class Sessions:
         with self._ledger.transaction():
             if ref and self.has_stored(session, ref):
                 return
-            self.demand_room(session, quota, size)
+            _demand_room(self._line(session.id), quota, size)
             entry = {"session": session.id, "stored": [ref] if ref else [], "used": {STORED: size}}
             self._ledger.append("stored", entry)
 
@@ -446,6 +437,20 @@ def _within(lease: Lease, above: Session, as_long: bool) -> Lease:
                 "a session within another gets at most what that one has",
             )
     return lease
+
+
+def _demand_room(line: Sequence[Session], quota: float, size: int = 1) -> None:
+    """Require that the service may store `size` more bytes for a session and its parents. Raises Failure `budget_exceeded`."""
+    used: float = max((each.used.get(STORED, 0) for each in line), default=0)
+    if used + size > quota:
+        more = f"{size:,} more are too many" if size > 1 else "it may do nothing more"
+        raise Failure(
+            "budget_exceeded",
+            f"the service has stored {used:,.0f} of the {quota:,.0f} bytes that it may store for this session, and {more}",
+            hint="ask for a new session; the owner's rule `records: {session_mb: …}` in governance.yaml allows more",
+            rule=QUOTA,
+            details={"unit": STORED, "budget": quota, "used": used},
+        )
 
 
 def _check_arguments(client: Any, cwd: Any, tools: Any, seconds: Any) -> None:
