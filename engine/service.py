@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct, field
+from msgspec import json as msgspec_json
 from msgspec.structs import asdict, replace
 
 from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, REVOKE, RUN, Actions, Review, permitted
@@ -28,7 +29,8 @@ from albert_tools.engine.model.describe import confined_of, resources_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean, look_alike
 from albert_tools.engine.model.primitive import Primitive
-from albert_tools.engine.model.protocols import Saved, Summary, ToolStore
+from albert_tools.engine.model.protocols import ContentStore, Saved, Summary, ToolStore
+from albert_tools.engine.model.record_types import STORED
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS, RESERVED
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.lookup import demand_depth
@@ -419,9 +421,9 @@ class ToolService:
             head, why = await asyncio.to_thread(self._head, version.name, token, "replacing it", version.version)
             # The version also names the callees, so an answer does not cover the same source with other callees.
             facts = {"name": version.name, "version": version.version, "replaces": head}
-            if why and self.context.contents is not None:
+            if why and (contents := self.contents(token)) is not None:
                 # The question itself has only the beginning of a long text.
-                facts["stored_source"] = await asyncio.to_thread(self.context.contents.put, version.source.encode())
+                facts["stored_source"] = await asyncio.to_thread(contents.put, version.source.encode())
             return Review(why, facts)
 
         async def save() -> Defined:
@@ -508,7 +510,11 @@ class ToolService:
         before = versions[0].version if versions and versions[0].current else None
         changed = self.store.save(version, over)
         if changed:
-            self._record("definition", version.author, tool=version.name, version=version.version, replaced=before)
+            facts: dict[str, Json] = {"tool": version.name, "version": version.version, "replaced": before}
+            if version.author:
+                size = len(msgspec_json.encode(version.to_document()))
+                facts |= {"session": version.author, "used": {STORED: size}}
+            self._record("definition", version.author, **facts)
             self._activate_harmless(version)
         callers = self._callers(version.name, version.version) if total > (before == version.version) else ()
         if not changed:
@@ -806,7 +812,8 @@ class ToolService:
             The session and its token.
 
         Raises:
-            Failure: `invalid_arguments`, `permission_denied`, `governance_unavailable`; `not_found` and others for `cwd`.
+            Failure: `invalid_arguments`, `permission_denied`, `governance_unavailable`; `budget_exceeded` if nothing more may be
+                stored for the parent; `not_found` and others for `cwd`.
         """
         workspace = self.context.workspace
         if isinstance(workspace, Failure):
@@ -822,6 +829,7 @@ class ToolService:
             seconds=seconds,
             budget=budget,
             within=within,
+            quota=self.context.quota if within is not None else float("inf"),
             version_of=self._version_of,
         )
 
@@ -1400,6 +1408,22 @@ class ToolService:
         """
         if token is not None:
             self.sessions.demand(self.actions.session(token), tool, author=self._pipeline.lookup.author(tool))
+
+    def contents(self, token: str | None) -> ContentStore | None:
+        """The content store as a session has it, see `SessionContents`; the whole store for the owner, None if there is none.
+
+        Raises:
+            Failure: `permission_denied`: there is no such session, or it has ended; `governance_unavailable`.
+        """
+        stored = self.context.contents
+        if token is None or stored is None:
+            return stored
+        from albert_tools.engine.authority.leased_session import LeasedSession
+        from albert_tools.engine.call.session_contents import SessionContents
+
+        context = self.context
+        session = LeasedSession(self.sessions, self.actions.session(token), context.ledger, lambda: context.quota)
+        return SessionContents(stored, session)
 
     def _record(self, kind: str, author: str, **data: Json) -> None:
         """Append an entry about a change of the store. The change remains in effect even if the entry can't be written."""

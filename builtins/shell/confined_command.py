@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.model.record_types import QUOTA
 
 if TYPE_CHECKING:
     from albert_tools.engine.sandbox.command.output import Output, Shown
@@ -230,7 +231,8 @@ async def program_result(context: CallContext, ran: CompletedCommand) -> Program
 
 
 async def stored_output(context: CallContext, ran: CompletedCommand) -> str | None:
-    """Store the whole output, stderr after stdout, and return its handle. Returns None without a content store."""
+    """Store the whole output, stderr after stdout, and return its handle. Returns None if it can't be stored: there is no content
+    store, or the session's quota has no room."""
     if context.contents is None:
         return None
     import asyncio
@@ -238,7 +240,13 @@ async def stored_output(context: CallContext, ran: CompletedCommand) -> str | No
     whole = ran.output.whole
     if ran.errors is not None and ran.errors.size:
         whole += b"\n[stderr]\n" + ran.errors.whole
-    return await asyncio.to_thread(context.contents.put, whole)
+    try:
+        return await asyncio.to_thread(context.contents.put, whole)
+    except Failure as failure:
+        if failure.rule != QUOTA:
+            raise
+        # The command was run. Its caller gets at least what is shown of the output.
+        return None
 
 
 async def _details(context: CallContext, ran: CompletedCommand) -> dict[str, Any]:

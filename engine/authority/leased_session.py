@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 
 from albert_tools.engine.authority.sessions import Session, Sessions
 from albert_tools.engine.model.definition import ToolVersion
@@ -14,10 +15,12 @@ from albert_tools.engine.model.protocols import Ledger
 class LeasedSession:
     """The active session of a request. `NoSession` has the same methods for calls of the owner."""
 
-    def __init__(self, sessions: Sessions, session: Session, ledger: Ledger) -> None:
+    def __init__(self, sessions: Sessions, session: Session, ledger: Ledger, quota: Callable[[], float]) -> None:
+        """`quota` returns the bytes that the service may store for the session."""
         self._sessions = sessions
         self._session = session
         self._ledger = ledger
+        self._find_quota = quota
         self.id: str | None = session.id
         #: The session that made the request. For a resumed run, this is the session in which the run began.
         self.origin: str | None = session.parent if session.grant and session.parent else session.id
@@ -33,9 +36,29 @@ class LeasedSession:
         leased = self._session.lease.versions.get(version.name)
         return leased == version.version if leased is not None else version.created <= self._session.created
 
+    @cached_property
+    def _quota(self) -> float:
+        return self._find_quota()
+
     def afford(self, tool: str) -> None:
         """See `Sessions.afford`."""
-        self._sessions.afford(self._session, tool)
+        self._sessions.afford(self._session, tool, self._quota)
+
+    def demand_room(self) -> None:
+        """See `Sessions.demand_room`."""
+        self._sessions.demand_room(self._session, self._quota)
+
+    def store(self, ref: str, size: int) -> None:
+        """See `Sessions.store`."""
+        self._sessions.store(self._session, ref, size, self._quota)
+
+    def has_stored(self, ref: str) -> bool:
+        """See `Sessions.has_stored`."""
+        return self._sessions.has_stored(self._session, ref)
+
+    def refused_lately(self) -> bool:
+        """See `Sessions.refused_lately`."""
+        return self._sessions.refused_lately(self._session)
 
     def left(self, unit: str) -> float:
         """See `Sessions.left`."""

@@ -24,7 +24,7 @@ from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Record
-from albert_tools.engine.model.record_types import SessionRow
+from albert_tools.engine.model.record_types import QUOTA, STORED, SessionRow
 from albert_tools.engine.model.reserved_names import READING_TOOLS
 
 #: The beginning of each token. Redaction uses it to find tokens in a text.
@@ -34,6 +34,8 @@ _TOKEN_BYTES = 32
 MAX_CLIENT, MAX_CWD, MAX_TOOLS = 256, 4096, 1000
 #: The greatest depth of nested sessions.
 MAX_SESSION_DEPTH = 8
+#: See `Sessions.refused_lately`.
+_REFUSALS_SECONDS = 60.0
 
 
 class Budget(Struct, frozen=True):
@@ -152,6 +154,8 @@ class Sessions:
     def __init__(self, ledger: Record, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
+        #: When `refused_lately` last returned False, by session.
+        self._refused: dict[str, float] = {}
 
     def open(
         self,
@@ -164,6 +168,7 @@ class Sessions:
         budget: Budget | None = None,
         within: str | None = None,
         version_of: Callable[[str], str | None] = lambda _: None,
+        quota: float = float("inf"),
     ) -> tuple[Session, str]:
         """Open a session. Returns the session and its token. The token can't be read again later.
 
@@ -176,9 +181,11 @@ class Sessions:
             budget: The most that the session may use.
             within: The token of the parent session. The new session can't get more than its parent has.
             version_of: Returns the present version of a composite; None for any other name.
+            quota: The bytes that the service may store for the parent session.
 
         Raises:
-            Failure: `invalid_arguments`; `permission_denied` if the parent is unknown, has ended, or has less than requested.
+            Failure: `invalid_arguments`; `permission_denied` if the parent is unknown, has ended, or has less than requested;
+                `budget_exceeded` if the service may store nothing more for it.
         """
         _check_arguments(client, cwd, tools, seconds)
         now = self._clock()
@@ -189,6 +196,7 @@ class Sessions:
         if within is not None:
             above = self.find(within, workspace)
             parent = above.id
+            self.demand_room(above, quota)
             if len(self._line(parent)) >= MAX_SESSION_DEPTH:
                 raise _denied("session.depth", f"sessions can be nested at most {MAX_SESSION_DEPTH} deep")
             lease = _within(lease, above, seconds is None)
@@ -278,13 +286,16 @@ class Sessions:
                 message = f"{tool} is not among the tools of the session's lease"
                 raise _denied("lease.tools", message, hint, tool)
 
-    def afford(self, session: Session, tool: str) -> None:
-        """Require that no budget is used up.
+    def afford(self, session: Session, tool: str, quota: float = float("inf")) -> None:
+        """Require that no budget is used up, and that the service may store anything more for the session and its parents, each of
+        which has the `quota`, in bytes.
 
         Raises:
             Failure: `budget_exceeded`.
         """
-        for each in self._line(session.id):
+        line = self._line(session.id)
+        _demand_room(line, quota)
+        for each in line:
             for unit, most in each.lease.budget.as_dict().items():
                 if each.used.get(unit, 0) >= most:
                     raise Failure(
@@ -295,6 +306,43 @@ class Sessions:
                         tool=tool,
                         details={"unit": unit, "budget": most, "used": each.used.get(unit, 0)},
                     )
+
+    def demand_room(self, session: Session, quota: float) -> None:
+        """Require that the service may store anything more for a session that was just found. See `afford`."""
+        # A session without a parent says itself what it has used.
+        _demand_room(self._line(session.id) if session.parent else [session], quota)
+
+    def store(self, session: Session, ref: str, size: int, quota: float) -> None:
+        """Charge a value, before it is stored. If it has a reference, the session may read it from then on.
+
+        A value that the session may read already costs nothing.
+
+        Raises:
+            Failure: `budget_exceeded`: the session, or one that it is within, has no room for it; `io_error`.
+        """
+        with self._ledger.transaction():
+            if ref and self.has_stored(session, ref):
+                return
+            _demand_room(self._line(session.id), quota, size)
+            entry = {"session": session.id, "stored": [ref] if ref else [], "used": {STORED: size}}
+            self._ledger.append("stored", entry)
+
+    def has_stored(self, session: Session, ref: str) -> bool:
+        """Whether the session may read a value: it, or a session within it, has stored or got it."""
+        # A run that was resumed reads what its session has stored.
+        mine = session.parent if session.grant and session.parent else session.id
+        return self._ledger.sessions.has_stored(mine, ref)
+
+    def refused_lately(self, session: Session) -> bool:
+        """Whether this was asked about the session in the last minute.
+
+        The entry of a refusal is stored, too. So a session whose quota is used up has one a minute.
+        """
+        now = self._clock()
+        if now - self._refused.get(session.id, float("-inf")) < _REFUSALS_SECONDS:
+            return True
+        self._refused[session.id] = now
+        return False
 
     def left(self, session: Session, unit: str) -> float:
         """The remaining amount of a unit: the minimum of the session and its parents."""
@@ -389,6 +437,20 @@ def _within(lease: Lease, above: Session, as_long: bool) -> Lease:
                 "a session within another gets at most what that one has",
             )
     return lease
+
+
+def _demand_room(line: Sequence[Session], quota: float, size: int = 1) -> None:
+    """Require that the service may store `size` more bytes for a session and its parents. Raises Failure `budget_exceeded`."""
+    used: float = max((each.used.get(STORED, 0) for each in line), default=0)
+    if used + size > quota:
+        more = f"{size:,} more are too many" if size > 1 else "it may do nothing more"
+        raise Failure(
+            "budget_exceeded",
+            f"the service has stored {used:,.0f} of the {quota:,.0f} bytes that it may store for this session, and {more}",
+            hint="ask for a new session; the owner's rule `records: {session_mb: …}` in governance.yaml allows more",
+            rule=QUOTA,
+            details={"unit": STORED, "budget": quota, "used": used},
+        )
 
 
 def _check_arguments(client: Any, cwd: Any, tools: Any, seconds: Any) -> None:

@@ -28,6 +28,10 @@ class NoSession:
     def afford(self, tool: str) -> None:
         """Allow every use."""
 
+    def refused_lately(self) -> bool:
+        """No quota is used up."""
+        return False
+
     def left(self, unit: str) -> float:
         """Infinity."""
         return float("inf")
@@ -94,6 +98,9 @@ class NoJournal:
 
     id: str | None = None
 
+    def charge(self, contents: Any) -> None:
+        """Store nothing."""
+
     def find(self, step: str, tool: str, version: str, arguments: Json, *, any_version: bool = False) -> Step | None:
         """No step has been made before."""
         return None
@@ -136,6 +143,9 @@ class NoJournal:
         log: str = "",
     ) -> None:
         """Drop the entry."""
+
+    def keep(self, output: Json) -> None:
+        """Store nothing."""
 
     def ask(self, step: str, approval: str, arguments: Json) -> None:
         """Drop the entry."""

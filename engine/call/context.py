@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from albert_tools.engine.authority.authorization import Asker, Authority, ExampleAuthority
 from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
@@ -111,6 +111,14 @@ class ServiceContext(Struct, frozen=True):
         if isinstance(ruling, Failure):
             raise ruling
         return ruling
+
+    @property
+    def quota(self) -> float:
+        """The bytes that may be stored for a session. Without rules it is the default, because refusals are stored, too."""
+        try:
+            return self.ruling(audit=False).governance.session_bytes
+        except Failure:
+            return Governance().session_bytes
 
     @property
     def root(self) -> str:
@@ -233,6 +241,8 @@ class Run(Struct, eq=False):
     has_links: bool = False
     #: Whether an earlier request of the session failed, so that a success must be recorded as the end of failures in a row.
     after_failure: bool = False
+    #: The output as the caller gets it, see `output_or_handle`, or UNSET.
+    shown: Any = UNSET
     effects: list[Effect] = field(default_factory=list)
     calls: int = 0
     printed: list[str] = field(default_factory=list)
@@ -248,6 +258,16 @@ class Run(Struct, eq=False):
     open_since: float = 0.0
     #: Held while a person is asked, because the application is asked one question of a run at a time.
     asking: asyncio.Lock | None = None
+
+    @property
+    def contents(self) -> ContentStore | None:
+        """The content store for the session of the run; without a session, the whole store."""
+        stored = self.service.contents
+        if stored is None or isinstance(self.session, NoSession):
+            return stored
+        from albert_tools.engine.call.session_contents import SessionContents
+
+        return SessionContents(stored, self.session)
 
     @property
     def principal(self) -> str:
@@ -362,11 +382,16 @@ class PrimitiveContext(Struct):
 
     @property
     def contents(self) -> ContentStore | None:
-        return self._run.service.contents
+        return self._run.contents
 
     @property
     def artifacts(self) -> ArtifactStore | None:
-        return self._run.service.artifacts
+        stored, session = self._run.service.artifacts, self._run.session
+        if stored is None or isinstance(session, NoSession):
+            return stored
+        from albert_tools.engine.call.session_contents import SessionArtifacts
+
+        return SessionArtifacts(stored, session)
 
     @property
     def examine(self) -> Examine | None:

@@ -17,18 +17,29 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from albert_tools.engine.call.errors import shown
-from albert_tools.engine.call.journal_reader import arguments_of, check_form, load_value, read_effect, read_failure
+from albert_tools.engine.call.journal_reader import (
+    arguments_of,
+    check_form,
+    read_effect,
+    read_failure,
+    ref_name,
+    stored_form,
+    value_of,
+)
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.interrupted import Settled
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.protocols import ContentStore, Journal
+from albert_tools.engine.model.record_types import QUOTA
 from albert_tools.engine.model.redaction import of_refused
 from albert_tools.engine.model.result import Effect
 
-#: A value that is too large for an entry is moved to the content store. The entry then contains its hash under another name.
-REFS = {"value": "ref", "arguments": "arguments_ref"}
+#: The bytes of an entry above which its value and its arguments are moved to the content store, and the bytes above which one is
+#: moved. The entry then contains the hash under another name. The caller's handle of a large output is the same hash, so an output
+#: is stored once.
+MAX_ENTRY, MAX_VALUE = 1024 * 1024, 64 * 1024
 #: The most characters of a failure's message, and the most bytes of its details, that are written.
 MAX_MESSAGE, MAX_DETAILS = 64 * 1024, 4 * 1024 * 1024
 
@@ -70,7 +81,7 @@ class RunJournal:
     """The steps of one run: the recorded steps, and new steps."""
 
     def __init__(self, journal: Journal, contents: ContentStore | None = None, *, fresh: bool = False) -> None:
-        """`fresh` states that the journal is new, so nothing is read.
+        """`fresh` states that the journal is new, so nothing is read. Large values are stored in `contents`; see `charge`.
 
         Raises:
             Failure: `damaged`, `io_error`, `not_found`.
@@ -120,10 +131,12 @@ class RunJournal:
                         "damaged",
                         f"step {entry['step'][:100]} of the run ended with {known.failure.code}, which no step does",
                     )
-            elif "ref" in entry:
-                known.value = load_value(self._contents, entry["ref"])
             else:
-                known.value = entry.get("value")
+                known.value = value_of(entry, self._contents)
+
+    def charge(self, contents: ContentStore | None) -> None:
+        """From now on, store large values in these contents, which charge a session."""
+        self._contents = contents
 
     def find(self, step: str, tool: str, version: str, arguments: Json, *, any_version: bool = False) -> Step | None:
         """The step in the journal, or None. Arguments of None match any arguments.
@@ -224,6 +237,15 @@ class RunJournal:
         else:
             self._append_bounded(entry | {"value": result}, "value", "arguments")
 
+    def keep(self, output: Json) -> None:
+        """Store the output of a step if it is too large for an entry.
+
+        Raises:
+            Failure: `budget_exceeded` if it may not be stored for the session; `io_error`.
+        """
+        if self._contents is not None and len(data := stored_form(output)) > MAX_ENTRY:
+            self._contents.put(data)
+
     def ask(self, step: str, approval: str, arguments: Json) -> None:
         """Append that a person is asked about a step. The entry has the complete arguments.
 
@@ -255,21 +277,30 @@ class RunJournal:
         self._append_bounded({"t": "state", "state": state, **facts}, "value")
 
     def _append_bounded(self, entry: dict[str, Json], *large: str) -> None:
-        """Append an entry. If it is too large, move the values in the fields `large` to the content store, one by one."""
-        for name in (None, *large):
-            if name is not None and name in entry and self._contents is not None:
-                entry[REFS[name]] = self._contents.put(canonical(entry.pop(name)))
+        """Append an entry. If it is large, move the large values in the fields `large` to the content store."""
+        if self._contents is not None:
             try:
-                self._append(entry)
+                self._append(entry, MAX_ENTRY)
                 return
             except Failure as failure:
-                if failure.code != "too_large" or self._contents is None or name == large[-1]:
+                if failure.code != "too_large":
                     raise
+            for name in large:
+                if name in entry and len(data := stored_form(entry[name])) > MAX_VALUE:
+                    try:
+                        ref = self._contents.put(data)
+                    except Failure as failure:
+                        if failure.rule == QUOTA:
+                            # What was done must be recorded. The entry has the value itself, and is charged like any other.
+                            continue
+                        raise journal_failed(failure) from None
+                    entry[ref_name(name, entry.pop(name))] = ref
+        self._append(entry)
 
-    def _append(self, entry: dict[str, Json]) -> None:
+    def _append(self, entry: dict[str, Json], most: int | None = None) -> None:
         entry["at"] = round(time.time(), 6)
         try:
-            self._journal.append(entry)
+            self._journal.append(entry, most)
         except Failure as failure:
             if failure.code == "too_large":
                 raise

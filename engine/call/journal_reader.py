@@ -12,6 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.failure import Failure
@@ -65,6 +67,7 @@ _CALL: Mapping[str, Schema] = {
     "version": _TEXT,
     "arguments_ref": _TEXT,
     "ref": _TEXT,
+    "text_ref": _TEXT,
     "error": _ERROR,
     "log": _TEXT,
     "at": {"type": "number"},
@@ -86,6 +89,7 @@ _ENTRIES: Mapping[str, Schema] = {
             "error": _ERROR,
             "effects": _EFFECTS,
             "ref": _TEXT,
+            "text_ref": _TEXT,
             "grant": _TEXT_OR_NONE,
             "log": _TEXT,
             "calls": {"type": "integer"},
@@ -134,11 +138,33 @@ def arguments_of(document: Mapping[str, Any], contents: ContentStore | None) -> 
     return load_value(contents, document["arguments_ref"]) if "arguments_ref" in document else document.get("arguments")
 
 
+def value_of(entry: Mapping[str, Any], contents: ContentStore | None) -> Json:
+    """The value of an entry. A large value is read from the content store. Raises as `load_value`."""
+    if "text_ref" in entry:
+        return _load(contents, entry["text_ref"]).decode("utf-8", "surrogatepass")
+    return load_value(contents, entry["ref"]) if "ref" in entry else entry.get("value")
+
+
+def stored_form(value: Json) -> bytes:
+    """A value as the content store has it: a text itself, anything else as JSON.
+
+    The keys are sorted, so equal values have one form.
+    """
+    return (
+        value.encode("utf-8", "surrogatepass") if isinstance(value, str) else msgspec.json.encode(value, order="sorted")
+    )
+
+
+def ref_name(name: str, value: Json) -> str:
+    """The name under which an entry has the reference to its stored value or arguments."""
+    return "arguments_ref" if name == "arguments" else "text_ref" if isinstance(value, str) else "ref"
+
+
 def result_of(
     last: Mapping[str, Any], contents: ContentStore | None, run: str, definition: ToolDefinition
 ) -> ToolResult:
     """The result of a run, from the entry `last` about its state. Raises as `load_value`."""
-    output = load_value(contents, last["ref"]) if "ref" in last else last.get("value")
+    output = value_of(last, contents)
     error = read_failure(last["error"]) if "error" in last else None
     return ToolResult(
         tool=definition.name,
@@ -161,12 +187,16 @@ def load_value(contents: ContentStore | None, ref: str) -> Json:
     Raises:
         Failure: `damaged`, `not_found`, `io_error`.
     """
-    if contents is None:
-        raise Failure("damaged", "a value of the run's journal is in a content store, and there is none here")
     try:
-        return json.loads(contents.get(ref))
+        return json.loads(_load(contents, ref))
     except (ValueError, RecursionError):
         raise Failure("damaged", f"the content {ref[:100]!r}, which the run's journal names, is not JSON") from None
+
+
+def _load(contents: ContentStore | None, ref: str) -> bytes:
+    if contents is None:
+        raise Failure("damaged", "a value of the run's journal is in a content store, and there is none here")
+    return contents.get(ref)
 
 
 def read_failure(document: Mapping[str, Any]) -> Failure:

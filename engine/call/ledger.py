@@ -16,6 +16,7 @@ from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.call.seen import seen_by_session
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.record_types import QUOTA
 from albert_tools.engine.model.redaction import of_refused, recorded, redacted, redacted_text
 from albert_tools.engine.model.result import hash_of_output
 
@@ -67,7 +68,12 @@ async def durable(run: Run, n: int) -> None:
 
 
 def denied(call: Call, run: Run, failure: Failure) -> None:
-    """Append ``denied``. The call is not executed, because it is refused, invalid, or names an unknown tool."""
+    """Append ``denied``. The call is not executed, because it is refused, invalid, or names an unknown tool.
+
+    Of a session that may store nothing more, the ledger has one refusal a minute.
+    """
+    if failure.rule == QUOTA and run.session.refused_lately():
+        return
     arguments, by_hash = call.given, call.target.definition.by_hash
     data: dict[str, Json] = {
         "call": call.id,

@@ -69,9 +69,9 @@ CODES: dict[str, Code] = {
     "budget_exceeded": Code(
         "BudgetExceeded",
         "exhaustion",
-        "The session's budget has no room for the call.",
-        "A session opened with `--calls 2` makes its third call.",
-        "Finish the work in a session with a larger budget: `albert session new` opens one.",
+        "The session's budget has no room for the call, or its quota has none for what would be stored.",
+        "A session opened with `--calls 2` makes its third call; more than `records: {session_mb: 256}` would be stored for it.",
+        "Finish the work in a new session, with a larger budget: `albert session new` opens one. The rule says which limit it was.",
         denial="budget",
     ),
     # The call

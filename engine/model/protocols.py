@@ -119,6 +119,9 @@ class SessionTable(Protocol):
     def seen(self, session: str) -> dict[str, str]:
         """What a session and its parents have seen: the first example of each kind, by kind."""
 
+    def has_stored(self, session: str, ref: str) -> bool:
+        """Whether a session may read a value of the content store: it, or a session within it, has stored or got it."""
+
     def by_token(self, token_hash: str) -> builtins.list[SessionRow]:
         """`line` of the session whose token has this hash."""
 
@@ -282,10 +285,11 @@ class Journal(Protocol):
     def entries(self) -> list[dict[str, Json]]:
         """The verified entries in order. Flushes. Raises Failure `damaged`, `io_error`."""
 
-    def append(self, entry: Mapping[str, Json]) -> None:
+    def append(self, entry: Mapping[str, Json], most: int | None = None) -> None:
         """Append to the buffer. A crash may lose entries, but never changes their order.
 
-        The next ledger entry of the run writes the buffer too.
+        The next ledger entry of the run writes the buffer too. `most` is the most bytes of the entry; None for the most that is
+        possible.
 
         Raises:
             Failure: `not_json`, `too_large`: nothing is appended. `io_error`.

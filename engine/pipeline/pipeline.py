@@ -17,6 +17,7 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from albert_tools.engine.call.arguments import argument_violations
@@ -55,7 +56,7 @@ from albert_tools.engine.pipeline.begin import begin
 from albert_tools.engine.pipeline.changes import changed_by_others
 from albert_tools.engine.pipeline.execute import execute
 from albert_tools.engine.pipeline.flow import flow
-from albert_tools.engine.pipeline.large_output import output_or_handle
+from albert_tools.engine.pipeline.large_output import keep_output, output_or_handle
 from albert_tools.engine.pipeline.lookup import demand_limits, lookup
 from albert_tools.engine.pipeline.mode import mode
 from albert_tools.engine.pipeline.policy import policy
@@ -199,6 +200,9 @@ class Pipeline:
                 self._slots if waits else nullcontext(),
             ):
                 output = await self.call(call, run)
+                if run.shown is UNSET:
+                    # The journal of a resumed run had the output.
+                    run.shown = output_or_handle(output, run)
         except Repeated as earlier:
             repeated = earlier.result
         except Failure as failure:
@@ -274,6 +278,7 @@ class Pipeline:
         notice = observers.started(judged, run)
         try:
             output = known.output if known is not None else await execute(judged, run, self.call)
+            keep_output(call, run, output)
         except asyncio.CancelledError:
             stopped = Failure("cancelled", "the call was cancelled")
             # If the record can't be written, the call is cancelled all the same.
@@ -300,7 +305,7 @@ class Pipeline:
         invocation, definition = run.invocation, run.target.definition
         seconds = self._clock() - run.began
         span = call.span
-        shown = output_or_handle(output, run)
+        shown = output if error is not None else run.shown
         return ToolResult(
             tool=str(invocation.tool),
             output=shown,

@@ -43,7 +43,7 @@ def find_session(call: Call, run: Run) -> None:
     """Find the session by the token of the request, or by the id that a resumed run has recorded.
 
     Raises:
-        Failure: `permission_denied`.
+        Failure: `permission_denied`; `budget_exceeded` if nothing more may be stored for the session of a new request.
     """
     token, service = run.invocation.session, run.service
     root, sessions = service.root, service.sessions
@@ -55,6 +55,10 @@ def find_session(call: Call, run: Run) -> None:
         found = sessions.find_for_run(run.resumed.session, root, run.id)
     else:
         found = sessions.find(token or "", root)
-    run.session = LeasedSession(sessions, found, service.ledger)
+    run.session = LeasedSession(sessions, found, service.ledger, lambda: service.quota)
+    run.journal.charge(run.contents)
+    if run.resumed.session is None:
+        # Even a refusal is stored, so this comes first. The calls of a run that is resumed are judged one by one.
+        run.session.demand_room()
     if found.cwd:
         run.workspace = service.workspace.at(found.cwd)

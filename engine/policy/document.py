@@ -130,9 +130,10 @@ _OfCategory = _optional(
 
 
 class RecordsDocument(Strict):
-    """How long records are retained. Only the owner's file can set it."""
+    """How long records are retained, and how much is stored for one session. Only the owner's file can set it."""
 
     keep_days: float | None = Field(None, ge=1, le=36_525)
+    session_mb: float = Field(256, gt=0, le=1_048_576)
 
 
 ForbiddenPaths, WritablePaths, ForbiddenHosts, FreeHosts, RateLimit = (_annotation(key) for key in EVERYWHERE)

@@ -17,7 +17,7 @@
     secrets:
       GITHUB_TOKEN: [api.github.com]  # the hosts that a secret may be sent to
     loops: {identical_failures: 5}  # limits of an agent that repeats its requests
-    records: {keep_days: 90}       # what `albert ledger trim` keeps
+    records: {keep_days: 90}       # what `albert ledger trim` keeps; and what is stored for a session
     activate: read-only inside the workspace  # versions that need no review
     notify: [/usr/bin/notify-send, "{title}", "{text}"]  # the command that is run when a question or a version waits
 
@@ -43,7 +43,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import MOST_OF_LOOPS, MOST_OF_RUN, LoopLimits, RunLimits
+from albert_tools.engine.model.limits import MOST_OF_LOOPS, MOST_OF_RUN, LoopLimits, MiB, RunLimits
 
 if TYPE_CHECKING:
     from albert_tools.engine.policy.document import Marks
@@ -95,6 +95,8 @@ class Governance(Struct, frozen=True, dict=True):
     project: Governance | None = None
     #: Days that `albert ledger trim` retains entries. Not part of the revision, because no decision depends on it.
     keep_days: float | None = None
+    #: The most bytes that the service stores for a session and those within it. Not part of the revision, as limits of a lease.
+    session_bytes: float = 256 * MiB
 
     @cached_property
     def revision(self) -> str:
@@ -142,10 +144,14 @@ def _lower(own: Any, other: Any) -> Any:
     return type(own)(*map(min, own, other))
 
 
+#: The fields on which no decision of the rules depends.
+_OF_RECORDS = ("keep_days", "session_bytes")
+
+
 def _plain(value: Any) -> Any:
     """Convert a value to JSON that is equal in every process: sets and keys are sorted, other types are shown by `repr`."""
     if isinstance(value, Governance):
-        return {name: _plain(getattr(value, name)) for name in Governance.__struct_fields__ if name != "keep_days"}
+        return {name: _plain(getattr(value, name)) for name in Governance.__struct_fields__ if name not in _OF_RECORDS}
     if isinstance(value, Mapping):
         return sorted([repr(key), _plain(item)] for key, item in value.items())
     if isinstance(value, (set, frozenset)):
@@ -295,6 +301,7 @@ def read_governance(
         primitives_from=tuple(read.primitives_from),
         secrets={name: tuple(hosts) for name, hosts in read.secrets.items()},
         keep_days=read.records.keep_days,
+        session_bytes=read.records.session_mb * MiB,
         says_allow="allow" in read.model_fields_set,
         tools={name: section_of(section) for name, section in read.tools.items()},
         categories={name: section_of(section) for name, section in read.categories.items()},

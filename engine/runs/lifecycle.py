@@ -63,17 +63,18 @@ def _create(run: Run) -> None:
         "reason": invocation.reason,
         **interpreter(target),
     }
-    if run.unsaved is not None and service.contents is not None:
+    contents = run.contents
+    if run.unsaved is not None and contents is not None:
         # No store has this version, so the run itself keeps it.
-        header["source"] = run.source = service.contents.put(canonical(run.unsaved.to_document()))
+        header["source"] = run.source = contents.put(canonical(run.unsaved.to_document()))
     try:
         journal = service.runs.create(run.id, header)
     except Failure as failure:
-        if failure.code != "too_large" or service.contents is None:
+        if failure.code != "too_large" or contents is None:
             raise
-        header["arguments_ref"] = service.contents.put(canonical(header.pop("arguments")))
+        header["arguments_ref"] = contents.put(canonical(header.pop("arguments")))
         journal = service.runs.create(run.id, header)
-    run.journal = RunJournal(journal, service.contents, fresh=True)
+    run.journal = RunJournal(journal, contents, fresh=True)
     charge_for_arguments(run, run.arguments)
 
 

@@ -377,7 +377,7 @@ class _ReadOnlyJournal:
         """See `Journal.entries`."""
         return self._entries
 
-    def append(self, entry: Mapping[str, Json]) -> None:
+    def append(self, entry: Mapping[str, Json], most: int | None = None) -> None:
         """Do nothing."""
 
     def flush(self) -> None:
@@ -411,7 +411,7 @@ def view(run: LoadedRun) -> RunView:
         if entry["t"] == "end":
             state_of = "unknown" if "unknown" in entry else "failed" if "error" in entry else "ended"
             step |= {"state": state_of, "effects": entry["effects"]}
-            step |= {name: entry[name] for name in ("value", "ref", "error", "began") if name in entry}
+            step |= {name: entry[name] for name in ("value", "ref", "text_ref", "error", "began") if name in entry}
     error = last.get("error") if last is not None and state == last["state"] else None
     return RunView(
         run.id,

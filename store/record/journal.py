@@ -58,9 +58,9 @@ class StepJournal:
         self.flush()
         return read(self._record.database, self.id).entries
 
-    def append(self, entry: Mapping[str, Any]) -> None:
+    def append(self, entry: Mapping[str, Any], most: int | None = None) -> None:
         """See `Journal.append`."""
-        data = encode(entry, f"a step of run {self.id}", MAX_BYTES, MAX_DEPTH, sort=False)
+        data = encode(entry, f"a step of run {self.id}", most or MAX_BYTES, MAX_DEPTH, sort=False)
         self._demand_open()
         with self._lock:
             self._add(data)

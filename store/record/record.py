@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.record_types import Entry
+from albert_tools.engine.model.record_types import STORED, Entry
 from albert_tools.store.record.approvals import ApprovalTable
 from albert_tools.store.record.clock import Clock, text_of
 from albert_tools.store.record.database import Database
@@ -42,6 +42,8 @@ _STEPS_AFTER = "SELECT run, seq, data FROM steps WHERE (run, seq) > (?, ?) ORDER
 
 class OpenJournal(Protocol):
     """The journal of a run that this process executes (`journal.StepJournal`)."""
+
+    header: dict[str, Any]
 
     def new_rows(self) -> list[Step]:
         """The rows that are not inserted yet. Only inside a transaction."""
@@ -99,6 +101,13 @@ class Record:
             if rows:
                 data = {**data, "steps": rows[-1].name}
             content = encode(data, f"an entry of kind {kind!r}", most)
+            session = data.get("session") or (journal.header.get("session") if journal is not None else None)
+            if session:
+                # What is stored for a session is charged to it.
+                used = data.get("used") or {}
+                size = used.get(STORED, 0) + len(content) + sum(len(row.data) for row in rows)
+                data = {**data, "session": session, "used": {**used, STORED: size}}
+                content = encode(data, f"an entry of kind {kind!r}", most)
             before = database.tail
             n, at = before.n + 1, self._clock.now()
             digest = chained(before.hash, entry_text(n, at, kind, content))

@@ -10,7 +10,7 @@ Postgres would accept the statements with `BIGINT` for `INTEGER` and `BYTEA` for
 import re
 
 #: A database with another version is refused.
-VERSION = 3
+VERSION = 4
 
 _REVIEWS = """
 CREATE TABLE reviews(
@@ -23,9 +23,17 @@ _SEEN = """
 CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL, PRIMARY KEY(session, kind));
 """
 
+_STORED = """
+CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref));
+"""
+
 #: The statements that bring a database of this version to the present one. Format 2 had the table `activations`: the versions that
 #: the owner offered to agents. That was no approval of a manifest, so these versions are pending again.
-UPGRADES = {1: f"{_REVIEWS}{_SEEN}", 2: f"DROP TABLE activations;{_REVIEWS}{_SEEN}"}
+UPGRADES = {
+    1: f"{_REVIEWS}{_SEEN}{_STORED}",
+    2: f"DROP TABLE activations;{_REVIEWS}{_SEEN}{_STORED}",
+    3: _STORED,
+}
 
 TABLES = (
     """
@@ -65,6 +73,7 @@ CREATE TABLE steps(
 """
     + _REVIEWS
     + _SEEN
+    + _STORED
 )
 
 #: The tables with the state: all but the entries and the steps.

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 
@@ -25,6 +26,7 @@ _CHARGE = """
 INSERT INTO usage(session, unit, amount) VALUES (?, ?, ?)
 ON CONFLICT(session, unit) DO UPDATE SET amount = usage.amount + excluded.amount
 """
+_STORE = "INSERT INTO stored(session, ref) VALUES (?, ?) ON CONFLICT(session, ref) DO NOTHING"
 _SEE = "INSERT INTO seen(session, kind, example) VALUES (?, ?, ?) ON CONFLICT(session, kind) DO NOTHING"
 #: The rows of a session: one for each unit that it has used, or one without a unit.
 _READ = "SELECT s.id, s.parent, s.at, s.data, s.ended, u.unit, u.amount FROM sessions s LEFT JOIN usage u ON u.session = s.id"
@@ -55,6 +57,27 @@ def saw(execute: Execute, entry: Entry) -> None:
             execute(_SEE, (session, kind, example))
 
 
+def stored(execute: Execute, entry: Entry) -> None:
+    """Apply the ``stored`` of an entry: the values that a session, and so its parents, may read."""
+    for session in _line(execute, entry.data.get("session")):
+        for ref in entry.data["stored"]:
+            execute(_STORE, (session, ref))
+
+
+def prune(execute: Execute, until: str) -> None:
+    """Delete what sessions may read, if they and all sessions within them have ended, or had expired at this time (ISO 8601)."""
+    at = datetime.fromisoformat(until).timestamp()
+    used: set[str] = set()
+    found = execute("SELECT id, data, ended FROM sessions", ()).fetchall()
+    for session, data, ended in found:
+        expires = decode(data)["expires"]
+        if not ended and (expires is None or expires >= at):
+            used.update(_line(execute, session))
+    for session, *_ in found:
+        if session not in used:
+            execute("DELETE FROM stored WHERE session = ?", (session,))
+
+
 def _line(execute: Execute, session: str | None) -> Iterator[str]:
     """The ids of a session and its parents."""
     for _ in range(_MAX_LEVELS):
@@ -82,6 +105,10 @@ class SessionTable:
             rows = self._database.rows("SELECT kind, example FROM seen WHERE session = ?", (each.data["session"],))
             found = {**dict(rows), **found}
         return found
+
+    def has_stored(self, session: str, ref: str) -> bool:
+        """See the protocol."""
+        return self._database.row("SELECT 1 FROM stored WHERE session = ? AND ref = ?", (session, ref)) is not None
 
     def by_token(self, token_hash: str) -> list[SessionRow]:
         """See the protocol."""

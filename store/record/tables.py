@@ -22,6 +22,7 @@ def prune(execute: Execute, entry: Entry) -> None:
     depend on a deleted row.
     """
     approvals.prune(execute, entry.data["last"])
+    sessions.prune(execute, entry.data["until"])
     repeats.prune(execute, entry.data["until"])
 
 
@@ -47,7 +48,7 @@ APPLY: Mapping[str, Apply] = {
 
 
 #: The data by which an entry of any kind changes a table.
-_FIELDS = {"used", "saw", "windows", "failing", "steps"}
+_FIELDS = {"used", "saw", "stored", "windows", "failing", "steps"}
 
 
 def changes_tables(kind: str, data: Mapping[str, Any]) -> bool:
@@ -64,6 +65,8 @@ def apply(execute: Execute, entry: Entry) -> None:
         sessions.charged(execute, entry)
     if "saw" in data:
         sessions.saw(execute, entry)
+    if "stored" in data:
+        sessions.stored(execute, entry)
     if "windows" in data:
         uses.counted(execute, entry)
     if "failing" in data:

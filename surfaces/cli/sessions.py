@@ -14,7 +14,9 @@ import time
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.record_types import STORED
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.service_options import open_service
@@ -140,6 +142,8 @@ def _may(session: Session) -> str:
         used = session.used.get(unit, 0)
         amount = f"{most:,.15g} {unit.replace('_', ' ')}"
         parts.append(f"{used:,.6g} of {amount} used" if used else f"at most {amount}")
+    if (stored := session.used.get(STORED, 0)) > 100_000:
+        parts.append(f"{stored / MiB:,.1f} MB stored")
     if session.cwd:
         parts.append(f"in {one_line(json.dumps(session.cwd, ensure_ascii=False))}")
     return "; ".join(parts)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError
 
+from albert_tools.engine.call.session_contents import offering
 from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
@@ -23,12 +24,10 @@ from albert_tools.engine.model.reserved_names import AGENT_TOOLS, READING_TOOLS
 from albert_tools.service import ToolService
 from albert_tools.surfaces.wire import tool_pb2 as pb
 from albert_tools.surfaces.wire.bytes_in_flight import Places, Room
-from albert_tools.surfaces.wire.known_contents import KnownContents, named_in
 from albert_tools.surfaces.wire.malformed import MalformedRequests
 from albert_tools.surfaces.wire.outcomes import OUTCOMES, denied, failed
 from albert_tools.surfaces.wire.put_content import demand, store
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE, anteroom, receive
-from albert_tools.surfaces.wire.request_contents import offering
 from albert_tools.surfaces.wire.responses import add_strict, answered
 from albert_tools.surfaces.wire.tool_table import TOOLS, Call, ref_of
 from albert_tools.surfaces.wire.violations import violations
@@ -54,17 +53,15 @@ _PUT_SECONDS, _WRITE_SECONDS = 120.0, 30.0
 
 
 class Kernel:
-    """The methods, for one service. `contents` is its content store."""
+    """The methods, for one service."""
 
-    def __init__(self, service: ToolService, contents: ContentStore) -> None:
+    def __init__(self, service: ToolService) -> None:
         self._service = service
-        self._contents = contents
         self._places = Places(MAX_REQUESTS, MAX_OF_CLIENT)
         self._room = Room(MAX_IN_FLIGHT, MAX_IN_FLIGHT // 2)
         self._room_for_contents = Room(2 * _CONTENT, _CONTENT)
         #: Only the owner can enter the folder of the Unix socket, so others can't take its places.
         self._strangers = {True: anteroom(2), False: anteroom(2)}
-        self._known = KnownContents()
         self._malformed = MalformedRequests(service.context.ledger)
 
     def handler(self) -> grpc.GenericRpcHandler:
@@ -160,6 +157,7 @@ class Kernel:
 
     async def _call(self, request: pb.ToolRequest, tool: str, call: Call, trace: str | None) -> pb.ToolResponse:
         token = request.session_token
+        contents = self._contents(token)
         if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
             return _no_dedupe_key(request.request_id, tool, call.tool)
         with offering(call.arguments.get("handle", ""), call.content):
@@ -173,15 +171,17 @@ class Kernel:
             )
         if call.content is not None and result.error is not None and result.error.code == "suspended":
             # The run continues later, without this request.
-            await asyncio.to_thread(self._contents.put, call.content)
-        response, ref = await answered(request.request_id, tool, result, self._contents)
-        strict = await add_strict(response, result, self._contents) if request.strict else None
-        named = [*(named_in(result) if result.error is None else []), *filter(None, (ref, strict))]
-        if named:
-            # The session may have ended meanwhile. Then it can't read anything.
-            with suppress(Failure):
-                self._known.add(self._service.actions.session(token).id, *named)
+            await asyncio.to_thread(contents.put, call.content)
+        response = await answered(request.request_id, tool, result, contents)
+        if request.strict:
+            await add_strict(response, result, contents)
         return response
+
+    def _contents(self, token: str) -> ContentStore:
+        """The content store as the session of a token has it. Raises Failure."""
+        found = self._service.contents(token)
+        assert found is not None, "it is not served without one"
+        return found
 
     async def put_content(self, _: Any, context: Any) -> bytes:
         """Store the content of a stream of chunks for the session of the metadata."""
@@ -198,12 +198,11 @@ class Kernel:
                     ref = str((await store(self._service, token, content)).value())
         except Failure as failure:
             await _abort(context, failure)
-        self._known.add(session, ref)
         return bytes(pb.ContentHash(hash=bytes.fromhex(ref.removeprefix("b3:"))).SerializeToString())
 
     async def get_content(self, _: Any, context: Any) -> None:
-        """Write the chunks of a content that the session of the metadata has stored, or that a result has named."""
-        _, session = await self._session(context)
+        """Write the chunks of a content that the session of the metadata has stored, or got in a result."""
+        token, session = await self._session(context)
         try:
             with self._places.enter(session):
                 async with self._room.reserve(session, MAX_MESSAGE) as reserved:
@@ -211,7 +210,7 @@ class Kernel:
                     reserved.shrink(_SLICE)
                     if found := violations(message):
                         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _listed(found))
-                    await self._write(session, ref_of(message.hash), context)
+                    await self._write(self._contents(token), ref_of(message.hash), context)
                     return
         except TimeoutError:
             problem = Failure("timeout", "the client reads too slowly")
@@ -220,12 +219,10 @@ class Kernel:
         # A client that reads nothing does not get the status either. Others may use the room meanwhile.
         await _abort(context, problem)
 
-    async def _write(self, session: str, ref: str, context: Any) -> None:
-        if not self._known.has(session, ref):
-            raise Failure("not_found", "the session has not stored this content, and no result has named it")
-        size = await asyncio.to_thread(self._contents.size, ref)
+    async def _write(self, contents: ContentStore, ref: str, context: Any) -> None:
+        size = await asyncio.to_thread(contents.size, ref)
         for offset in range(0, size, _SLICE):
-            part = await asyncio.to_thread(self._contents.slice, ref, offset, _SLICE)
+            part = await asyncio.to_thread(contents.slice, ref, offset, _SLICE)
             for start in range(0, len(part), CHUNK):
                 chunk = pb.Chunk(data=part[start : start + CHUNK])
                 async with asyncio.timeout(_WRITE_SECONDS):

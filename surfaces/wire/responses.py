@@ -24,16 +24,14 @@ JSON, BYTES = "application/json", "application/octet-stream"
 _WHOLE = {"wall_seconds": ("wall_ms", 1000), "model_cost": ("model_cost_micros", 1_000_000)}
 
 
-async def answered(
-    request_id: str, tool: str, result: ToolResult, contents: ContentStore
-) -> tuple[pb.ToolResponse, str | None]:
-    """The response for a result, and the reference of the result if the store has it.
+async def answered(request_id: str, tool: str, result: ToolResult, contents: ContentStore) -> pb.ToolResponse:
+    """The response for a result. `contents` are those of the session.
 
     Raises:
-        Failure: `io_error`, `not_found`, `damaged`: the result can't be stored or read.
+        Failure: `io_error`, `not_found`, `damaged`, `budget_exceeded`: the result can't be stored or read.
     """
     if result.error is not None:
-        return failed(request_id, tool, result.error), None
+        return failed(request_id, tool, result.error)
     success = pb.ToolSuccess(
         duration_ms=round(result.seconds * 1000),
         budget_consumed=int(result.budget_consumed.get("calls", 0)),
@@ -45,26 +43,26 @@ async def answered(
         if len(data) <= MAX_INLINE:
             success.inline_result = data
         elif ref is None:
-            ref = await asyncio.to_thread(contents.put, data)
+            await asyncio.to_thread(contents.put, data)
     else:
         assert ref is not None
         success.result_hash = bytes.fromhex(ref.removeprefix("b3:"))
-    return pb.ToolResponse(request_id=request_id, success=success), ref
+    return pb.ToolResponse(request_id=request_id, success=success)
 
 
-async def add_strict(response: pb.ToolResponse, result: ToolResult, contents: ContentStore) -> str | None:
-    """Add the strict form of a result to its response. Returns its reference if the store has it.
+async def add_strict(response: pb.ToolResponse, result: ToolResult, contents: ContentStore) -> None:
+    """Add the strict form of a result to its response.
 
     Raises:
-        Failure: `io_error`: it can't be stored.
+        Failure: `io_error`, `budget_exceeded`: it can't be stored.
     """
     # A file name can have half of a surrogate pair, which only this escapes.
     data = json.dumps(result.strict(), separators=(",", ":")).encode()
     response.strict_hash = blake3(data).digest()
     if len(data) <= MAX_INLINE:
         response.strict_result = data
-        return None
-    return await asyncio.to_thread(contents.put, data)
+    else:
+        await asyncio.to_thread(contents.put, data)
 
 
 async def _content(tool: str, result: ToolResult, contents: ContentStore) -> tuple[str | None, bytes | None, str]:

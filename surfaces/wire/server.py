@@ -11,14 +11,12 @@ from pathlib import Path
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
-from msgspec.structs import replace
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 from albert_tools.store.private_folder import make_private
 from albert_tools.surfaces.wire.kernel import SERVICE, Kernel
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE, BoundedReads
-from albert_tools.surfaces.wire.request_contents import RequestContents
 
 #: Requests that gRPC accepts at the same time. Ours and those of strangers have their own, smaller bounds.
 MAX_RPCS = 2048
@@ -47,7 +45,7 @@ async def serving(
     """Serve a service on a Unix socket and, with `port`, on 127.0.0.1. Yields the addresses, as gRPC's clients write them.
 
     Args:
-        service: The service. From now on, its content store also has the contents of the present requests.
+        service: The service.
         socket: The path of the socket; by default ``wire/albert.sock`` in the folder of the state. Its folder is private.
         port: The port; 0 for a free one.
 
@@ -55,18 +53,16 @@ async def serving(
         Failure: `exists`: another server uses the socket or the port; `io_error`: the folder is open to others;
             `invalid_arguments`: the path is too long; `not_found`: the service has no content store.
     """
-    stored = service.context.contents
-    if stored is None:
+    if service.context.contents is None:
         raise Failure("not_found", "this service has no content store, so the wire protocol can't be served")
     path = Path(os.path.abspath(socket if socket is not None else service.homes.state / "wire" / "albert.sock"))
     with _own(path):
-        service.context = replace(service.context, contents=RequestContents(stored))
         server = grpc.aio.server(
             interceptors=[BoundedReads(SERVICE)],
             options=_OPTIONS,
             maximum_concurrent_rpcs=MAX_RPCS,
         )
-        server.add_generic_rpc_handlers((Kernel(service, stored).handler(),))
+        server.add_generic_rpc_handlers((Kernel(service).handler(),))
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
@@ -81,7 +77,6 @@ async def serving(
         try:
             yield addresses
         finally:
-            service.context = replace(service.context, contents=stored)
             await checks.enter_graceful_shutdown()
             await server.stop(GRACE)
             with suppress(FileNotFoundError):

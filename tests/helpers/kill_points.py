@@ -211,9 +211,9 @@ class PointedJournal:
         found: list[dict[str, Any]] = self.real.entries()
         return found
 
-    def append(self, entry: Mapping[str, Any]) -> None:
+    def append(self, entry: Mapping[str, Any], most: int | None = None) -> None:
         self._points.before(f"the journal's {entry['t']}")
-        self.real.append(entry)
+        self.real.append(entry, most)
         self._points.after(f"the journal's {entry['t']}")
 
     def flush(self) -> None:

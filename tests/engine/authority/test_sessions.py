@@ -147,7 +147,10 @@ def test_use_is_charged_to_all_outer_sessions(desk: Desk) -> None:
     desk.use(inner, calls=2, bytes_written=4)
     desk.use(above, calls=1)
     desk.use(above, wall_seconds=0.25)
-    assert str(desk.sessions.find(token, WORK).used) == "{'bytes_written': 4, 'calls': 3, 'wall_seconds': 0.25}"
+    used = dict(desk.sessions.find(token, WORK).used)
+    # The entries themselves are stored, too.
+    assert used.pop("bytes_stored") > 100
+    assert str(used) == "{'bytes_written': 4, 'calls': 3, 'wall_seconds': 0.25}"
     found = desk.sessions.find(inner_token, WORK)
     assert [desk.sessions.left(found, u) for u in ("calls", "bytes_written", "model_tokens")] == [2, 6, float("inf")]
     desk.use(above, calls=2)

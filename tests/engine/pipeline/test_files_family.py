@@ -482,7 +482,10 @@ def test_a_budget_of_bytes(make: Any, row: Row) -> None:
     bench = make()
 
     def opened(most: int) -> str:
-        return str(bench.service.within(lambda s: s.open_session("c", budget=Budget(bytes_written=most)))[1])
+        token = str(bench.service.within(lambda s: s.open_session("c", budget=Budget(bytes_written=most)))[1])
+        # A session reads only what it has stored.
+        bench.service.within(lambda s: s.contents(token).put(b"new"))
+        return token
 
     if size > 1:
         error = bench.service.invoke(row.tool, row.arguments, session=opened(size - 1)).error

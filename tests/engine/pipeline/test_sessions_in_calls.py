@@ -272,7 +272,7 @@ def test_a_request_that_waits_for_an_answer_is_charged_for_its_time(make: Any) -
     session, token = opened(bench)
     result = bench.service.invoke("write_file", {"path": "a", "content": ""}, session=token)
     assert result.error.code == "suspended"
-    assert list(used(bench, session)) == ["wall_seconds"]
+    assert list(used(bench, session)) == ["bytes_stored", "wall_seconds"]
 
 
 def test_a_resumed_run_covers_the_calls_of_its_composite(make: Any) -> None:

@@ -257,3 +257,10 @@ def test_a_misspelled_tool_is_refused(document: dict[str, Any], said: str) -> No
 )
 def test_a_rule_on_another_tool_is_accepted(document: dict[str, Any]) -> None:
     assert read_governance(document, primitives=PRIMITIVES)
+
+
+def test_only_the_owner_sets_what_is_stored_for_a_session(tmp_path: Path) -> None:
+    assert load(tmp_path, "").session_bytes == 256 * 1024 * 1024
+    assert load(tmp_path, "records: {session_mb: 0.5}").session_bytes == 512 * 1024
+    assert "records.session_mb: input should be greater than 0" in refused(tmp_path, "records: {session_mb: 0}")
+    assert load(tmp_path, "", "records: {session_mb: 1024}").session_bytes == 256 * 1024 * 1024

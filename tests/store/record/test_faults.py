@@ -225,12 +225,14 @@ def test_another_version_of_the_format_is_refused(folder: Path) -> None:
     assert caught.value.code == "damaged"
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_record_of_an_earlier_format_is_upgraded(folder: Path, version: int) -> None:
     Record(folder).append("a", {})
     with sqlite3.connect(folder / FILE) as connection:
-        connection.execute("DROP TABLE reviews")
-        connection.execute("DROP TABLE seen")
+        connection.execute("DROP TABLE stored")
+        if version < 3:
+            connection.execute("DROP TABLE reviews")
+            connection.execute("DROP TABLE seen")
         if version == 2:
             connection.execute(
                 "CREATE TABLE activations(tool TEXT PRIMARY KEY, version TEXT NOT NULL, n INTEGER NOT NULL)"
@@ -243,6 +245,8 @@ def test_a_record_of_an_earlier_format_is_upgraded(folder: Path, version: int) -
         session, _ = Sessions(record).open("c", "/w")
         record.append("result", {"session": session.id, "saw": {"private": ".env"}})
         assert record.sessions.seen(session.id) == {"private": ".env"}
+        Sessions(record).store(session, "b3:" + "a" * 64, 10, 1000)
+        assert Sessions(record).has_stored(session, "b3:" + "a" * 64)
     assert verify(folder).problems == ()
 
 

@@ -48,6 +48,7 @@ class Life:
                 self.repeat,
                 self.review,
                 self.see,
+                self.store,
             ]
             self.random.choice(did)()
 
@@ -135,6 +136,11 @@ class Life:
         saw = {self.random.choice(["private", "outside"]): self.random.choice("abc")}
         record.append("result", {"session": session.id, "saw": saw})
 
+    def store(self) -> None:
+        sessions = Sessions(self.record, self.clock)
+        ref = "b3:" + self.random.choice("abc") * 64
+        sessions.store(sessions.find(self.random.choice(self.tokens), "/w"), ref, 10, float("inf"))
+
     def review(self) -> None:
         version = {"tool": self.random.choice("tuv"), "version": self.random.choice(["v1", "v2"])}
         state = self.random.choice(["active", "draft", "deprecated", "revoked"])
@@ -153,7 +159,10 @@ def test_the_entries_give_the_same_rows_again(folder: Path, seed: int, monkeypat
         if i == 250:
             # All entries so far are old. The rest begins with a checkpoint.
             life.now = time.time()
+            assert life.record.database.rows("SELECT * FROM stored")
             assert trim(life.record, datetime.now(UTC) - timedelta(days=1)).entries > 100
+            # All sessions have expired long ago.
+            assert not life.record.database.rows("SELECT * FROM stored")
     found = verify(folder)
     assert found.problems == ()
     counts = {

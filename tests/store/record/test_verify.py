@@ -40,7 +40,7 @@ def six(folder: Path) -> Path:
 def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed record with rows in all tables."""
     folder = tmp_path_factory.mktemp("lived") / "record"
-    life = Life(folder, 1)
+    life = Life(folder, 2)
     for _ in range(150):
         life.step()
     journal = Runs(life.records[0]).create(RUN, {"program": "b3:00"})
@@ -207,7 +207,7 @@ def test_every_changed_value_of_every_table_is_found(folder: Path, lived: Path) 
             "ALTER TABLE usage ADD COLUMN more TEXT",
             "the table usage does not belong to the record, or was changed",
         ),
-        ("PRAGMA user_version = 7", "the file has format 7, and this version of Albert Tools reads 3"),
+        ("PRAGMA user_version = 7", "the file has format 7, and this version of Albert Tools reads 4"),
     ],
 )
 def test_another_schema_is_found(six: Path, tamper: Tamper, statement: str, problem: str) -> None:

@@ -391,6 +391,33 @@ def test_contract(world: World, show: Callable[[World], None]) -> None:
     show(world)
 
 
+def test_get_content_and_read_result_have_one_rule(world: World) -> None:
+    outer = world.session()
+    inner, other = world.session(within=outer), world.session()
+    digest = world.put(b"of the inner session", inner)
+    stored = world.service.context.contents
+    assert stored is not None
+    owners = bytes.fromhex(stored.put(b"of the owner").removeprefix("b3:"))
+
+    def answers(content: bytes, token: str) -> tuple[bool, bool]:
+        """Whether each of the two ways gives the content."""
+        ref = f"b3:{content.hex()}"
+        call = pb.ToolCall(name="read_result", arguments_json=json.dumps({"handle": ref}))
+        response = world.ask(session_token=token, tool_call=call)
+        try:
+            world.get(content, token)
+        except grpc.RpcError as error:
+            refused = error.code(), error.details()
+        else:
+            return response.HasField("success"), True
+        assert refused == (grpc.StatusCode.NOT_FOUND, f"not_found: there is no value {ref}")
+        assert response.error.message.startswith(f"there is no value {ref}")
+        return response.HasField("success"), False
+
+    assert answers(digest, inner) == answers(digest, outer) == (True, True)
+    assert answers(digest, other) == answers(owners, inner) == answers(bytes(32), inner) == (False, False)
+
+
 def test_content_of_others_is_not_given(world: World) -> None:
     digest = world.put(b"mine")
     with pytest.raises(grpc.RpcError) as refused:

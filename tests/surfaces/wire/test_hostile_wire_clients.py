@@ -20,7 +20,6 @@ from albert_tools.surfaces.wire import kernel, receive
 from albert_tools.surfaces.wire import tool_pb2 as pb
 from albert_tools.surfaces.wire.bytes_in_flight import Room
 from albert_tools.surfaces.wire.kernel import MAX_IN_FLIGHT, MAX_OF_CLIENT, SERVICE
-from albert_tools.surfaces.wire.known_contents import MAX_CONTENTS, MAX_SESSIONS, KnownContents
 from albert_tools.surfaces.wire.malformed import MAX_A_MINUTE, MalformedRequests
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE
 from albert_tools.surfaces.wire.server import serving
@@ -277,15 +276,6 @@ def test_the_ledger_is_not_flooded(tmp_path: Path) -> None:
     assert len(entries) in (MAX_A_MINUTE + 1, MAX_A_MINUTE + 2)
     assert entries[-1]["skipped"] == 5
     assert len(entries[-1]["violations"]) == 10
-
-
-def test_known_contents_are_bounded() -> None:
-    known = KnownContents()
-    known.add("s", *map(str, range(MAX_CONTENTS + 1)))
-    assert (known.has("s", "0"), known.has("s", "1"), known.has("other", "1")) == (False, True, False)
-    for n in range(MAX_SESSIONS):
-        known.add(f"s{n}", "x")
-    assert not known.has("s", "1")
 
 
 async def test_readers_wait_for_room() -> None:

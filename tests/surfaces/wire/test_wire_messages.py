@@ -131,8 +131,7 @@ def test_every_error_code_has_an_outcome() -> None:
 )
 def test_every_output_has_a_response(output: Any, used: Any) -> None:
     result = ToolResult("t", output, budget_consumed=used)
-    response, ref = asyncio.run(answered("r", "tool_call", result, None))  # type: ignore[arg-type]
-    assert ref is None
+    response = asyncio.run(answered("r", "tool_call", result, None))  # type: ignore[arg-type]
     assert pb.ToolResponse.FromString(response.SerializeToString()) == response
 
 
