@@ -88,22 +88,22 @@ class Words:
         some = [a for a in value.alternatives if a is not None]
         found = list(dict.fromkeys(self.alternative(one, value.data, use) for one in some or value.alternatives))
         if value.places is not None:
-            found.append(f"[{', '.join(map(self.value, value.places))}]")
+            found.append(f"[{', '.join(self.value(v, use=_inside(use)) for v in value.places)}]")
         elif value.items is not None:
-            found.append(f"[{self.value(value.items)}, …]")
+            found.append(f"[{self.value(value.items, use=_inside(use))}, …]")
         if value.fields or value.rest is not None:
-            fields = [f"{visible(k)}={self._inner(v)}" for k, v in (value.fields or {}).items()]
-            fields += [f"…={self.value(value.rest)}"] if value.rest is not None else []
+            fields = [f"{visible(k)}={self._inner(v, use)}" for k, v in (value.fields or {}).items()]
+            fields += [f"…={self._inner(value.rest, use)}"] if value.rest is not None else []
             found.append(", ".join(fields))
         elif value.fields is not None:
             found.append("no fields")
         if value.open:
-            found.append(f"{ANYTHING}{self._from(value.data)}")
+            found.append(f"{_unknown('any value', value.data, use)}{self._from(value.data)}")
         return found
 
-    def _inner(self, value: Value) -> str:
-        has_fields = value.fields or value.rest is not None
-        return f"({self.value(value)})" if has_fields else self.value(value)
+    def _inner(self, value: Value, use: str) -> str:
+        text = self.value(value, use=_inside(use))
+        return f"({text})" if value.fields or value.rest is not None else text
 
     def alternative(self, one: Alternative, data: Sequence[Origin] = (), use: str = "") -> str:
         """A constant, or a template: ``https://example.org/{name}``. `data` are the origins of the value that it belongs to."""
@@ -116,9 +116,10 @@ class Words:
         if is_constant(one):
             return _quoted("".join(part for part in one if isinstance(part, str)), self._longest)
         if len(one) == 1 and isinstance(one[0], Hole) and one[0].kind == "any":
-            return f"{ANYTHING}{self._from(one[0].data or data)}"
+            return f"{_unknown('any text', one[0].data or data, use)}{self._from(one[0].data or data)}"
         # Behind a fixed host, any text is no danger by itself.
-        anything = "any text" if use == "url" and host_of(one) is not None else ANYTHING
+        fixed = use == "url" and host_of(one) is not None
+        anything = "any text" if fixed else _unknown("any text", data, use)
         return "".join(self._part(part, data, anything) for part in with_paths(one))
 
     def _part(self, part: Part, data: Sequence[Origin], anything: str) -> str:
@@ -234,6 +235,15 @@ def is_anything(value: Value) -> bool:
 def is_loud(text: str) -> bool:
     """Whether the words of a value say that nothing is known about it, or that it is a file with a meaning."""
     return any(word in text for word in (ANYTHING, CREDENTIALS, EXECUTED))
+
+
+def _inside(use: str) -> str:
+    return use if use == "payload" else ""
+
+
+def _unknown(known: str, data: Sequence[Origin], use: str) -> str:
+    """The word for what is not known. In a content whose origins are known, it is no danger by itself."""
+    return known if data and use == "payload" else ANYTHING
 
 
 def _mark(one: Alternative, use: str) -> str:

@@ -296,10 +296,20 @@ class Reader:
         if inner.type not in _COMMANDS:
             raise Unreadable("it has a form that is not among the plain ones", about)
         # The file is there before the commands run.
+        begin = len(self.actions)
         for child in redirects:
             if self._redirect(child, depth, empties=False):
                 raise Unreadable("it has a form that is not among the plain ones", about)
+        files = len(self.actions)
         self._statement(inner, depth + 1)
+        # The grammar gives a redirection to all of a list, but it is that of the last command.
+        calls = [action for action in self.actions[files:] if isinstance(action, Call)]
+        concerned = calls[-1:] if inner.type in ("list", "pipeline", "negated_command") else calls
+        reads = any(self._text(child).lstrip("0123456789").startswith("<") for child in redirects)
+        if not reads and any(_prints_nothing(call.argv) for call in concerned):
+            for i, action in enumerate(self.actions[begin:files], begin):
+                if isinstance(action, Write) and not action.text.lstrip("0123456789").startswith((">>", "&>>")):
+                    self.actions[i] = action._replace(empties=True)
 
     def _command(self, node: Any, redirects: Sequence[Any], depth: int) -> None:
         """A simple command with its assignments and redirections."""

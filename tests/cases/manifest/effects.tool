@@ -39,7 +39,7 @@ def t(path: str) -> str:
         return ""
 # manifest: http_request connects to "https://api.example.org/log"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from {path}, read_file({path})
+# manifest: > body any text from {path}, read_file({path})
 # manifest: read_file reads {path}; at most once
 # manifest: result from {path}, read_file({path})
 ---

@@ -9,7 +9,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env") or any value from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
 ---
@@ -26,7 +26,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body "" or ‹output of read_file(".env")›‹ANYTHING from read_file(".env")›
+# manifest: > body "" or ‹output of read_file(".env")›‹any text from read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
 ---
@@ -41,7 +41,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body "" or ‹part of ‹output of read_file(".env")››‹ANYTHING from read_file(".env")›
+# manifest: > body "" or ‹part of ‹output of read_file(".env")››‹any text from read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the length of a text
@@ -165,7 +165,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a CSV writer holds its buffer
@@ -183,7 +183,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # two names for one list
@@ -300,7 +300,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a group of a match
@@ -345,7 +345,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the message of a tool's error
@@ -360,7 +360,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env"), read_file(‹output of read_file(…)›)
+# manifest: > body any text from read_file(".env"), read_file(‹output of read_file(…)›)
 # manifest: read_file reads ".env" (CREDENTIALS) or ‹output of read_file(".env")›; at most 2 ×
 ---
 # whether a tool fails
@@ -393,7 +393,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # whether an index exists
@@ -482,7 +482,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body "" or ‹output of read_file(".env")›‹ANYTHING from read_file(".env")›
+# manifest: > body "" or ‹output of read_file(".env")›‹any text from read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # whether a helper raises
@@ -536,7 +536,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the keys of groups
@@ -645,7 +645,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # keys from a list
@@ -686,7 +686,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a shallow copy shares its items
@@ -764,7 +764,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body a‹ANYTHING from read_file(".env")› or b‹ANYTHING from read_file(".env")› or "" or ‹part of ‹output of read_file(".env")››‹ANYTHING from read_file(".env")›
+# manifest: > body a‹any text from read_file(".env")› or b‹any text from read_file(".env")› or "" or ‹part of ‹output of read_file(".env")››‹any text from read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a table of constants
@@ -799,7 +799,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING from read_file(".env")
+# manifest: > body any text from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a file that is written and read again

@@ -36,7 +36,7 @@ def written(known: Manifest) -> list[str]:
 def test_a_manifest_has_few_lines() -> None:
     assert written(REPORT) == [
         "write_file writes {output}; at most once",
-        "  content ANYTHING from list_directory({folder}), read_file({folder}/**)",
+        "  content any value from list_directory({folder}), read_file({folder}/**)",
         "list_directory reads {folder}; at most 4 ×",
         "read_file reads {folder}/**; at most 3 × length of list_directory({folder})",
         "write_file({output}) may write what is read by list_directory({folder}), read_file({folder}/**)",
@@ -60,7 +60,7 @@ def test_the_riskiest_calls_come_first_and_say_through_which_tools_they_are_made
         ("warning", 'writes "out.txt"; at most once'),
         ("plain", 'reads "notes.txt"; at most once'),
     ]
-    assert Line('ANYTHING from read_file("notes.txt")', "body", "danger", 1) in found
+    assert Line('any value from read_file("notes.txt")', "body", "danger", 1) in found
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_unknown_arguments_have_a_name() -> None:
     call = PlannedCall("http_request", ("network",), arguments=dict.fromkeys(uses, anything["*"]) | anything, uses=uses)
     shown = written(manifest(call))
     assert shown[0].startswith("http_request connects to ANYTHING from {options}; THE HOST IS NOT FIXED; ")
-    assert shown[1] == "  body ANYTHING from {options}"
+    assert shown[1] == "  body any value from {options}"
     undeclared = manifest(PlannedCall("do", ("network",), arguments=anything))
     assert written(undeclared)[1] == "  arguments ANYTHING from {options}"
 
@@ -332,7 +332,7 @@ def test_fixed_text_beside_data_is_shown_with_the_data_as_holes() -> None:
     secret = Value(fields={"authorization": Value(fields={"secret": text("PROD_TOKEN")}), "x": FROM_READ})
     call = requests(text(HOST))
     call = replace(call, arguments={**call.arguments, "headers": secret}, uses={**call.uses, "headers": "payload"})
-    assert '  headers authorization=(secret="PROD_TOKEN"), x=ANYTHING from read_file("notes.md")' in written(
+    assert '  headers authorization=(secret="PROD_TOKEN"), x=any value from read_file("notes.md")' in written(
         manifest(reads(text("notes.md")), call)
     )
     assert "  content ‹number› (from {n})" in written(
