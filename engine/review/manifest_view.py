@@ -109,8 +109,9 @@ def effects_of_lines(manifest: Manifest | None) -> dict[int, tuple[str, ...]]:
 
 
 def _effect_lines(effect: Effect) -> list[Line]:
-    loud = effect.anything or any(is_loud(value) for _, value in effect.resources)
-    tone: Tone = "danger" if loud and effect.risk > 1 else "warning" if loud else _TONES[effect.risk]
+    tone: Tone = _TONES[effect.risk]
+    if effect.is_loud:
+        tone = "danger" if effect.risk > 1 else "warning"
     resources = [f"{verb} {value}" for verb, value in effect.resources]
     text = "; ".join([*resources, *effect.warnings, effect.bound, *effect.via])
     found = [Line(text, visible(effect.tool), tone, line=effect.lines[0])]

@@ -22,7 +22,7 @@ from albert_tools.engine.model.manifest import (
     values_in,
 )
 from albert_tools.engine.review.call_warnings import call_warnings
-from albert_tools.engine.review.value_words import MAX_CONTENT, MAX_TEXT, Words, is_anything, via_words
+from albert_tools.engine.review.value_words import MAX_CONTENT, MAX_TEXT, Words, is_anything, is_loud, via_words
 
 #: How much harm the effects of a call can do at most, from 0 to `HIGH`.
 HIGH = 4
@@ -80,6 +80,11 @@ class Effect(Struct, frozen=True):
     decided: frozenset[Origin]
     carries: frozenset[Origin]
 
+    @property
+    def is_loud(self) -> bool:
+        """Whether a resource can be anything, or is a file with a meaning."""
+        return self.anything or any(is_loud(value) for _, value in self.resources)
+
 
 class Flow(Struct, frozen=True):
     """What reaches a parameter of a call.
@@ -111,7 +116,7 @@ def planned_effects(manifest: Manifest, words: Words | None = None) -> list[Effe
         known = frozenset((name, words.value(call.arguments[name])) for name in payload)
         groups.setdefault((call.tool, sent, known), []).append(call)
     found = [_effect(calls, words, content, any(map(choosing.__contains__, calls))) for calls in groups.values()]
-    return sorted(found, key=lambda effect: (-effect.risk, not effect.anything))
+    return sorted(found, key=lambda effect: (-effect.risk, not effect.is_loud))
 
 
 def risk_of(effects: Iterable[str]) -> int:

@@ -84,13 +84,15 @@ class _Clauses:
         urls = {i for i, _ in self._used("url")}
         requests = [i for i, c in enumerate(self._calls) if i in urls or ("network" in c.effects and i not in named)]
         by_target: dict[str, set[Origin]] = {}
+        secrets: dict[str, dict[str, None]] = {}
         hosts: set[str] = set()
         for i in requests:
             hosts.update(self._targets(self._calls[i]) if i in urls else ())
             for target in self._targets(self._calls[i]):
                 by_target.setdefault(target, set()).update(self._sent(self._calls[i]))
+                secrets.setdefault(target, {}).update(self._secrets(self._calls[i]))
         for target, sent in by_target.items():
-            what = self._contents({o for o in sent if self._words.origin(o) not in target})
+            what = self._contents({o for o in sent if self._words.origin(o) not in target}, secrets=[*secrets[target]])
             verb = "connects" if target in hosts else "sends"
             yield f"sends {what} to {target}" if what else f"{verb} to {target}"
         named |= set(requests)
@@ -159,11 +161,17 @@ class _Clauses:
         names = [n for n in call.arguments if not call.uses or call.uses.get(n) in ("payload", "url", "destination")]
         return {o for n in names for v in values_in(call.arguments[n]) for o in v.data}
 
-    def _contents(self, origins: Collection[Origin], parameters: bool = True) -> str:
+    def _secrets(self, call: PlannedCall) -> dict[str, None]:
+        """The secrets that a request carries: ``{"secret": NAME}`` as a value of its headers."""
+        values = [v for n, each in call.arguments.items() if call.uses.get(n) == "payload" for v in values_in(each)]
+        named = [v.fields["secret"] for v in values if v.fields is not None and [*v.fields] == ["secret"]]
+        return dict.fromkeys(f"the secret {self._words.value(name)}" for name in named)
+
+    def _contents(self, origins: Collection[Origin], parameters: bool = True, secrets: Sequence[str] = ()) -> str:
         """What a request carries, in few words. Parameters are named only if it carries nothing else."""
         numbers = [int(o.partition(":")[2]) for o in origins if o.startswith("call:")]
         effects = {e for i in numbers if i < len(self._calls) for e in self._calls[i].effects}
-        found = [word for effect, word in _OUTPUTS if effect in effects]
+        found = [*(word for effect, word in _OUTPUTS if effect in effects), *secrets]
         if not found and not parameters:
             return ""
         return (

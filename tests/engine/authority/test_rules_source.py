@@ -244,7 +244,10 @@ def test_threads_never_see_a_partial_edit(owner: Owner) -> None:
     def read() -> None:
         while not done.is_set():
             found = owner.denied()
-            # Between the two writes, the owner's file is one edit ahead. Neither file is ever missing.
+            # Between the two writes, the owner's file is one edit ahead. Neither file is ever missing. On a busy machine, they may
+            # change too often to be read.
+            if found == "the rules change while they are read":
+                continue
             if not (isinstance(found, set) and {name.rpartition("_")[0] for name in found} == {"user", "project"}):
                 wrong.append(found)
 

@@ -332,9 +332,9 @@ def test_fixed_text_beside_data_is_shown_with_the_data_as_holes() -> None:
     secret = Value(fields={"authorization": Value(fields={"secret": text("PROD_TOKEN")}), "x": FROM_READ})
     call = requests(text(HOST))
     call = replace(call, arguments={**call.arguments, "headers": secret}, uses={**call.uses, "headers": "payload"})
-    assert '  headers authorization=(secret="PROD_TOKEN"), x=any value from read_file("notes.md")' in written(
-        manifest(reads(text("notes.md")), call)
-    )
+    known = manifest(reads(text("notes.md")), call)
+    assert '  headers authorization=(secret="PROD_TOKEN"), x=any value from read_file("notes.md")' in written(known)
+    assert sentence(tool(known)).endswith('sends what it reads and the secret "PROD_TOKEN" to api.example.org.')
     assert "  content ‹number› (from {n})" in written(
         manifest(writes(text("a"), text(Hole("number"), data=("parameter:n",))))
     )
@@ -372,6 +372,11 @@ def test_files_with_a_meaning_have_a_mark(path: tuple[str | Hole, ...], mark: st
     assert line.text.endswith(f" ({mark}); at most once") if mark else "(" not in line.text
     assert line.tone == ("danger" if mark else "warning")
     assert (f"({mark})" in sentence(tool(manifest(writes(text(*path), text("x"))), "folder"))) == bool(mark)
+
+
+def test_files_with_a_meaning_come_before_others() -> None:
+    found = written(manifest(writes(text("a.txt"), text("x")), writes(text("Makefile"), text("x", given("y")))))
+    assert found[0].startswith('write_file writes "Makefile" (OTHERS EXECUTE IT)')
 
 
 def test_the_arguments_of_a_search_that_chooses_what_is_deleted_are_shown() -> None:

@@ -349,6 +349,24 @@ def test_quoted_words_are_read_literally(words: list[str]) -> None:
     assert [part.argv for part in parts] == [("echo", *words)] or parts[0].unreadable
 
 
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("ls && : > log", "dangerous"),
+        ("ls && : > log || pwd", "dangerous"),
+        ("ls | true > log", "dangerous"),
+        ("! : > log", "dangerous"),
+        ("{ true; } > log", "dangerous"),
+        ("ls && echo a > log", "ordinary"),
+        (": && ls > log", "ordinary"),
+        ("ls && : >> log", "ordinary"),
+        ("ls && cat < a > log", "ordinary"),
+    ],
+)
+def test_a_redirection_of_a_list_is_that_of_its_last_command(command: str, verdict: str) -> None:
+    assert judge_command(command).verdict == verdict
+
+
 # Wrapping.
 
 _DANGEROUS = (
