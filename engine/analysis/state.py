@@ -334,8 +334,9 @@ class Analysis:
         """Note that a function, a module or a table is used. It may not be defined yet: that is an exception, too."""
         root, _ = attribute_chain(node)
         if isinstance(root, tree.Name):
+            origins = self.lookup(root.id).origins
             for seen in self.frame.watching:
-                seen.origins |= self.lookup(root.id).origins
+                seen.origins |= origins
 
     def assign(self, name: str, value: AbstractValue) -> None:
         """Bind a local name."""

@@ -115,7 +115,7 @@ def planned_effects(manifest: Manifest, words: Words | None = None) -> list[Effe
         payload = [name for name in _sent(call) if "network" in call.effects and call.uses.get(name) == "payload"]
         known = frozenset((name, words.value(call.arguments[name])) for name in payload)
         groups.setdefault((call.tool, sent, known), []).append(call)
-    found = [_effect(calls, words, content, any(map(choosing.__contains__, calls))) for calls in groups.values()]
+    found = [_effect(calls, words, content, any(id(call) in choosing for call in calls)) for calls in groups.values()]
     return sorted(found, key=lambda effect: (-effect.risk, not effect.is_loud))
 
 
@@ -131,8 +131,8 @@ def _sent(call: PlannedCall) -> dict[str, Value]:
     return {n: v for n, v in call.arguments.items() if not call.uses or call.uses.get(n) in _SENT}
 
 
-def _choosing(calls: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """The calls whose output reaches a deletion, a request or a command, or a condition around one."""
+def _choosing(calls: Sequence[PlannedCall]) -> frozenset[int]:
+    """The ids of the calls whose output reaches a deletion, a request or a command, or a condition around one."""
     origins = [_origins(call) for call in calls]
     found = {o for call, own in zip(calls, origins, strict=True) if risk_of(call.effects) == HIGH for o in own}
     pending = [*found]
@@ -142,7 +142,7 @@ def _choosing(calls: Sequence[PlannedCall]) -> list[PlannedCall]:
             more = origins[int(number)] - found
             found |= more
             pending += more
-    return [call for i, call in enumerate(calls) if f"call:{i}" in found]
+    return frozenset(id(call) for i, call in enumerate(calls) if f"call:{i}" in found)
 
 
 def _origins(call: PlannedCall) -> frozenset[Origin]:

@@ -295,21 +295,19 @@ class Reader:
             return
         if inner.type not in _COMMANDS:
             raise Unreadable("it has a form that is not among the plain ones", about)
-        # The file is there before the commands run.
         begin = len(self.actions)
-        for child in redirects:
-            if self._redirect(child, depth, empties=False):
-                raise Unreadable("it has a form that is not among the plain ones", about)
-        files = len(self.actions)
         self._statement(inner, depth + 1)
+        commands = self.actions[begin:]
+        del self.actions[begin:]
         # The grammar gives a redirection to all of a list, but it is that of the last command.
-        calls = [action for action in self.actions[files:] if isinstance(action, Call)]
+        calls = [action for action in commands if isinstance(action, Call)]
         concerned = calls[-1:] if inner.type in ("list", "pipeline", "negated_command") else calls
-        reads = any(self._text(child).lstrip("0123456789").startswith("<") for child in redirects)
-        if not reads and any(_prints_nothing(call.argv) for call in concerned):
-            for i, action in enumerate(self.actions[begin:files], begin):
-                if isinstance(action, Write) and not action.text.lstrip("0123456789").startswith((">>", "&>>")):
-                    self.actions[i] = action._replace(empties=True)
+        empties = not self._reads(redirects) and any(_prints_nothing(call.argv) for call in concerned)
+        # The file is there before the commands run.
+        for child in redirects:
+            if self._redirect(child, depth, empties):
+                raise Unreadable("it has a form that is not among the plain ones", about)
+        self.actions += commands
 
     def _command(self, node: Any, redirects: Sequence[Any], depth: int) -> None:
         """A simple command with its assignments and redirections."""
@@ -334,13 +332,16 @@ class Reader:
         files += redirects
         if words and words[0].text in _NO_PROGRAM:
             raise Unreadable("it is not certain where its commands begin", about)
-        reads = any(self._text(file).lstrip("0123456789").startswith("<") for file in files)
-        empties = not reads and _prints_nothing(words)
+        empties = not self._reads(files) and _prints_nothing(words)
         self.actions.append(Call(tuple(words), about))
         for file in files:
             self._redirect(file, depth, empties)
 
     # Redirections.
+
+    def _reads(self, redirects: Sequence[Any]) -> bool:
+        """Whether a command gets its input from one of these redirections."""
+        return any(self._text(file).lstrip("0123456789").startswith("<") for file in redirects)
 
     def _parts(self, node: Any) -> tuple[Any, list[Any]]:
         """The sign of a redirection and its words: the file, and the words that the grammar adds."""
