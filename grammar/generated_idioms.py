@@ -60,6 +60,19 @@ READING = [
     "<x> = io.StringIO()\n<x>.write(<text>)\n<x>.seek(<int> % 3)\n<new str> = <x>.readline()",
     "for y in csv.reader(<text>.splitlines()):\n    print(y, <call>)",
     "<new texts> = [y[0] for y in csv.reader(<texts>) if y]",
+    # Texts that are made of values.
+    '<new str> = json.dumps({"k": <text>, "n": [<int>, <texts>], **<dict>}, indent=<int> % 3 or None, sort_keys=<test>)',
+    '<x> = json.dumps([{1: <text>, "1": <str>, None: <int>, <text>: 0.5}, float("inf"), <test>], separators=(",", ":"))\n'
+    '<new str> = "x=" + <x>',
+    '<new str> = json.dumps({"a": json.dumps(<texts>), "b": (<text> + "\\ud800",), "\\ud800": <int>}, ensure_ascii=<test>)[:200]',
+    "<new str> = json.dumps(<int>) + json.dumps(<text>) + json.dumps(<test>) + str(<int>)",
+    '<x> = urllib.parse.urlencode({"q": <text>, "n": <int>, "all": <texts>, <str>: None})\n'
+    '<new str> = "https://example.org/" + urllib.parse.quote(<text>) + "?" + <x>',
+    '<new str> = urllib.parse.urlencode([("q", <text>), (<text>, <int>)]) + urllib.parse.quote_plus(<str>) + "/x"',
+    '<x> = base64.b64encode(("user:" + <text>).encode())\n<new str> = "Basic " + <x>.decode() + str(<x>)[:9]',
+    '<new str> = base64.urlsafe_b64encode(json.dumps(<texts>).encode("utf-8")).decode("ascii") + <str>',
+    '<new str> = "\\n- ".join(y + "=" + <text> for y in <texts>) + <str>',
+    "<new str> = <str>.join([y for y in <texts> if y] + [<text>])",
     # Containers of containers.
     '<x> = [{"p": y, "n": <int>} for y in <texts>]\nfor <y> in <x>:\n    print(<y>["p"], <call>)',
     '<x> = json.loads(json.dumps({"p": <text>, "q": <texts>}))\n<new str> = str(<x>["p"])',
@@ -149,6 +162,9 @@ CHANGING = [
     '<new str> = re.sub("[a-c]", lambda m: _help(1, m.group(0))[:9], <text>)',
     "<new texts> = [_help(1, y) for y in <texts> if y > <str>]",
     "<x> = io.StringIO()\ncsv.writer(<x>).writerow(<texts>)\n<new str> = <x>.getvalue()",
+    '<x> = io.StringIO()\n<x>.write("# " + <text>)\nfor y in <texts>:\n    <x>.write(y)\n<new str> = <x>.getvalue() + <str>',
+    '<x> = io.StringIO()\n<y> = csv.writer(<x>)\n<y>.writerow(["k", <text>])\n'
+    "<y>.writerows([[z, <int>] for z in <texts>])\n<new str> = <x>.getvalue()",
     "<own dict>.update(a=<int>, b=<int>)",
     "<own dict>.update(zip(<texts>, <list>))",
     "print(<own dict>.setdefault(<str>[:9], <int>))",

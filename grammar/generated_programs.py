@@ -58,7 +58,7 @@ def _is_name(word: str) -> bool:
     return word.isidentifier() and word.isascii() and not keyword.iskeyword(word) and not word.startswith("_")
 
 
-_MODULES = ["bisect", "collections", "copy", "csv", "functools", "heapq", "io", "itertools", "json", "posixpath", "re"]
+_MODULES = "base64 bisect collections copy csv functools heapq io itertools json posixpath re urllib.parse".split()
 
 _RESULTS = ["Any", "str", "list", "dict"]
 #: The widest indentation at which a call still gets a `try` of its own: the checker refuses blocks that are nested too deep.

@@ -13,6 +13,7 @@ from albert_tools.engine.analysis.values import KEYS, NEVER, NO_ORIGINS, REST, A
 from albert_tools.engine.model.json_values import problem_in
 from albert_tools.engine.model.manifest import (
     ANY_NAME,
+    ENCODED,
     Alternative,
     Bound,
     Hole,
@@ -51,6 +52,8 @@ class _Export:
         self._groups = list(groups.values())
         self._number = {call.index: i for i, group in enumerate(self._groups) for call in group}
         self._left = 0
+        #: The holes whose values are being exported: a value inside itself is not told apart.
+        self._inside: list[Hole] = []
 
     def manifest(self) -> Manifest:
         a = self._a
@@ -125,13 +128,23 @@ class _Export:
             return templates.NUMBER
         if part.kind == "output":
             return Hole("output", call=self._number[part.call], path=part.path)
-        if part.kind == "any":
+        if part.kind in ("any", "bytes"):
             return Hole("any", data=data)
+        if part.kind in ENCODED:
+            return self._encoded(part, data)
         if part.of:
             inner = tuple(self._part(p, data) for p in part.of)
             # A piece of a text that can't leave the program may leave it.
             return Hole(part.kind, of=inner) if all(map(_can_leave, inner)) else Hole("any", data=data)
         return part
+
+    def _encoded(self, hole: Hole, data: tuple[Origin, ...]) -> Hole:
+        if hole in self._inside or self._left <= 0:
+            return Hole("any", data=data)
+        self._inside.append(hole)
+        value = self._inner(self._a.content_of(hole), frozenset())
+        self._inside.pop()
+        return Hole(hole.kind, of=tuple(self._part(p, data) for p in hole.of), value=value)
 
     # Values
 
@@ -144,19 +157,24 @@ class _Export:
         self._left -= 1
         data, control = a.heap.deep(value)
         origins = self._origins(data), self._origins(control)
-        # No call and no result can have another one: it fails before the value leaves the program.
-        possible = [t for t in value.alternatives if all(map(_can_leave, t))]
+        possible = sorted(value.alternatives, key=repr)
+        if self._inside:
+            possible = [*map(_stored, possible)]
+        else:
+            # No call and no result can have another one: it fails before the value leaves the program.
+            possible = [t for t in possible if all(map(_can_leave, t))]
         alternatives = tuple(sorted((self._alternative(t, origins[0]) for t in possible), key=repr))
         if not value.sites:
             return Value(alternatives, *origins)
         containers = [a.heap.at[s] for s in value.sites]
         too_much = self._left <= 0 or len(above) > _MAX_DEPTH or bool(above & value.sites)
-        if too_much or any(c.kind == "open" for c in containers):
+        lists = [c for c in containers if c.kind == "list"]
+        dicts = [c for c in containers if c.kind == "dict"]
+        is_open = len(lists) + len(dicts) < len(containers)
+        if too_much or not (lists or dicts):
             # Unknown parts of a known parameter or output still have names.
             return Value(alternatives, *origins, open=True)
         above = above | value.sites
-        lists = [c for c in containers if c.kind == "list"]
-        dicts = [c for c in containers if c.kind == "dict"]
         items = self._inner(join(v for c in lists for v in c.fields.values()), above) if lists else None
         known = is_plain_list(a, value) if items is not None else None
         places = (
@@ -167,19 +185,30 @@ class _Export:
         if dicts:
             names = {k for c in dicts for k in c.fields if isinstance(k, str) and _can_leave(k)}
             fields = {
-                # Among the other keys of one dictionary can be a known key of another.
-                name: self._inner(join(c.fields.get(name, NEVER) | c.fields.get(REST, NEVER) for c in dicts), above)
+                # Among the other keys of one dictionary can be a known key of another. In a text, the number 1 is the key "1".
+                name: self._inner(
+                    join(v for c in dicts for k, v in c.fields.items() if k == name or _is_other(k)), above
+                )
                 for name in sorted(names)
             }
-            others = [k for c in dicts for k in c.fields if not isinstance(k, str) and k is not KEYS]
-            if any(k is not REST or c.fields[k] != NEVER for c in dicts for k in others if k in c.fields):
-                rest = self._inner(
-                    join(v for c in dicts for k, v in c.fields.items() if k is not KEYS and not isinstance(k, str)),
-                    above,
-                )
+            others = [(k, v) for c in dicts for k, v in c.fields.items() if _is_other(k)]
+            if any(k is not REST or v != NEVER for k, v in others):
+                rest = self._inner(join(v for _, v in others), above)
         return Value(
-            alternatives, *origins, items, places, fields, rest, False, self._bound(self._bounds.of_items(value))
+            alternatives, *origins, items, places, fields, rest, is_open, self._bound(self._bounds.of_items(value))
         )
+
+
+def _is_other(key: object) -> bool:
+    """Whether a key of a dictionary is none of the known names."""
+    return key is not KEYS and not (isinstance(key, str) and _can_leave(key))
+
+
+def _stored(alternative: templates.Alternative) -> templates.Alternative:
+    """An alternative inside of a text, where a number or a character can be that is no JSON."""
+    if isinstance(alternative, templates.Constant):
+        return alternative if _can_leave(alternative.value) else (templates.NUMBER,)
+    return tuple(part if _can_leave(part) else templates.ANY for part in alternative)
 
 
 def _can_leave(part: templates.Part | float | None) -> bool:

@@ -33,6 +33,7 @@ from albert_tools.engine.analysis.containers import (
     read_keys,
     text_of,
 )
+from albert_tools.engine.analysis.encoded_texts import ENCODERS
 from albert_tools.engine.analysis.operators import concatenated
 from albert_tools.engine.analysis.regular_expressions import MATCHING, match_objects, replaced
 from albert_tools.engine.analysis.state import Analysis
@@ -43,6 +44,7 @@ from albert_tools.engine.analysis.values import (
     NEVER,
     NONE,
     REST,
+    WRITTEN,
     AbstractValue,
     Origins,
     constant,
@@ -58,7 +60,7 @@ _MAX_COMBINATIONS = 16
 
 def call_facade(a: Analysis, module: str, name: str, call: Invocation) -> AbstractValue:
     """The result of a function of a façade."""
-    function = _FUNCTIONS.get(f"{module}.{name}") or _MODULES.get(module)
+    function = _FUNCTIONS.get(f"{module}.{name}") or ENCODERS.get(f"{module}.{name}") or _MODULES.get(module)
     if module == "operator":
         read_keys(a, call.control, *call.all)
     if name in facades()[module] and facades()[module][name].kind == "exception":
@@ -195,10 +197,7 @@ def _quote(a: Analysis, call: Invocation) -> AbstractValue:
     computed = _computed(shlex.quote, value)
     if computed is not None:
         return computed
-    quoted = frozenset(
-        (Hole("quoted", of=tuple(p for p in templates.as_text(t) if not isinstance(p, templates.Count))),)
-        for t in value.alternatives
-    )
+    quoted = frozenset((Hole("quoted", of=templates.stored(t)),) for t in value.alternatives)
     return AbstractValue(templates.union(quoted), *a.heap.deep(value))
 
 
@@ -355,6 +354,8 @@ def _csv_dicts(a: Analysis, call: Invocation) -> AbstractValue:
 
 def _string_io(a: Analysis, call: Invocation) -> AbstractValue:
     made = new_list(a, call.node, "buffer", text_of(a, *call.all))
+    if call.all:
+        a.heap.put(only_site(made), WRITTEN, text_of(a, *call.all))  # what is written next overwrites it
     a.sized(only_site(made), "length", a.remember(call.node, join(call.all)))
     a.buffers |= made.sites
     return AbstractValue(data=made.data.union(*(v.data for v in call.all)), sites=made.sites)
@@ -368,7 +369,6 @@ _MODULES: dict[str, _Function] = {
     "unicodedata": text_result,
 }
 _FUNCTIONS: dict[str, _Function] = {
-    "json.dumps": text_result,
     "json.loads": _loads,
     "tomllib.loads": _loads,
     "ast.literal_eval": _loads,
@@ -386,10 +386,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "string.capwords": text_result,
     "textwrap.wrap": lambda a, call: anything(a, call.node, *call.all),
     **dict.fromkeys(
-        [
-            f"urllib.parse.{n}"
-            for n in "quote quote_plus unquote unquote_plus urlencode urljoin urlunparse urlunsplit".split()
-        ],
+        [f"urllib.parse.{n}" for n in "unquote unquote_plus urljoin urlunparse urlunsplit".split()],
         text_result,
     ),
     **dict.fromkeys([f"math.{n}" for n in ("isclose", "isfinite", "isinf", "isnan")], truth_result),

@@ -30,6 +30,7 @@ from albert_tools.engine.analysis.containers import (
     store,
     text_of,
 )
+from albert_tools.engine.analysis.encoded_texts import as_bytes, as_text, encoded, joined
 from albert_tools.engine.analysis.operators import are_numbers, concatenated, formatted
 from albert_tools.engine.analysis.regular_expressions import MATCHING, match_objects, replaced
 from albert_tools.engine.analysis.state import Analysis
@@ -40,6 +41,7 @@ from albert_tools.engine.analysis.values import (
     NEVER,
     NONE,
     REST,
+    WRITTEN,
     AbstractValue,
     constant,
     join,
@@ -107,6 +109,8 @@ def _text(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
 
 def _move(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     """`seek` and `truncate`: what is read afterwards depends on the place."""
+    for site in box.sites & a.buffers:
+        a.heap.put(site, WRITTEN, text_of(a))
     concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
     return numbers(a, *call.all)
 
@@ -191,10 +195,8 @@ def _join(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
         return AbstractValue(found.alternatives, data, control)
     if given.alternatives or not given.sites:
         return AbstractValue(templates.ANYTHING, data, control)
-    # The number of parts is not known. The text begins with an item, or is empty.
-    first = a.heap.items(given)
-    alternatives = templates.concatenated(templates.texts(first.alternatives), templates.ANYTHING)
-    return AbstractValue(templates.union(alternatives, EMPTY_TEXT.alternatives), data, control)
+    # The number of parts is not known.
+    return AbstractValue(joined(a, call.node, a.heap.items(given), box.alternatives), data, control)
 
 
 # Objects that are not made of JSON: matches, patterns, dates, writers
@@ -244,10 +246,35 @@ def _write(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     written = text_of(a, *call.all)
     # The text decides how many lines there are.
     written = written.under(call.control | box.origins | written.data)
+    known = _known_text(a, box, call)
     for site in a.heap.reach(box):
         a.heap.put(site, REST, written)
+        if site in a.buffers:
+            a.heap.put(site, WRITTEN, written._replace(alternatives=known))
         a.changed_by(site, a.remember(call.node, written))
     return numbers(a, *call.all) | NONE
+
+
+def _known_text(a: Analysis, box: AbstractValue, call: Invocation) -> templates.Alternatives:
+    """The texts, one after the other, that a method writes to a text buffer or to a writer of CSV."""
+    given = call.arguments.get(0) or NEVER
+    match name_of(call.node):
+        case "write":
+            return given.alternatives if not given.sites else templates.ANYTHING
+        case "writerow":
+            return encoded(a, "row", call.node, given).alternatives
+        case "writerows":
+            return encoded(a, "row", call.node, a.heap.items(given)).alternatives
+    return templates.ANYTHING
+
+
+def _value_of_buffer(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    """`getvalue`"""
+    found = _text(a, box, call)
+    if box.alternatives or not box.sites <= a.buffers or any(a.heap.at[s].kind != "list" for s in box.sites):
+        return found
+    written = join(a.heap.at[s].fields.get(WRITTEN, NEVER) for s in box.sites)
+    return found._replace(alternatives=joined(a, call.node, written, EMPTY_TEXT.alternatives))
 
 
 # Containers
@@ -406,10 +433,13 @@ _METHODS: dict[str, _Method] = {
     "readlines": _read_lines,
     "join": _join,
     **dict.fromkeys(
-        """capitalize center encode decode expandtabs expand hex ljust replace rjust swapcase title translate zfill
-        getvalue isoformat strftime ctime hexdigest digest geturl safe_substitute substitute""".split(),
+        """capitalize center expandtabs expand hex ljust replace rjust swapcase title translate zfill
+        isoformat strftime ctime hexdigest digest geturl safe_substitute substitute""".split(),
         _text,
     ),
+    "encode": as_bytes,
+    "decode": as_text,
+    "getvalue": _value_of_buffer,
     "hexdigest": lambda a, box, call: text_of(a, box, *call.all, alternatives=frozenset({(templates.WORD,)})),
     **dict.fromkeys(
         """startswith endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle

@@ -16,7 +16,7 @@ from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import BINDING, attribute_chain, bindings, fixed_names, walk_own
 from albert_tools.engine.check.rules.assignment import is_always_true
 from albert_tools.engine.model.definition import ToolDefinition
-from albert_tools.engine.model.manifest import Origin, PlannedCall
+from albert_tools.engine.model.manifest import Hole, Origin, PlannedCall
 from albert_tools.grammar import tree
 
 #: The most rounds until nothing new may be found, and the most expressions that they may evaluate for each node of the source.
@@ -138,6 +138,8 @@ class Analysis:
         self.buffer_nodes: set[tuple[Instance, int]] = set()
         #: Values whose length a bound needs.
         self.lengths: dict[Hashable, AbstractValue] = defaultdict(lambda: NEVER)
+        #: The numbers of the values that holes encode, by their keys in `lengths`.
+        self.encoded: dict[Hashable, int] = {}
         self.calls: dict[Hashable, Recorded] = {}
         self.substitutions: dict[Hashable, Substitution] = {}
         self.printed: Origins = NO_ORIGINS
@@ -274,6 +276,14 @@ class Analysis:
         key = (self.frame.instance, id(node), tag)
         self.grow(self.lengths, key, value)
         return key
+
+    def encoded_value(self, key: Hashable) -> int:
+        """The number of a value that a hole encodes. `key` finds the value in `lengths`."""
+        return self.encoded.setdefault(key, len(self.encoded))
+
+    def content_of(self, hole: Hole) -> AbstractValue:
+        """The value that a hole encodes."""
+        return self.lengths[[*self.encoded][hole.call]]
 
     def throw(self, value: AbstractValue) -> None:
         """Note what an exception carries."""

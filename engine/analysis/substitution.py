@@ -43,7 +43,7 @@ def instantiate(a: Analysis, value: Value, substitution: Substitution, site: Has
             alternatives |= templates.constant(stored)
     found = AbstractValue(templates.union(frozenset(alternatives)), data, control)
     if value.open:
-        return found | _open(a, data, control, site)
+        found = found | _open(a, data, control, site)
     if value.items is not None:
         made = a.heap.make((site, "list"), outside=True)
         if value.places is None:
@@ -105,12 +105,15 @@ def _of_hole(a: Analysis, hole: Hole, substitution: Substitution) -> templates.A
             return templates.union(frozenset(map(templates.in_normal_form, _alternatives(a, hole.of, substitution))))
         case "quoted":
             inner = _alternatives(a, hole.of, substitution)
-            return frozenset((Hole("quoted", of=_stored(t)),) for t in inner)
+            return frozenset((Hole("quoted", of=templates.stored(t)),) for t in inner)
+        case kind if hole.value is not None:
+            key = (substitution.key, hole)
+            a.grow(a.lengths, key, instantiate(a, hole.value, substitution, key))
+            number = a.encoded_value(key)
+            return frozenset(
+                (Hole(kind, call=number, of=templates.stored(t)),) for t in _alternatives(a, hole.of, substitution)
+            )
     return frozenset({(Hole(hole.kind),)})
-
-
-def _stored(t: templates.Alternative) -> tuple[StoredPart, ...]:
-    return tuple(p for p in templates.as_text(t) if isinstance(p, str | Hole))
 
 
 def at_path(a: Analysis, value: AbstractValue, path: str) -> AbstractValue:

@@ -57,6 +57,8 @@ def template(parts: Iterable[Part]) -> Template:
     for part in parts:
         if isinstance(part, Count):
             part = NUMBER
+        elif isinstance(part, Hole) and part.kind == "bytes":
+            part = ANY
         if isinstance(part, str):
             if not part:
                 continue
@@ -185,6 +187,11 @@ def as_text(alternative: Alternative) -> Template:
     if isinstance(alternative, Constant):
         return template((str(alternative.value),))
     return alternative
+
+
+def stored(alternative: Alternative) -> tuple[str | Hole, ...]:
+    """The template of ``str(x)`` inside of a hole."""
+    return tuple(NUMBER if isinstance(p, Count) else p for p in as_text(alternative))
 
 
 def texts(alternatives: Alternatives) -> Alternatives:

@@ -98,6 +98,8 @@ class Key(NamedTuple):
 
 #: All other items or values; the keys of a dictionary that are not constants.
 REST, KEYS = Key("rest"), Key("keys")
+#: The texts that were written to a text buffer, one after the other.
+WRITTEN = Key("written")
 #: The most keys that a container tells apart.
 MAX_KEYS = 40
 

@@ -22,7 +22,12 @@ ANALYSIS = 2
 #: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
 Origin: TypeAlias = str
 
-HoleKind = Literal["parameter", "output", "part", "quoted", "path", "number", "word", "below", "any"]
+HoleKind = Literal[
+    "parameter", "output", "part", "quoted", "path", "number", "word", "below", "any",
+    "json", "query", "row", "base64", "percent", "joined", "bytes",
+]  # fmt: skip
+#: The kinds of holes that are a value in an encoding.
+ENCODED = frozenset({"json", "query", "row", "base64", "percent", "joined"})
 
 
 class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -34,12 +39,15 @@ class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
             form: ``a/b`` for ``./a//b``. ``number``: digits, sign, point.
             ``word``: letters, digits, ``-`` and ``_`` only. ``below``: nothing, or ``/`` and any path that does not lead up.
             ``any``: any text.
+            The others are `value` in an encoding: ``json``; ``query``, as in a URL; ``row``, of CSV; ``base64`` and ``percent``
+            of a text; ``joined``: any number of such texts, with `of` between them. ``bytes``: not text, never in a manifest.
         name: The parameter.
         call: The index of the call.
         path: The place in the parameter or the output: ``.rows[*].name``. ``*`` is any key or item; ``~`` at the end means
             that it can be at any place below.
-        of: The template of which this is a piece or another form.
+        of: The template of which this is a piece or another form, or which separates.
         data: For ``any``: where the text may come from, if that is known.
+        value: What is encoded.
     """
 
     kind: HoleKind
@@ -48,6 +56,7 @@ class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     path: str = ""
     of: tuple[Part, ...] = ()
     data: tuple[Origin, ...] = ()
+    value: Value | None = None
 
 
 Part: TypeAlias = str | Hole
@@ -98,6 +107,9 @@ class Value(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     open: bool = False
     #: The most items that a list or object has.
     size: Bound = None
+
+    def __hash__(self) -> int:
+        return hash((self.alternatives, self.items, self.places, self.rest, self.open))
 
 
 #: When a call is made: the number of a step of the tool, then of a step in that step, and so on. Of two calls whose steps differ at

@@ -14,9 +14,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
-from albert_tools.engine.model.manifest import ANY_NAME, Alternative, Hole, Part, PlannedCall, Value
+from albert_tools.engine.model.encodings import ends_of
+from albert_tools.engine.model.manifest import ANY_NAME, ENCODED, Alternative, Hole, Part, PlannedCall, Value
 
 #: The uses of arguments that are paths.
 PATH_USES = frozenset({"read", "write", "delete"})
@@ -31,6 +32,9 @@ MAX_STARTS = 10_000
 
 #: Computes the normal form of a path.
 Spell = Callable[[str], str]
+#: The texts that a part of a template can be; a hole if they are not known; or a function that finds the places in a text at which
+#: the part can end, if it begins at one of these.
+_Option: TypeAlias = tuple[str, ...] | Hole | Callable[[set[int], str], set[int]]
 _STEP = re.compile(r"\.([^.\[\]~*]+)|\[(\d+)\]|\[\*\]|\.\*|~\Z")
 #: A name in a path that leads up.
 _UP = re.compile(r"/\.\.(?=/|\Z)")
@@ -154,13 +158,15 @@ class _Match:
             return whole
         if not isinstance(found, str):
             return False
+        if len(one) == 1 and isinstance(one[0], Hole) and one[0].kind == "json":
+            return len(found) in ends_of("json", found, 0, partial(self._decoded, one[0]))
         options = [self._options(part) for part in one]
         first = one[0] if one else ""
-        if isinstance(first, Hole) and first.kind == "path" and (len(one) == 1 or isinstance(options[0], Hole)):
+        if isinstance(first, Hole) and first.kind == "path" and (len(one) == 1 or not isinstance(options[0], tuple)):
             return self._path_and_more(first, options[1:], found)
         return _spans(options, found) or (self._is_path and _path_spans(options, found, self._spell))
 
-    def _path_and_more(self, path: Hole, more: list[tuple[str, ...] | Hole], text: str) -> bool:
+    def _path_and_more(self, path: Hole, more: list[_Option], text: str) -> bool:
         """Whether a text is a path in normal form, and what was added to it."""
         if not more:
             return self._path(path, text)
@@ -175,7 +181,7 @@ class _Match:
         if key not in self._paths:
             options = [self._options(part) for part in hole.of]
             first = hole.of[0] if hole.of else ""
-            if isinstance(first, Hole) and first.kind == "path" and isinstance(options[0], Hole):
+            if isinstance(first, Hole) and first.kind == "path" and not isinstance(options[0], tuple):
                 spellings = (path, f"{path}/", f"./{path}", f"./{path}/")
                 self._paths[key] = any(self._path_and_more(first, options[1:], text) for text in spellings)
             else:
@@ -197,8 +203,39 @@ class _Match:
             return hole.kind in ("any", "part", "number") and not isinstance(found, list | dict)
         return None
 
-    def _options(self, part: Part) -> tuple[str, ...] | Hole:
-        """The texts that a part of a template can be; the hole if they are not known."""
+    def _decoded(self, hole: Hole, found: Any) -> bool:
+        """Whether a hole that is a value in an encoding can be one of this value."""
+        known = hole.value
+        assert known is not None
+        if hole.kind != "query":
+            return self.value(known, found)
+        of = [((known.fields or {}).get(name, known.rest), text) for name, text in found]
+        return known.open or known.items is not None or all(v is not None and self._is_text(v, text) for v, text in of)
+
+    def _is_text(self, known: Value, text: str) -> bool:
+        """Whether a text can be ``str(x)`` of a value."""
+        is_container = known.items is not None or known.fields is not None or known.rest is not None
+        texts = ((str(one),) if not isinstance(one, tuple) else one for one in known.alternatives)
+        return known.open or is_container or any(self._alternative(one, text) for one in texts)
+
+    def _ends(self, hole: Hole, places: set[int], text: str) -> set[int]:
+        """The places at which a hole that is a value in an encoding can end."""
+        if hole.kind != "joined":
+            fits = partial(self._decoded, hole)
+            return {end for place in places for end in ends_of(hole.kind, text, place, fits)}
+        assert hole.value is not None
+        texts = [[*map(self._options, one)] for one in hole.value.alternatives if isinstance(one, tuple)]
+        separator = [*map(self._options, hole.of)]
+        found, starts, done = set(places), places, set[int]()
+        while starts:
+            ends = set[int]().union(*(_after(options, starts, text) for options in texts))
+            found |= ends
+            done |= starts
+            starts = _after(separator, ends, text) - done
+        return found
+
+    def _options(self, part: Part) -> _Option:
+        """What is known about a part of a template."""
         if isinstance(part, str):
             return (part,)
         if part.kind == "parameter":
@@ -213,25 +250,28 @@ class _Match:
             if texts is None:
                 return Hole("any")
             return tuple(map(shlex.quote, texts)) if kind == "quoted" else Hole("part", of=texts)
+        if kind in ENCODED:
+            # A path is compared in its normal form, and a row of CSV can have any delimiter.
+            return Hole("any") if self._is_path or kind == "row" else partial(self._ends, part)
         return part
 
 
-def _product(options: Sequence[tuple[str, ...] | Hole]) -> tuple[str, ...] | None:
+def _product(options: Sequence[_Option]) -> tuple[str, ...] | None:
     """The texts that a template can be, if they are known and few."""
     texts: list[str] = [""]
     for option in options:
-        if isinstance(option, Hole) or len(texts) * len(option) > 100:
+        if not isinstance(option, tuple) or len(texts) * len(option) > 100:
             return None
         texts = [before + text for before in texts for text in option]
     return tuple(texts)
 
 
-def _path_spans(options: list[tuple[str, ...] | Hole], path: str, spell: Spell) -> bool:
+def _path_spans(options: list[_Option], path: str, spell: Spell) -> bool:
     """Whether a path is one of a template, both in normal form. Of the template, only the known texts at its beginning have one."""
     start, rest = [""], list(options)
-    while rest and not isinstance(rest[0], Hole):
+    while rest and isinstance(rest[0], tuple):
         known = rest.pop(0)
-        assert not isinstance(known, Hole)
+        assert isinstance(known, tuple)
         if len(start) * len(known) > MAX_STARTS:
             return False
         start = [before + text for before in start for text in known]
@@ -243,7 +283,7 @@ def _path_spans(options: list[tuple[str, ...] | Hole], path: str, spell: Spell) 
     if "" in start and Hole("below") in rest and not found.startswith("/"):
         # The path of the folder may be empty. Then the paths in it have no slash at their beginning.
         texts += [f"/{found}"]
-    if isinstance(rest[0], Hole) and rest[0].kind == "below":
+    if rest[0] == Hole("below"):
         folders = {spell(text).rstrip("/") for text in start}
         # Below the present folder, the paths in normal form have no slash at their beginning.
         if "." in folders and not found.startswith("/") and any(_spans(rest, f"/{text}", path=True) for text in texts):
@@ -258,15 +298,22 @@ def _path_spans(options: list[tuple[str, ...] | Hole], path: str, spell: Spell) 
     return any(_spans([tuple(heads), *rest], text, path=True) for text in texts)
 
 
-def _spans(options: Sequence[tuple[str, ...] | Hole], text: str, *, path: bool = False) -> bool:
+def _spans(options: Sequence[_Option], text: str, *, path: bool = False) -> bool:
     """Whether a text consists of these parts, one after the other. In a path, parts that meet at two slashes have only one."""
-    if len(text) > MAX_TEXT and any(isinstance(option, Hole) for option in options):
+    if len(text) > MAX_TEXT and not all(isinstance(option, tuple) for option in options):
         first, last = options[0], options[-1]
-        return (isinstance(first, Hole) or text.startswith(first)) and (isinstance(last, Hole) or text.endswith(last))
-    places = {0}
+        begins = not isinstance(first, tuple) or text.startswith(first)
+        return begins and (not isinstance(last, tuple) or text.endswith(last))
+    return len(text) in _after(options, {0}, text, path=path)
+
+
+def _after(options: Sequence[_Option], places: set[int], text: str, *, path: bool = False) -> set[int]:
+    """The places in a text at which these parts can end, if they begin at one of `places`."""
     for option in options:
         if isinstance(option, Hole):
             places = _after_hole(option, places, text)
+        elif not isinstance(option, tuple):
+            places = option(places, text)
         else:
             starts = [*places, *(p - 1 for p in places if path and text[p - 1 : p] == "/")]
             if len(starts) * len(option) > MAX_COMPARED:
@@ -275,8 +322,8 @@ def _spans(options: Sequence[tuple[str, ...] | Hole], text: str, *, path: bool =
                 continue
             places = {p + len(known) for known in option for p in starts if text.startswith(known, p)}
         if not places:
-            return False
-    return len(text) in places
+            break
+    return places
 
 
 def _after_hole(hole: Hole, places: set[int], text: str) -> set[int]:

@@ -44,6 +44,17 @@ _MAX_DEPTH = 1
 _NUMBERS = {1: "one", 2: "two", 3: "three"}
 #: A constant that is shown without quotes beside holes.
 _PLAIN = re.compile(r"[\w./:@%+=~?&#-]*\Z", re.ASCII)
+#: A key that is shown without quotes.
+_NAME = re.compile(r"\w[\w.-]*", re.ASCII)
+#: The words for the encodings of values.
+_ENCODINGS = {
+    "json": "JSON",
+    "query": "query",
+    "row": "CSV",
+    "base64": "base64 of",
+    "percent": "percent-encoded",
+    "joined": "any number of",
+}
 #: A constant that may be a path with a hidden part, or outside of the workspace.
 _STRIKING = re.compile(r"[\"/][./~]")
 
@@ -85,14 +96,15 @@ class Words:
 
     def alternatives(self, value: Value, use: str = "") -> list[str]:
         """Each text, list or object that a value can be."""
-        some = [a for a in value.alternatives if a is not None]
-        found = list(dict.fromkeys(self.alternative(one, value.data, use) for one in some or value.alternatives))
+        told = [a for a in value.alternatives if not (value.open and _is_unknown(a, value.data))]
+        some = [a for a in told if a is not None]
+        found = list(dict.fromkeys(self.alternative(one, value.data, use) for one in some or told))
         if value.places is not None:
             found.append(f"[{', '.join(self.value(v, use=_inside(use)) for v in value.places)}]")
         elif value.items is not None:
             found.append(f"[{self.value(value.items, use=_inside(use))}, …]")
         if value.fields or value.rest is not None:
-            fields = [f"{visible(k)}={self._inner(v, use)}" for k, v in (value.fields or {}).items()]
+            fields = [f"{self._key(k)}={self._inner(v, use)}" for k, v in (value.fields or {}).items()]
             fields += [f"…={self._inner(value.rest, use)}"] if value.rest is not None else []
             found.append(", ".join(fields))
         elif value.fields is not None:
@@ -100,6 +112,9 @@ class Words:
         if value.open:
             found.append(f"{_unknown('any value', value.data, use)}{self._from(value.data)}")
         return found
+
+    def _key(self, name: str) -> str:
+        return name if _NAME.fullmatch(name) else _quoted(name, self._longest)
 
     def _inner(self, value: Value, use: str) -> str:
         text = self.value(value, use=_inside(use))
@@ -120,11 +135,16 @@ class Words:
         # Behind a fixed host, any text is no danger by itself.
         fixed = use == "url" and host_of(one) is not None
         anything = "any text" if fixed else _unknown("any text", data, use)
-        return "".join(self._part(part, data, anything) for part in with_paths(one))
+        return "".join(self._part(part, data, anything, use) for part in with_paths(one))
 
-    def _part(self, part: Part, data: Sequence[Origin], anything: str) -> str:
+    def _part(self, part: Part, data: Sequence[Origin], anything: str, use: str) -> str:
         if isinstance(part, str):
             return part if len(part) <= self._longest and _PLAIN.match(part) else _quoted(part, self._longest)
+        if part.value is not None:
+            text = self.value(part.value, use=_inside(use))
+            if part.of:
+                return f"‹{text}, joined by {self.alternative(part.of, data)}›"
+            return f"‹{_ENCODINGS[part.kind]} {text}›"
         place = _place(part.path)
         match part.kind:
             case "parameter":
@@ -224,6 +244,14 @@ def via_words(calls: Iterable[PlannedCall]) -> list[str]:
 def is_constant(one: Alternative) -> bool:
     """Whether nothing of a value comes from parameters or data."""
     return not isinstance(one, tuple) or all(isinstance(part, str) for part in one)
+
+
+def _is_unknown(one: Alternative, data: Sequence[Origin]) -> bool:
+    """Whether a value is any text, or at any place below a parameter that is among these origins."""
+    only = one[0] if isinstance(one, tuple) and len(one) == 1 else ""
+    if isinstance(only, str):
+        return False
+    return only.kind == "any" or (only.path.endswith("~") and f"parameter:{only.name}" in data)
 
 
 def is_anything(value: Value) -> bool:

@@ -9,7 +9,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env") or any value from read_file(".env")
+# manifest: > body [‹output of read_file(".env")›, …] or any value from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
 ---
@@ -26,7 +26,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body "" or ‹output of read_file(".env")›‹any text from read_file(".env")›
+# manifest: > body ‹any number of ‹output of read_file(".env")››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
 ---
@@ -41,7 +41,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body "" or ‹part of ‹output of read_file(".env")››‹any text from read_file(".env")›
+# manifest: > body ‹‹part of ‹output of read_file(".env")››, joined by ","›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the length of a text
@@ -165,7 +165,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env")
+# manifest: > body ‹any number of ‹output of read_file(".env")››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a CSV writer holds its buffer
@@ -183,7 +183,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env")
+# manifest: > body ‹any number of ‹CSV [‹output of read_file(".env")›]››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # two names for one list
@@ -444,7 +444,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body "" or ‹part of "abcdef"›‹ANYTHING›
+# manifest: > body ‹any number of ‹part of "abcdef"››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
@@ -482,7 +482,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body "" or ‹output of read_file(".env")›‹any text from read_file(".env")›
+# manifest: > body "" or ‹any number of ‹output of read_file(".env")››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # whether a helper raises
@@ -536,7 +536,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env")
+# manifest: > body ‹JSON any value from read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the keys of groups
@@ -764,7 +764,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body a‹any text from read_file(".env")› or b‹any text from read_file(".env")› or "" or ‹part of ‹output of read_file(".env")››‹any text from read_file(".env")›
+# manifest: > body ‹any number of "a" or "b" or ‹part of ‹output of read_file(".env")›››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a table of constants

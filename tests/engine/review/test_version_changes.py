@@ -24,6 +24,10 @@ def with_method(method: str) -> PlannedCall:
     return replace(call, arguments={**call.arguments, "method": text(method)})
 
 
+def json_of(**fields: Hole | str) -> Hole:
+    return Hole("json", value=Value(fields={name: text(part) for name, part in fields.items()}))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -80,6 +84,11 @@ def with_method(method: str) -> PlannedCall:
             manifest(writes(text("a"), text("good ", given("folder")))),
             manifest(writes(text("a"), text("evil ", given("folder")))),
             ['the content of write_file can now be "evil "{folder}'],
+        ),
+        (
+            manifest(writes(text("a"), text(json_of(item=given("p")), data=("parameter:p",)))),
+            manifest(writes(text("a"), text(json_of(item=given("p"), to="house"), data=("parameter:p",)))),
+            ['the content of write_file can now be ‹JSON item={p}, to="house"›'],
         ),
         (
             manifest(with_method("GET")),
