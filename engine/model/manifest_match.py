@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from albert_tools.engine.model.encodings import ends_of
+from albert_tools.engine.model.decoding import ends_of
 from albert_tools.engine.model.manifest import ANY_NAME, ENCODED, Alternative, Hole, Part, PlannedCall, Value
 
 #: The uses of arguments that are paths.

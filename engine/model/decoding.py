@@ -1,4 +1,4 @@
-"""Reads texts that are a value in an encoding: where such a text can end, and what it says."""
+"""Decodes texts that are a value in an encoding: where such a text can end, and what it says."""
 
 from __future__ import annotations
 
