@@ -73,6 +73,17 @@ READING = [
     '<new str> = base64.urlsafe_b64encode(json.dumps(<texts>).encode("utf-8")).decode("ascii") + <str>',
     '<new str> = "\\n- ".join(y + "=" + <text> for y in <texts>) + <str>',
     "<new str> = <str>.join([y for y in <texts> if y] + [<text>])",
+    # Paths that a tool has found, without their folder.
+    '<x> = <text>\nfor y in tools.find_files(pattern="*", path=<x>)["paths"]:\n'
+    "    print(tools.read_file(path=posixpath.join(<text>, posixpath.relpath(y, <x>))), posixpath.relpath(y, <text>))",
+    '<x> = <text>\nfor y in tools.find_files(pattern="*", path=<x>)["paths"]:\n'
+    '    print(tools.read_file(path=<text> + "/" + y.removeprefix(<x> + "/")))',
+    'for y in tools.find_files(pattern="*", path="docs/./a")["paths"]:\n'
+    '    print(tools.read_file(path=posixpath.join(<text>, y.split("/")[-1])))\n'
+    "    print(tools.file_info(path=<str> + posixpath.basename(y)))",
+    'for y in tools.list_directory(path="docs"):\n    <x> = y["path"]\n'
+    '    print(tools.read_file(path=<x>.replace("txt", "md")), tools.read_file(path=<text> + "/" + <x>[5:]))\n'
+    '    print(tools.read_file(path=posixpath.splitext(<x>)[0] + ".b"), tools.read_file(path=posixpath.join(<text>, <x>)))',
     # Containers of containers.
     '<x> = [{"p": y, "n": <int>} for y in <texts>]\nfor <y> in <x>:\n    print(<y>["p"], <call>)',
     '<x> = json.loads(json.dumps({"p": <text>, "q": <texts>}))\n<new str> = str(<x>["p"])',

@@ -71,6 +71,9 @@ def _parallel(a: Analysis, call: Invocation) -> AbstractValue:
 
 def _length(a: Analysis, call: Invocation) -> AbstractValue:
     value = join(call.all)
+    known = value.constants()
+    if known is not None and len(known) == 1 and isinstance(known[0], str):
+        return AbstractValue(templates.constant(len(known[0])), value.data, value.control)
     key = a.remember(call.node, value)
     data = a.heap.shape(value) | value.data
     return AbstractValue(frozenset({(Count(key),)}), data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from albert_tools.engine.analysis import templates
@@ -35,6 +36,7 @@ from albert_tools.engine.analysis.containers import (
 from albert_tools.engine.analysis.facade_calls import call_facade
 from albert_tools.engine.analysis.method_calls import call_method
 from albert_tools.engine.analysis.operators import binary, formatted_text, unary
+from albert_tools.engine.analysis.paths_below import from_place, last_name
 from albert_tools.engine.analysis.recorded_calls import call_tool
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import (
@@ -224,7 +226,9 @@ def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractV
         found = NEVER
         if value.alternatives:
             # With a step, it is not one piece of the text.
-            known = templates.pieces(value.alternatives) if node.slice.step is None else templates.ANYTHING
+            start = given[0].constants() if len(given) == 1 and node.slice.lower is not None else None
+            rest = partial(from_place, start=start[0]) if start is not None and len(start) == 1 else None
+            known = templates.pieces(value.alternatives, rest) if node.slice.step is None else templates.ANYTHING
             found = AbstractValue(known, value.data, value.control)
         if value.sites:
             part = new_list(a, node, "slice", a.heap.values(value))
@@ -237,8 +241,22 @@ def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractV
         if default is not None:
             store(a, AbstractValue(sites=frozenset({site})), key, default.under(control | value.origins))
     found = a.heap.item(value, key)
+    path = _split_path(node.value) if key.constants() == [-1] else None
+    whole = a.evaluate(path, control) if path is not None else NEVER
+    if whole.alternatives and not whole.sites:
+        found = found._replace(alternatives=templates.pieces(whole.alternatives, last_name))
     # An object can be a slice.
     return found | anything(a, node, value, key) if key.sites and value is not NEVER else found
+
+
+def _split_path(node: tree.Expr) -> tree.Expr | None:
+    """The path in ``path.split("/")``."""
+    match node:
+        case tree.Call(
+            func=tree.Attribute(value=path, attr="split" | "rsplit"), args=(tree.Strings(constant="/"),), keywords=()
+        ):
+            return path
+    return None
 
 
 def _walrus(a: Analysis, node: tree.NamedExpr, control: Origins) -> AbstractValue:

@@ -14,6 +14,7 @@ from albert_tools.engine.analysis.calls import (
     error_of,
     is_written,
     keyword_callback,
+    name_of,
     places_of,
     text_result,
     truth_result,
@@ -35,6 +36,7 @@ from albert_tools.engine.analysis.containers import (
 )
 from albert_tools.engine.analysis.encoded_texts import ENCODERS
 from albert_tools.engine.analysis.operators import concatenated
+from albert_tools.engine.analysis.paths_below import folder_of, last_name, without_ending, without_folder
 from albert_tools.engine.analysis.regular_expressions import MATCHING, match_objects, replaced
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import (
@@ -136,6 +138,8 @@ def _joined(a: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractV
                 with suppress(TypeError):
                     found = found | constant(posixpath.join(x, y))  # type: ignore[call-overload]
         return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
+    if right.alternatives == frozenset({(templates.INSIDE,)}):
+        return concatenated(a, left, AbstractValue(frozenset({(templates.BELOW,)}), right.data, right.control))
     with_slash = concatenated(a, concatenated(a, left, constant("/")), right)
     found = with_slash
     if any(_may_end_with_slash(t) for t in left.alternatives):
@@ -156,10 +160,12 @@ def _may_end_with_slash(t: templates.Alternative) -> bool:
 def _may_begin_with_slash(t: templates.Alternative) -> bool:
     if isinstance(t, templates.Constant):
         return False
+    if folder_of(t) is not None:
+        return False
     first = next((part for part in t if part != ""), "")
     if isinstance(first, str):
         return first.startswith("/")
-    return first not in (templates.NUMBER, templates.WORD)
+    return first not in (templates.NUMBER, templates.WORD, templates.INSIDE)
 
 
 def _computed(function: Callable[[str], str], value: AbstractValue) -> AbstractValue | None:
@@ -177,14 +183,26 @@ def _path_piece(a: Analysis, call: Invocation) -> AbstractValue:
     name = call.node.func.attr if isinstance(call.node.func, tree.Attribute) else ""
     function = {"basename": posixpath.basename, "dirname": posixpath.dirname}.get(name)
     computed = _computed(function, value) if function is not None else None
-    return computed or AbstractValue(templates.pieces(value.alternatives), *a.heap.deep(value))
+    known = last_name if name == "basename" else None
+    return computed or AbstractValue(templates.pieces(value.alternatives, known), *a.heap.deep(value))
 
 
 def _path_pieces(a: Analysis, call: Invocation) -> AbstractValue:
     """`split` and `splitext`"""
     value = join(call.all)
-    part = AbstractValue(templates.pieces(value.alternatives), *a.heap.deep(value))
-    return new_tuple(a, call.node, [part, part])
+    known = (None, last_name) if name_of(call.node) == "split" else (without_ending, None)
+    parts = [AbstractValue(templates.pieces(value.alternatives, of), *a.heap.deep(value)) for of in known]
+    return new_tuple(a, call.node, parts)
+
+
+def _relpath(a: Analysis, call: Invocation) -> AbstractValue:
+    found = text_of(a, *call.all)
+    if len(call.arguments.positional) != 2 or len(call.all) != 2 or found.sites:
+        return found
+    path, start = call.arguments.positional
+    parts = [without_folder(t, start.alternatives) for t in path.alternatives]
+    known = not path.sites and not start.sites and all(parts)
+    return found._replace(alternatives=frozenset({(templates.INSIDE,)})) if parts and known else found
 
 
 def _normpath(a: Analysis, call: Invocation) -> AbstractValue:
@@ -378,7 +396,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "posixpath.split": _path_pieces,
     "posixpath.splitext": _path_pieces,
     "posixpath.normpath": _normpath,
-    "posixpath.relpath": text_result,
+    "posixpath.relpath": _relpath,
     "posixpath.isabs": truth_result,
     "shlex.quote": _quote,
     "shlex.join": text_result,

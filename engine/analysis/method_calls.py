@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.calls import Invocation, call_back, keyword_callback, name_of
@@ -32,6 +33,7 @@ from albert_tools.engine.analysis.containers import (
 )
 from albert_tools.engine.analysis.encoded_texts import as_bytes, as_text, encoded, joined
 from albert_tools.engine.analysis.operators import are_numbers, concatenated, formatted
+from albert_tools.engine.analysis.paths_below import with_ending, without_prefix
 from albert_tools.engine.analysis.regular_expressions import MATCHING, match_objects, replaced
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.analysis.values import (
@@ -136,8 +138,20 @@ def _number(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
 def _piece(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     """A method that only takes away from the beginning and the end."""
     decided = frozenset[str]().union(*(a.heap.condition(v) for v in call.all))
-    found = AbstractValue(templates.pieces(box.alternatives), box.data, box.control | decided)
+    known = None
+    if name_of(call.node) == "removeprefix" and len(call.all) == 1:
+        known = partial(without_prefix, prefix=call.all[0].alternatives)
+    found = AbstractValue(templates.pieces(box.alternatives, known), box.data, box.control | decided)
     return found | text_of(a, box, *call.all) if box.sites else found
+
+
+def _replaced_text(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    found = _text(a, box, call)
+    given = [v.constants() or [] for v in call.all]
+    if box.sites or [len(known) for known in given] != [1, 1]:
+        return found
+    paths = [with_ending(t, given[0][0], given[1][0]) or [(templates.ANY,)] for t in box.alternatives]
+    return found._replace(alternatives=templates.union(frozenset(t for some in paths for t in some)))
 
 
 def _same_case(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
@@ -433,10 +447,11 @@ _METHODS: dict[str, _Method] = {
     "readlines": _read_lines,
     "join": _join,
     **dict.fromkeys(
-        """capitalize center expandtabs expand hex ljust replace rjust swapcase title translate zfill
+        """capitalize center expandtabs expand hex ljust rjust swapcase title translate zfill
         isoformat strftime ctime hexdigest digest geturl safe_substitute substitute""".split(),
         _text,
     ),
+    "replace": _replaced_text,
     "encode": as_bytes,
     "decode": as_text,
     "getvalue": _value_of_buffer,

@@ -7,7 +7,7 @@ that is a single hole also stands for a number, a boolean or null that is not kn
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
 from albert_tools.engine.model.manifest import Hole
@@ -17,7 +17,7 @@ MAX_ALTERNATIVES, MAX_CONSTANTS, MAX_PARTS, MAX_CHARACTERS = 8, 64, 10, 10_000
 #: What remains of a longer constant.
 _KEPT_CHARACTERS = 200
 
-ANY, NUMBER, WORD, BELOW = Hole("any"), Hole("number"), Hole("word"), Hole("below")
+ANY, NUMBER, WORD, BELOW, INSIDE = Hole("any"), Hole("number"), Hole("word"), Hole("below"), Hole("inside")
 #: How often a path in normal form, to which something was added, can get its normal form again.
 _MAX_NESTED = 1
 
@@ -59,6 +59,11 @@ def template(parts: Iterable[Part]) -> Template:
             part = NUMBER
         elif isinstance(part, Hole) and part.kind == "bytes":
             part = ANY
+        elif part == INSIDE and found and isinstance(found[-1], str) and found[-1].endswith("/") and found != ["/"]:
+            part = BELOW
+            found[-1] = found[-1].removesuffix("/")
+            if not found[-1]:
+                found.pop()
         if isinstance(part, str):
             if not part:
                 continue
@@ -264,6 +269,7 @@ def _is_plain_piece(part: Hole) -> bool:
     return part.kind == "part" and all(isinstance(p, str) and not {".", "/"} & set(p) for p in part.of)
 
 
-def pieces(alternatives: Alternatives) -> Alternatives:
-    """The alternatives of pieces of a text."""
-    return _limited(frozenset(map(piece, alternatives)))
+def pieces(alternatives: Alternatives, known: Callable[[Alternative], list[Template]] | None = None) -> Alternatives:
+    """The alternatives of pieces of a text. `known` says what a piece of one can be, if more is known about it."""
+    found = [(known(t) if known is not None else None) or [piece(t)] for t in alternatives]
+    return _limited(frozenset(t for some in found for t in some))

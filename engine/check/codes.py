@@ -8,7 +8,7 @@ from albert_tools.engine.check.types import failing_types
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode, in_tool
 
-#: Findings that the service reports when it defines a tool. They depend on the existing tools.
+#: Findings that the service reports when it defines a tool. They depend on the existing tools, or on what the tool can do.
 WHEN_DEFINED = (
     FindingCode(
         "name-taken",
@@ -22,6 +22,13 @@ WHEN_DEFINED = (
         "outdated-callee",
         "The tool calls a saved tool whose own callees have changed since it was saved.",
         "The new tool could not run either; the callee must be defined again first.",
+    ),
+    FindingCode(
+        "unknown-path",
+        "The tool writes or deletes at a path of which nothing is known.",
+        "The tool can be saved, but its review says ANYTHING, and most reviewers refuse that.",
+        example=in_tool('tools.write_file(path=tools.read_file(path=path).replace("a", "b"), content="")'),
+        rewrite=in_tool('tools.write_file(path=path, content="")'),
     ),
 )
 

@@ -13,6 +13,7 @@ from albert_tools.engine.check.facts import tool_name
 from albert_tools.engine.check.when_defined import with_existing_tools
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.judging.judging_limits import MAX_NAME
+from albert_tools.engine.judging.unknown_paths import unknown_paths
 from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.manifest import Declared, Manifest
@@ -100,7 +101,9 @@ def _check(source: str, ask: Ask, compiled: bool) -> Any:
     report = with_existing_tools(check(source, catalog), catalog, catalog.outdated, catalog.look_alike)
     answer: dict[str, Any] = {"findings": [d.as_dict() for d in report.diagnostics]}
     if report.checked is not None:
-        answer["tool"] = _tool(report.checked)
+        manifest = analyse(report.checked)
+        answer["findings"] += [d.as_dict() for d in unknown_paths(report.checked, manifest)]
+        answer["tool"] = _tool(report.checked, manifest)
         if compiled:
             try:
                 program = compile_program(report.checked)
@@ -110,7 +113,7 @@ def _check(source: str, ask: Ask, compiled: bool) -> Any:
     return answer
 
 
-def _tool(checked: Checked) -> Any:
+def _tool(checked: Checked, manifest: Manifest) -> Any:
     d = checked.definition
     return {
         "name": d.name,
@@ -121,5 +124,5 @@ def _tool(checked: Checked) -> Any:
         "calls": [c.name for c in checked.calls],
         "imports": checked.imports,
         "examples": [asdict(e) for e in checked.examples],
-        "manifest": analyse(checked).as_dict(),
+        "manifest": manifest.as_dict(),
     }

@@ -37,7 +37,7 @@ Spell = Callable[[str], str]
 _Option: TypeAlias = tuple[str, ...] | Hole | Callable[[set[int], str], set[int]]
 _STEP = re.compile(r"\.([^.\[\]~*]+)|\[(\d+)\]|\[\*\]|\.\*|~\Z")
 #: A name in a path that leads up.
-_UP = re.compile(r"/\.\.(?=/|\Z)")
+_UP, _UP_FIRST = re.compile(r"/\.\.(?=/|\Z)"), re.compile(r"\.\.(?=/|\Z)")
 #: Numbers include ``1e-05``, ``inf``, ``nan`` and ``(1+2j)``.
 _RUNS = {"number": re.compile(r"(?:[-+0-9einfajEINFAJ()]|\.(?=[0-9]))*"), "word": re.compile(r"[-_A-Za-z0-9]*")}
 
@@ -311,7 +311,7 @@ def _after(options: Sequence[_Option], places: set[int], text: str, *, path: boo
     """The places in a text at which these parts can end, if they begin at one of `places`."""
     for option in options:
         if isinstance(option, Hole):
-            places = _after_hole(option, places, text)
+            places = _after_hole(option, places, text, path)
         elif not isinstance(option, tuple):
             places = option(places, text)
         else:
@@ -326,13 +326,13 @@ def _after(options: Sequence[_Option], places: set[int], text: str, *, path: boo
     return places
 
 
-def _after_hole(hole: Hole, places: set[int], text: str) -> set[int]:
+def _after_hole(hole: Hole, places: set[int], text: str, path: bool) -> set[int]:
     """The places at which a hole can end that begins at one of `places`."""
     if hole.kind in _RUNS:
         run = _RUNS[hole.kind]
         return _ranges(places, lambda p, _: found.end() if (found := run.match(text, p)) else p)
-    if hole.kind == "below":
-        return _ranges(places, lambda p, _: _end_of_path(text, p))
+    if hole.kind in ("below", "inside"):
+        return _ranges(places, lambda p, _: _end_of_path(text, p, hole.kind == "inside", path))
     if hole.kind == "part" and hole.of:
         pieces = (_ranges(places, partial(_end_of_piece, text, whole), again=True) for whole in hole.of)
         return set().union(*pieces)
@@ -353,9 +353,15 @@ def _ranges(places: set[int], end_of: Callable[[int, int], int], again: bool = F
     return found
 
 
-def _end_of_path(text: str, start: int) -> int:
-    """The end of the longest path below a folder whose own path ends at `start`."""
-    if text[start : start + 1] != "/":
+def _end_of_path(text: str, start: int, is_relative: bool, is_normal: bool) -> int:
+    """The end of the longest path below a folder whose own path ends at `start`.
+
+    It begins with a slash, unless it is relative, or the folder's path ends with one or is empty and not in normal form.
+    """
+    has_slash = text.startswith("/", start)
+    before = text[start - 1] if start else "" if is_normal else "/"
+    can_begin = not has_slash if is_relative else has_slash or before == "/"
+    if not can_begin or (not has_slash and _UP_FIRST.match(text, start)):
         return start
     up = _UP.search(text, start)
     return up.end() - 1 if up else len(text)

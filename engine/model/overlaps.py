@@ -135,7 +135,7 @@ def _is_unclear(part: Part) -> bool:
     """Whether a part can hold ``..`` or an absolute path, or can be left out together with what a hole holds."""
     if isinstance(part, str):
         return _UNCLEAR.search(part) is not None
-    return part.kind not in ("number", "word", "below")
+    return part.kind not in ("number", "word", "below", "inside")
 
 
 def _constant(path: _Path) -> str:

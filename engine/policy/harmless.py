@@ -11,7 +11,7 @@ from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Valu
 #: The value of `activate` in the rules.
 READ_ONLY = "read-only inside the workspace"
 #: The holes that can't lead out of a folder. A parameter is the caller's own path: it is judged when the tool is called.
-_INSIDE = frozenset({"parameter", "number", "word", "below"})
+_INSIDE = frozenset({"parameter", "number", "word", "below", "inside"})
 
 
 def is_harmless(manifest: Manifest) -> bool:

@@ -157,6 +157,8 @@ class Words:
                 return f"‹quoted {self.alternative(part.of, data)}›"
             case "below":
                 return "/**"
+            case "inside":
+                return "**"
             case "any":
                 return f"‹{anything}{self._from(part.data or data)}›"
         return f"‹{part.kind}›"

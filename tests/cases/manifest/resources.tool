@@ -228,3 +228,39 @@ def t(folder: str, name: str, n: int) -> Any:
 # manifest: write_file({folder}/{name}.txt) may write what is read by read_file("a")
 # manifest: write_file({name}-‹ANYTHING›.txt) may write what is read by read_file("a")
 # manifest: write_file({folder}/‹output of read_file(…)›) may write what is read by read_file("a")
+---
+# a path below a folder, without the folder
+import posixpath
+
+
+def t(folder: str, target: str) -> None:
+    """Copy."""
+    for path in tools.find_files(pattern="*.md", path=folder)["paths"]:
+        tools.write_file(path=posixpath.join(target, posixpath.relpath(path, folder)), content="")
+    for path in tools.find_files(pattern="*.md", path="docs")["paths"]:
+        tools.write_file(path=f"{target}/{path.removeprefix('docs/')}", content="1")
+        tools.write_file(path=f"out/{path[len('docs/'):]}", content="2")
+        tools.write_file(path=posixpath.join("names", path.split("/")[-1]), content="3")
+        tools.write_file(path=posixpath.splitext(path)[0] + ".html", content="4")
+        tools.write_file(path=path.replace(".md", ".."), content="5")
+# manifest: write_file writes {target}/** or out/** or names/** or docs/**.html or ANYTHING from find_files("docs"); up to 1,000 ×, the limit of a run
+# manifest: > content "" or "1" or "2" or "3" or "4" or "5"
+# manifest: find_files reads {folder} or "docs"; at most 2 ×
+# manifest: write_file({target}/**) may write what is read by find_files("docs")
+# manifest: when and how often is decided by
+# manifest: > write_file find_files("docs"), find_files({folder})
+---
+# a path without another folder than its own
+import posixpath
+
+
+def t(folder: str, other: str, target: str) -> None:
+    """Copy."""
+    for path in tools.find_files(pattern="*.md", path=folder)["paths"]:
+        tools.write_file(path=posixpath.join(target, posixpath.relpath(path, other)), content="1")
+        tools.write_file(path=f"{target}/{path.removeprefix(folder + '/')}", content="2")
+# manifest: write_file writes ANYTHING from {other}, {target}, find_files({folder}) or {target}/{folder}/** or {target}/**; up to 1,000 ×, the limit of a run
+# manifest: > content "1" or "2"
+# manifest: find_files reads {folder}; at most once
+# manifest: when and how often is decided by
+# manifest: > write_file {folder}, find_files({folder})

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 READERS = [
     *(ROOT / "grammar").glob("*.py"),
     *(ROOT / "engine/check").rglob("*.py"),
-    ROOT / "engine/judging/source_judge.py",
+    *(ROOT / "engine/judging").glob("*.py"),
 ]
 
 #: Codes that no source can show. Their cause is size, bytes that aren't text, a newer Python, saved tools, or a defect
