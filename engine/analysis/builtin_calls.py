@@ -140,10 +140,10 @@ def _map(a: Analysis, call: Invocation) -> AbstractValue:
     if call.arguments.more is not NEVER:
         sources = sources + [call.arguments.more] * (places_of(a, function) or 1)
     items = [a.heap.items(s) for s in sources]
-    control = call.control.union(*(a.heap.shape(s) for s in sources))
+    control = call.control.union(*(a.heap.size(s) for s in sources))
     result = call_back(a, call.node, function, items, control, sources[0])
     made = list_like(a, call.node, sources[0], result)
-    return made.under(frozenset[str]().union(*(a.heap.shape(s) for s in sources)))
+    return made.under(frozenset[str]().union(*(a.heap.size(s) for s in sources)))
 
 
 def _filter(a: Analysis, call: Invocation) -> AbstractValue:
@@ -180,7 +180,7 @@ def _zip(a: Analysis, call: Invocation) -> AbstractValue:
     pair = new_tuple(a, call.node, [a.heap.items(s) for s in call.arguments.positional], "pair")
     if call.arguments.more is not NEVER:
         a.heap.put(only_site(pair), REST, a.heap.items(call.arguments.more))
-    control = frozenset[str]().union(*(a.heap.shape(s) for s in sources))
+    control = frozenset[str]().union(*(a.heap.size(s) for s in sources))
     # It ends with its shortest argument, so each of them is a bound. The first one is as good as another.
     return list_like(a, call.node, sources[0] if sources else NEVER, pair).under(control)
 

@@ -101,7 +101,7 @@ def call_back(
     over: AbstractValue,
 ) -> AbstractValue:
     """The result of a callback, which a function of the language calls at most once for each item of `over`."""
-    control = control | a.heap.shape(over)
+    control = control | a.heap.size(over)
     if a.may_stop:
         with a.stopping(function, control) as decided:
             return _call_back(a, function, arguments, decided, over).under(decided)

@@ -61,7 +61,8 @@ def list_like(a: Analysis, node: object, source: AbstractValue, item: AbstractVa
     """A list with at most as many items as `source`, whose shape depends on the shape of `source`."""
     made = new_list(a, node, "list", a.heap.items(source) if item is None else item)
     a.sized(only_site(made), "length", a.remember(node, source, "source"))
-    return AbstractValue(data=source.data, control=a.heap.shape(source), sites=made.sites)
+    a.heap.count(only_site(made), a.heap.is_counted(source))
+    return AbstractValue(data=source.data, control=a.heap.size(source), sites=made.sites)
 
 
 def anything(a: Analysis, node: object, *values: AbstractValue, tag: str = "any") -> AbstractValue:
@@ -152,6 +153,7 @@ def concern(a: Analysis, box: AbstractValue, origins: Origins) -> None:
     """Note that these origins decide about the items of a container: a removal, or a new order."""
     origins = origins | box.origins
     for site in box.sites:
+        a.heap.count(site, False)
         a.heap.reorder(site)
         a.heap.put(site, REST, AbstractValue(control=origins))
         for key, item in [*a.heap.at[site].fields.items()]:

@@ -9,7 +9,18 @@ from albert_tools.engine.analysis.polynomials import Polynomial, as_bound, plus
 from albert_tools.engine.analysis.state import Analysis, Recorded
 from albert_tools.engine.analysis.steps import Steps
 from albert_tools.engine.analysis.substitution import default_value
-from albert_tools.engine.analysis.values import KEYS, NEVER, NO_ORIGINS, REST, AbstractValue, Origins, Site, join
+from albert_tools.engine.analysis.values import (
+    KEYS,
+    NEVER,
+    NO_ORIGINS,
+    REST,
+    AbstractValue,
+    Origins,
+    Site,
+    join,
+    sizes_of,
+    without_marks,
+)
 from albert_tools.engine.model.json_values import problem_in
 from albert_tools.engine.model.manifest import (
     ANY_NAME,
@@ -77,7 +88,7 @@ class _Export:
                 arguments[name] = arguments.get(name, NEVER) | self._argument(call, name)
             bound = plus(bound, self._bounds.of_call(call))
             # Whether an earlier call succeeded says nothing about the outside.
-            control |= call.control - {call.origin}
+            control |= call.control - {call.origin, *sizes_of([call.origin])}
         declared = first.tool.declared
         return PlannedCall(
             plan.tool if plan is not None else first.tool.name,
@@ -90,6 +101,7 @@ class _Export:
             self._origins(control),
             self._bound(bound),
             self._steps.of_calls(group),
+            self._named(without_marks(control)[1]),
         )
 
     def _argument(self, call: Recorded, name: str) -> AbstractValue:
@@ -104,6 +116,9 @@ class _Export:
     # Numbers of calls: manifests name them in the order of the source
 
     def _origins(self, origins: Origins) -> tuple[Origin, ...]:
+        return self._named(without_marks(origins)[0])
+
+    def _named(self, origins: Origins) -> tuple[Origin, ...]:
         return tuple(sorted({self._origin(o) for o in origins}))
 
     def _origin(self, origin: Origin) -> Origin:

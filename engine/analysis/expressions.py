@@ -134,11 +134,13 @@ def _comprehension(
     outer = a.frame.loops
     inside = control
     shape = NO_ORIGINS
+    counted = isinstance(node, tree.ListComp | tree.GeneratorExp)
     made = new_dict(a, node) if isinstance(node, tree.DictComp) else new_list(a, node)
     with a.scope():
         for generator in node.generators:
             iterated = a.evaluate(generator.iter, inside)
-            shape |= a.heap.shape(iterated)
+            shape |= a.heap.size(iterated)
+            counted = counted and not generator.ifs and a.heap.is_counted(iterated)
             loop = (a.frame.instance, id(generator))
             a.grow(a.iterated, loop, iterated)
             a.frame.loops = (*a.frame.loops, loop)
@@ -156,6 +158,7 @@ def _comprehension(
             a.heap.put(only_site(made), REST, value.under(shape))
             if isinstance(node, tree.SetComp):
                 shape |= a.heap.condition(value)
+    a.heap.count(only_site(made), counted)
     a.sized(only_site(made), "loops", a.frame.loops[len(outer) :])
     a.frame.loops = outer
     return made.under(shape)

@@ -47,6 +47,7 @@ from albert_tools.engine.analysis.values import (
     AbstractValue,
     constant,
     join,
+    sizes_of,
 )
 from albert_tools.engine.check.format_call import read_template, template_of
 
@@ -167,7 +168,11 @@ def _split(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     alternatives = templates.pieces(box.alternatives) if not box.sites else templates.ANYTHING
     made = new_list(a, call.node, "split", AbstractValue(alternatives, data, control))
     a.sized(only_site(made), "pieces", a.remember(call.node, box._replace(sites=frozenset())))
-    return made.under(data | control)
+    separator = [v.constants() for v in call.all]
+    is_line = separator == [["\n"]] or (not call.all and name_of(call.node) == "splitlines")
+    counted = is_line and not box.sites and all(map(templates.is_given, box.alternatives))
+    a.heap.count(only_site(made), counted)
+    return made.under((sizes_of(data) if counted else data) | control)
 
 
 def _partition(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:

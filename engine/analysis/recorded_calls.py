@@ -9,7 +9,7 @@ from albert_tools.engine.analysis.calls import Arguments
 from albert_tools.engine.analysis.containers import anything
 from albert_tools.engine.analysis.schema_values import Source, from_schema
 from albert_tools.engine.analysis.state import Analysis, Recorded, Substitution
-from albert_tools.engine.analysis.substitution import default_value, instantiate, origins_of
+from albert_tools.engine.analysis.substitution import decided_by, default_value, instantiate, origins_of
 from albert_tools.engine.analysis.values import NEVER, AbstractValue, Origins
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.limits import RunLimits
@@ -135,12 +135,11 @@ def _saved(
     substitution = a.substitutions[key] = Substitution(key, arguments, tuple(calls))
     for i, (call, planned) in enumerate(zip(calls, manifest.calls, strict=True)):
         inner = {name: instantiate(a, value, substitution, (key, i, name)) for name, value in planned.arguments.items()}
-        decided = origins_of(a, planned.control, substitution)
-        _add(a, call, inner, control.union(*decided))
+        _add(a, call, inner, control | decided_by(a, planned, substitution))
     a.printed |= control.union(*origins_of(a, manifest.printed, substitution)) if manifest.printed else frozenset()
-    data, decided_by = origins_of(a, manifest.raised, substitution)
-    a.raised |= data | decided_by
+    data, decided = origins_of(a, manifest.raised, substitution)
+    a.raised |= data | decided
     for seen in a.frame.watching:
         # The error of a call that fails inside can say what the call was given and found.
-        seen.origins |= data | decided_by | {c.origin for c in calls}
+        seen.origins |= data | decided | {c.origin for c in calls}
     return instantiate(a, manifest.result, substitution, (key, "result"))

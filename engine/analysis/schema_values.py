@@ -141,6 +141,7 @@ class _Places:
         return whole
 
     def _size(self, site: Site, path: str) -> None:
+        self._a.heap.count(site, True)
         (origin,) = self._source.data
         self._a.sized(site, *self._source.sizes.get(path, ("symbol", Symbol("length", origin, path))))
 

@@ -305,6 +305,7 @@ class Analysis:
 
     def changed_by(self, site: Site, amount: Hashable = None) -> None:
         """Note that a container grows here: by one item, or by the length of the value that was remembered as `amount`."""
+        self.heap.count(site, False)
         entry = (self.frame.instance, self.frame.loops, amount, id(self.current))
         growth = self.heap.at[site].growth
         if entry not in growth:

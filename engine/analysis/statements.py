@@ -224,7 +224,7 @@ def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     else:
         iterated = a.evaluate(stmt.iter, control)
     a.grow(a.iterated, loop, iterated)
-    control = control | a.heap.shape(iterated)
+    control = control | a.heap.size(iterated)
     inside = control | a.exits[loop]
     # Names have the values of before the loop, or of the end of any iteration.
     before, head = frame.locals, a.heads.setdefault(loop, Environment())

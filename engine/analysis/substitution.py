@@ -8,8 +8,8 @@ from typing import Any
 
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.state import Analysis, Substitution
-from albert_tools.engine.analysis.values import KEYS, NEVER, REST, AbstractValue, Origins, constant
-from albert_tools.engine.model.manifest import Hole, Origin, Value
+from albert_tools.engine.analysis.values import KEYS, NEVER, REST, AbstractValue, Origins, constant, sizes_of
+from albert_tools.engine.model.manifest import Hole, Origin, PlannedCall, Value
 from albert_tools.engine.model.manifest import Part as StoredPart
 
 _STEP = re.compile(r"\[(\d+|\*)\]|\.([^.\[~]+)|~")
@@ -28,6 +28,19 @@ def origins_of(a: Analysis, origins: Iterable[Origin], substitution: Substitutio
             data |= ours
             control |= decided
     return frozenset(data), frozenset(control)
+
+
+def decided_by(a: Analysis, planned: PlannedCall, substitution: Substitution) -> Origins:
+    """What decides here whether and how often a call of the saved tool is made."""
+    found: set[Origin] = set()
+    for origin in planned.control:
+        data, control = origins_of(a, [origin], substitution)
+        kind, _, name = origin.partition(":")
+        counted = origin in planned.counted and (
+            kind == "call" or a.heap.is_counted(substitution.arguments.get(name, NEVER))
+        )
+        found |= (sizes_of(data) if counted else data) | control
+    return frozenset(found)
 
 
 def instantiate(a: Analysis, value: Value, substitution: Substitution, site: Hashable) -> AbstractValue:

@@ -7,6 +7,7 @@ that is a single hole also stands for a number, a boolean or null that is not kn
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
@@ -125,6 +126,8 @@ def _limited(all_of_them: Alternatives, max_constants: int = MAX_CONSTANTS) -> A
         )
     if len(all_of_them) <= MAX_ALTERNATIVES:
         return all_of_them
+    if (NUMBER,) in all_of_them:
+        all_of_them = frozenset(t for t in all_of_them if t == (NUMBER,) or not _is_numeral(t))
     if len(all_of_them) <= max_constants and all(scalar_of(t) is not None for t in all_of_them):
         return all_of_them
     plain = {t for t in all_of_them if isinstance(t, Constant) and isinstance(t.value, bool | None)}
@@ -147,6 +150,13 @@ def _limited(all_of_them: Alternatives, max_constants: int = MAX_CONSTANTS) -> A
 def _is_scalar(t: Alternative) -> bool:
     """Whether a template stands for values that are no texts, too: it is a single hole."""
     return not isinstance(t, Constant) and len(t) == 1 and not isinstance(t[0], str)
+
+
+def _is_numeral(t: Alternative) -> bool:
+    """Whether a constant is a number, or the text of one."""
+    if isinstance(t, Constant):
+        return isinstance(t.value, int | float) and not isinstance(t.value, bool)
+    return len(t) == 1 and isinstance(t[0], str) and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", t[0], re.ASCII) is not None
 
 
 def _begins(t: Alternative, start: Template) -> bool:
@@ -262,6 +272,12 @@ def _is_known(path: Hole) -> bool:
 
 def _is_parameter(part: Part) -> bool:
     return isinstance(part, Hole) and part.kind == "parameter"
+
+
+def is_given(alternative: Alternative) -> bool:
+    """Whether a text is the whole text of a place in a parameter or an output."""
+    parts = [p for p in alternative if p != ""]
+    return len(parts) == 1 and isinstance(parts[0], Hole) and parts[0].kind in ("parameter", "output")
 
 
 def _is_plain_piece(part: Hole) -> bool:

@@ -19,6 +19,8 @@ Origins: TypeAlias = frozenset[Origin]
 Site: TypeAlias = Hashable
 
 NO_ORIGINS: Origins = frozenset()
+#: Precedes an origin of which only the number of items or characters decides.
+_SIZE = "size:"
 _NO_SITES: frozenset[Site] = frozenset()
 
 
@@ -90,6 +92,18 @@ def join(values: Iterable[AbstractValue]) -> AbstractValue:
     return found
 
 
+def sizes_of(origins: Iterable[Origin]) -> Origins:
+    """These origins, marked as those of which only the number of items decides."""
+    return frozenset(o if o.startswith(_SIZE) else f"{_SIZE}{o}" for o in origins)
+
+
+def without_marks(origins: Iterable[Origin]) -> tuple[Origins, Origins]:
+    """All origins, and those of which only the number of items decides."""
+    marked = {o.removeprefix(_SIZE) for o in origins if o.startswith(_SIZE)}
+    plain = {o for o in origins if not o.startswith(_SIZE)}
+    return frozenset(plain | marked), frozenset(marked - plain)
+
+
 class Key(NamedTuple):
     """A key of a container that is not a constant."""
 
@@ -130,6 +144,8 @@ class Heap:
 
     def __init__(self) -> None:
         self.at: dict[Site, Container] = {}
+        #: Whether a container has one item for each one of a parameter or an output, whatever their content is.
+        self.counted: dict[Site, bool] = {}
         self.changed = False
         #: How many containers were followed so far.
         self.followed = 0
@@ -226,6 +242,30 @@ class Heap:
                 found |= inner.control
                 if container.outside:
                     found |= inner.data
+        return frozenset(found)
+
+    def count(self, site: Site, counted: bool) -> None:
+        """Note whether a container has one item for each one of a parameter or an output. It stays one that has not."""
+        new = self.counted.get(site, True) and counted
+        if self.counted.get(site) != new:
+            self.counted[site] = new
+            self.changed = True
+
+    def is_counted(self, value: AbstractValue) -> bool:
+        """Whether a value has one item or character for each one of a parameter or an output."""
+        has_given = all(map(templates.is_given, value.alternatives))
+        return has_given and all(self.counted.get(site, False) for site in value.sites)
+
+    def size(self, value: AbstractValue) -> Origins:
+        """As `shape`. Origins of which only the number of items decides are marked."""
+        if not self.is_counted(value):
+            return self.shape(value)
+        found = set(sizes_of(value.data) | value.control)
+        for container in (self.at[site] for site in value.sites):
+            for inner in container.fields.values():
+                found |= inner.control
+                if container.outside:
+                    found |= sizes_of(inner.data)
         return frozenset(found)
 
     def items(self, value: AbstractValue) -> AbstractValue:

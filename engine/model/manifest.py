@@ -138,6 +138,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
         control: The origins that decide whether and how often the call is made.
         bound: How often it is made at most, in one run of the tool.
         step: When it is made.
+        counted: Those of `control` of which only the number of items or characters decides: the call is made once for each one.
     """
 
     tool: str
@@ -150,6 +151,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     control: tuple[Origin, ...] = ()
     bound: Bound = None
     step: Step = ()
+    counted: tuple[Origin, ...] = ()
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

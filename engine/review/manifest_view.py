@@ -94,7 +94,7 @@ def lines(manifest: Manifest) -> list[Line]:
         found.append(Line("when and how often is decided by", tone="heading"))
         for e in decided:
             # A condition can send what was read, a bit at a time.
-            reveals = risk_of(e.effects) == HIGH and any(not origin.startswith("{") for origin in e.control)
+            reveals = risk_of(e.effects) == HIGH and any(o.startswith("call:") for o in e.decided)
             tone: Tone = "warning" if reveals else "plain"
             found.append(Line(listed(e.control, MAX_ORIGINS), visible(e.tool), tone, 1, e.lines[0]))
     return found

@@ -59,8 +59,9 @@ class Effect(Struct, frozen=True):
         via: The saved tools that make the calls, as phrases; empty for direct calls.
         lines: The lines of the source.
         flows: What reaches each destination and payload.
-        control: What decides when and how often something is changed, beyond the data.
-        decided: The origins of `control`.
+        control: What decides when and how often something is changed, beyond the data: ``each item of {rows}`` if there is one call
+            for each item.
+        decided: The origins of `control`, without those of which only the number of items decides.
         carries: The origins of all that the calls send, write or execute.
     """
 
@@ -171,6 +172,8 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
         # The method of a request, the pattern of a search for what is deleted: what a call does is in such arguments, too.
         settings |= {name: values for name, values in given.items() if name not in {*uses, ANY_NAME}}
     decided = _control(calls, carries) if risk >= RISKS["write"] else frozenset()
+    counted = decided & _counted(calls)
+    decided -= counted
     bound = _sum(c.bound for c in calls)
     return Effect(
         tool=first.tool,
@@ -194,7 +197,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
             )
             for name, values in sent.items()
         ),
-        control=tuple(words.origins(decided)),
+        control=(*words.origins(decided), *(f"each item of {name}" for name in words.origins(counted))),
         decided=decided,
         carries=carries,
     )
@@ -207,8 +210,18 @@ def label_of(name: str) -> str:
 
 def _control(calls: Sequence[PlannedCall], carries: frozenset[Origin]) -> frozenset[Origin]:
     found = {o for call in calls for o in call.control}
-    found |= {o for call in calls for value in call.arguments.values() for v in values_in(value) for o in v.control}
-    return frozenset(found - carries)
+    return frozenset(found | _choosing_values(calls)) - carries
+
+
+def _counted(calls: Sequence[PlannedCall]) -> frozenset[Origin]:
+    """The origins of which only the number of items decides."""
+    more = {o for call in calls for o in call.control if o not in call.counted}
+    return frozenset(o for call in calls for o in call.counted) - more - _choosing_values(calls)
+
+
+def _choosing_values(calls: Sequence[PlannedCall]) -> set[Origin]:
+    """The origins that decide which of several values a call is given."""
+    return {o for call in calls for value in call.arguments.values() for v in values_in(value) for o in v.control}
 
 
 def _data(*values: Value) -> tuple[Origin, ...]:

@@ -39,7 +39,7 @@ def sentence(definition: ToolDefinition) -> str:
 
 
 def _leak(manifest: Manifest) -> str:
-    """What a host can learn from when and how often it is asked, as the end of a sentence."""
+    """What a host can learn from which requests are made, a bit at a time, as the end of a sentence."""
     local = {f"call:{i}" for i, call in enumerate(manifest.calls) if "network" not in call.effects}
     found = {
         origin
@@ -48,7 +48,7 @@ def _leak(manifest: Manifest) -> str:
         for origin in effect.decided & local
     }
     names = Words(manifest).origins(found)
-    return f"; a host can learn from when and how often it is asked about {_listed(names)}" if names else ""
+    return f"; by which requests it makes, and when, it can tell a host about {_listed(names)}" if names else ""
 
 
 class _Clauses:

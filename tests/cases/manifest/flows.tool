@@ -866,3 +866,44 @@ def t(a: int, b: int, c: int) -> None:
 # manifest: > content "x"
 # manifest: when and how often is decided by
 # manifest: > write_file {a}, {b}, {c}
+---
+# once for each item: only the number of items decides
+def t(folder: str) -> None:
+    """Send."""
+    text = tools.read_file(path="a")
+    for path in sorted(tools.find_files(pattern="*", path=folder)["paths"]):
+        tools.http_request(method="POST", url="https://a.example", body="")
+    for i, line in enumerate([x + "!" for x in text.splitlines()]):
+        tools.write_file(path="b", content="")
+# manifest: http_request connects to "https://a.example"; up to 1,000 ×, the limit of a run
+# manifest: > method "POST"
+# manifest: > body ""
+# manifest: write_file writes "b"; at most 1 + length of read_file("a")
+# manifest: > content ""
+# manifest: read_file reads "a"; at most once
+# manifest: find_files reads {folder}; at most once
+# manifest: > pattern "*"
+# manifest: when and how often is decided by
+# manifest: > http_request find_files({folder})
+# manifest: > write_file each item of read_file("a")
+---
+# content that decides which calls are made
+def t(folder: str) -> None:
+    """Send."""
+    text = tools.read_file(path="a")
+    for c in [c for c in text if c > "m"]:
+        tools.http_request(method="POST", url="https://a.example", body="")
+    for _ in "x" * ord(text[0]):
+        tools.http_request(method="POST", url="https://b.example", body="")
+    rows = text.splitlines()
+    rows.pop()
+    for c in rows:
+        tools.http_request(method="POST", url="https://c.example", body="")
+    for c in text.splitlines():
+        tools.http_request(method="POST", url="https://d.example/1" if c > "m" else "https://d.example/2", body="")
+# manifest: http_request connects to "https://a.example" or "https://b.example" or "https://c.example" or "https://d.example/1" or "https://d.example/2"; up to 1,000 ×, the limit of a run
+# manifest: > method "POST"
+# manifest: > body ""
+# manifest: read_file reads "a"; at most once
+# manifest: when and how often is decided by
+# manifest: > http_request read_file("a")

@@ -261,7 +261,7 @@ def test_the_json_form() -> None:
         (
             manifest(reads(text("salary.txt")), requests(text(HOST), control=("call:0", "parameter:p"))),
             'Reads "salary.txt" and connects to api.example.org; '
-            'a host can learn from when and how often it is asked about read_file("salary.txt").',
+            'by which requests it makes, and when, it can tell a host about read_file("salary.txt").',
         ),
         (manifest(requests(text(given("url")))), "Connects to the host of {url}."),
         (manifest(requests(Value(open=True))), "Connects to ANY HOST."),
