@@ -36,8 +36,8 @@ def analyse(checked: Checked) -> Manifest:
         a.parameters[a.entry, named.name] = value
     try:
         a.solve()
-    except TooMuch:
-        return _anything(checked)
+    except TooMuch as problem:
+        return _anything(checked, problem.line)
     return manifest_of(a)
 
 
@@ -45,7 +45,7 @@ def _hole(parameter: str, path: str) -> Hole:
     return Hole("parameter", parameter, path=path)
 
 
-def _anything(checked: Checked) -> Manifest:
+def _anything(checked: Checked, line: int) -> Manifest:
     """The manifest of a program whose callees alone are known."""
     found: dict[str, PlannedCall] = {}
     for _, name in checked.facts.tool_calls:
@@ -66,4 +66,4 @@ def _anything(checked: Checked) -> Manifest:
         )
         for c in found.values()
     )
-    return Manifest(checked.definition.effects, calls, unknown, origins, origins)
+    return Manifest(checked.definition.effects, calls, unknown, origins, origins, given_up=line)

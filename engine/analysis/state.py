@@ -40,7 +40,11 @@ _INSIDE = (0,)
 
 
 class TooMuch(Exception):
-    """The analysis takes too long. The manifest then says that everything is possible."""
+    """The analysis takes too long. The manifest then says that everything is possible. `line` is where it was given up."""
+
+    def __init__(self, node: tree.Node) -> None:
+        super().__init__()
+        self.line = node.span.line
 
 
 class Recorded:
@@ -167,6 +171,8 @@ class Analysis:
         self.frame = Frame(MODULE)
         #: The expression or statement that is being run.
         self.current: tree.Node = self.facts.module
+        #: The first statement of this round that has found something new.
+        self.first_change: tree.Node | None = None
         self._bound: dict[int, frozenset[str]] = {}
         self._contexts: dict[str, set[tuple[int, ...]]] = defaultdict(set)
         self._calling = self._functions_with_calls()
@@ -183,7 +189,7 @@ class Analysis:
     def solve(self) -> None:
         """Run everything until nothing new is found. Raises TooMuch."""
         for number in range(MAX_ROUNDS):
-            self.heap.changed = False
+            self.heap.changed, self.first_change = False, None
             self.heap.is_late = number >= LATE
             self.frame = Frame(MODULE)
             module = self.facts.module.body
@@ -208,7 +214,7 @@ class Analysis:
             # Arguments have gone from callers to callees. On the way back, results go from callees to callers.
             for instance in reversed(order[1:]):
                 self._run_function(instance)
-        raise TooMuch
+        raise TooMuch(self.first_change or self.current)
 
     def _is_value(self, stmt: tree.Assign | tree.AnnAssign) -> bool:
         return stmt.value is not None and id(stmt.value) not in self.facts.annotations
@@ -232,7 +238,7 @@ class Analysis:
         """The value of an expression that is evaluated if `control` lets it. Raises TooMuch."""
         self._steps -= 1
         if self._steps < 0 or self.heap.followed > MAX_FOLLOWED:
-            raise TooMuch
+            raise TooMuch(self.current)
         outer, self.current = self.current, node
         value = self._evaluate(self, node, control)
         self.current = outer

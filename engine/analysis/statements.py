@@ -47,6 +47,8 @@ def run(a: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Jumps:
         a.frame.loops = ()
     for stmt in body:
         found = _statement(a, stmt, control | jumps.all)
+        if a.heap.changed and a.first_change is None:
+            a.first_change = stmt
         if found is not _NO_JUMPS:
             jumps |= found
     a.frame.loops = loops

@@ -24,6 +24,11 @@ WHEN_DEFINED = (
         "The new tool could not run either; the callee must be defined again first.",
     ),
     FindingCode(
+        "too-difficult",
+        "The analysis of what the tool can do takes too long.",
+        "The tool can be saved, but its review says that everything is possible, and most reviewers refuse that.",
+    ),
+    FindingCode(
         "unknown-path",
         "The tool writes or deletes at a path of which nothing is known.",
         "The tool can be saved, but its review says ANYTHING, and most reviewers refuse that.",

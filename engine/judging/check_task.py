@@ -13,7 +13,7 @@ from albert_tools.engine.check.facts import tool_name
 from albert_tools.engine.check.when_defined import with_existing_tools
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.judging.judging_limits import MAX_NAME
-from albert_tools.engine.judging.unknown_paths import unknown_paths
+from albert_tools.engine.judging.unknown_parts import unknown_parts
 from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.manifest import Declared, Manifest
@@ -102,7 +102,7 @@ def _check(source: str, ask: Ask, compiled: bool) -> Any:
     answer: dict[str, Any] = {"findings": [d.as_dict() for d in report.diagnostics]}
     if report.checked is not None:
         manifest = analyse(report.checked)
-        answer["findings"] += [d.as_dict() for d in unknown_paths(report.checked, manifest)]
+        answer["findings"] += [d.as_dict() for d in unknown_parts(report.checked, manifest)]
         answer["tool"] = _tool(report.checked, manifest)
         if compiled:
             try:

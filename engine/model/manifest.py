@@ -164,6 +164,7 @@ class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
         printed: The origins of what it prints.
         raised: The origins of the messages of its errors.
         analysis: The number of the analysis that has made it; 0 if it is not known. An approval does not cover it.
+        given_up: The line at which the analysis took too long, so that everything is possible; 0 if it has ended.
     """
 
     effects: tuple[str, ...] = ()
@@ -172,6 +173,7 @@ class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     printed: tuple[Origin, ...] = ()
     raised: tuple[Origin, ...] = ()
     analysis: int = 0
+    given_up: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The stored JSON form. Fields with default values are left out."""

@@ -78,6 +78,10 @@ def lines(manifest: Manifest) -> list[Line]:
     words = Words(manifest)
     effects = planned_effects(manifest)
     found = [line for effect in effects for line in _effect_lines(effect)]
+    if manifest.given_up:
+        found.insert(
+            0, Line(f"the analysis takes too long at line {manifest.given_up}", "ANYTHING IS POSSIBLE", "danger")
+        )
     if not found:
         found.append(Line("calls no tools: it can only compute its result", tone="quiet"))
     for write, reads in _feeds(manifest, words).items():

@@ -22,8 +22,8 @@ READERS = [
     *(ROOT / "engine/judging").glob("*.py"),
 ]
 
-#: Codes that no source can show. Their cause is size, bytes that aren't text, a newer Python, saved tools, or a defect
-#: of the checker.
+#: Codes that no source here can show. Their cause is size, bytes that are not text, a newer Python, saved tools, a long analysis
+#: or a defect of the checker.
 WITHOUT_EXAMPLE = {
     "check_limit",
     "definition-size",
@@ -35,6 +35,7 @@ WITHOUT_EXAMPLE = {
     "outdated-callee",
     "readings-differ",
     "source-too-large",
+    "too-difficult",
     "tool-depth",
 }
 

@@ -132,6 +132,22 @@ async def test_findings_about_existing_tools(judge: SourceJudge) -> None:
     assert (found.code, found.message) == ("outdated-callee", "'count_words' is outdated: it is old")
 
 
+async def test_what_a_manifest_does_not_know_is_a_warning(judge: SourceJudge) -> None:
+    join = 'import posixpath\n\n\ndef t(x: str) -> None:\n    """Write."""\n    for p in tools.find_files(pattern=\'*\', path=x)[\'paths\']:\n'
+    unknown = f"{join}        tools.write_file(path=posixpath.relpath(p, 'a'), content='')\n"
+    known = f"{join}        tools.write_file(path=posixpath.join('b', posixpath.relpath(p, x)), content='')\n"
+    helpers = "".join(
+        f'def _h{i}(x: str) -> str:\n    """H."""\n    return _h{i - 1}(x) + _h{i - 1}(x + "1") + _h{i - 1}(x + "2")\n\n\n'
+        for i in range(1, 24)
+    )
+    first = 'def _h0(x: str) -> str:\n    """H."""\n    return tools.read_file(path=x)\n\n\n'
+    difficult = f"{first}{helpers}{HEAD.removesuffix('return x')}    return _h23(x)\n"
+    for source, expected in ((unknown, [("unknown-path", 7)]), (known, []), (difficult, [("too-difficult", 18)])):
+        found = await judge.check(source, Known())
+        assert [(d.code, d.span.line) for d in found.diagnostics] == expected
+        assert found.checked is not None
+
+
 async def test_formats_and_outlines(judge: SourceJudge) -> None:
     assert await judge.format(GOOD.replace(" -> ", "->").replace("\n", "\r\n")) == GOOD
     with pytest.raises(SourceError, match="syntax"):

@@ -1,4 +1,4 @@
-"""The warnings about paths of which the manifest knows nothing, so that a review has to say that they can lead anywhere."""
+"""The warnings about what a manifest does not know, so that a review has to say that it can be anything."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from collections.abc import Iterator
 from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.rule import warning
 from albert_tools.engine.model.manifest import Hole, Manifest, Value, values_in
-from albert_tools.grammar.diagnostic import Diagnostic
+from albert_tools.grammar.diagnostic import Diagnostic, Span
 
+_SIMPLER = "use fewer names in one loop, and let functions call others in fewer places"
 _HINT = "below a folder write posixpath.join(target, posixpath.relpath(path, folder)); another path is best a parameter"
 
 
-def unknown_paths(checked: Checked, manifest: Manifest) -> Iterator[Diagnostic]:
-    """A warning for each direct call that writes or deletes at a path which is not known."""
+def unknown_parts(checked: Checked, manifest: Manifest) -> Iterator[Diagnostic]:
+    """A warning if the analysis was given up, and for each direct call that writes or deletes at a path which is not known."""
+    if manifest.given_up:
+        at = Span(manifest.given_up, 1, manifest.given_up, 2)
+        yield warning(
+            "too-difficult", at, "the analysis takes too long here; a review says that everything is possible", _SIMPLER
+        )
+        return
     unknown = {
         (call.line, call.tool): name
         for call in manifest.calls
