@@ -420,7 +420,8 @@ class _ProgramWriter(ExpressionWriter):
         if kind == "int" and schema.keys() - {"type"}:
             return str(self.pick(["n", f"min(abs({value}), 40) + 1"]))
         maker = "list" if kind == "texts" else kind
-        return f"{maker}({value})" if _literal(value) and schema.keys() - {"type"} else value
+        may_be_known = _literal(value) or value.isidentifier()
+        return f"{maker}({value})" if may_be_known and schema.keys() - {"type"} else value
 
 
 def _kind(schema: Any) -> str | None:

@@ -157,8 +157,8 @@ def ran_by_bash(text: str, folder: Path) -> list[list[str]]:
 
 
 _STUB = '#!/usr/bin/dash\nprintf \'%s\\037\' "${0##*/}" "$@" "$(printf \'\\036\')" >> /ran\n'
-#: What dash and bash say about a program that is not there.
-_NOT_FOUND = re.compile(r": (?:line )?\d+: (.*): (?:command )?not found$", re.MULTILINE)
+#: What dash and bash say about a program that is not there. The processes of a pipeline may write into one line.
+_NOT_FOUND = re.compile(r"^.*: (?:line )?\d+: (.*?): (?:command )?not found", re.MULTILINE)
 
 
 def ran_by_sh(shell: str, text: str, names: set[str], folder: Path) -> tuple[list[list[str]], set[str]]:
