@@ -79,15 +79,29 @@ def _unknown(manifest: Manifest) -> Iterator[str]:
         for call in manifest.calls
         if risk_of(call.effects) >= RISKS["write"]
         for name, value in call.arguments.items()
-        if not all(map(_is_known, values_in(value)))
+        if not _is_known(manifest, value, frozenset())
     ]
     yield from dict.fromkeys(found)
 
 
-def _is_known(value: Value) -> bool:
-    some = value.alternatives
-    holes = [part for one in some if isinstance(one, tuple) for part in one if isinstance(part, Hole)]
-    return len(some) < 2 and not value.open and all(h.kind in ("parameter", "output") for h in holes)
+def _is_known(manifest: Manifest, value: Value, above: frozenset[int]) -> bool:
+    """Whether a value is certainly one, which the parameters and the outside decide. `above` are the calls that it depends on."""
+    values = [*values_in(value)]
+    holes = [h for v in values for one in v.alternatives if isinstance(one, tuple) for h in one if isinstance(h, Hole)]
+    return all(len(v.alternatives) < 2 and not v.open for v in values) and all(
+        "*" not in hole.path
+        and "~" not in hole.path
+        and (hole.kind == "parameter" or _is_certain(manifest, hole, above))
+        for hole in holes
+    )
+
+
+def _is_certain(manifest: Manifest, hole: Hole, above: frozenset[int]) -> bool:
+    """Whether a hole is the output of a call with known arguments: of other calls, it may be the output of either."""
+    if hole.kind != "output" or hole.call in above:
+        return False
+    given = manifest.calls[hole.call].arguments.values()
+    return all(_is_known(manifest, value, above | {hole.call}) for value in given)
 
 
 def manifest_changes(old: Manifest, new: Manifest) -> list[Change]:

@@ -9,9 +9,12 @@ from hypothesis import given as sampled
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from albert_tools.engine.analysis.analyse import analyse
+from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.model.definition import Program, ToolVersion
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.review.version_changes import MAX_COMPARED, changes, manifest_changes, source_diff
+from tests.helpers.generated_tools import generated_tools
 from tests.helpers.manifests import given, manifest, reads, requests, text, times, tool, writes
 
 FOLDER = text(given("folder"))
@@ -160,3 +163,32 @@ def test_equal_manifests_do_not_mean_that_nothing_has_changed(old: str, new: str
         for i, source in enumerate((old, new))
     ]
     assert changes(*versions).same() == said
+
+
+CHOICES = {
+    "another function": ("text.upper()", "text.lower()"),
+    "another piece": ("text[:3]", "text[3:]"),
+    "another item": ("names[0]", "names[1]"),
+    "the other of two texts": ('"a" if n else "b"', '"b" if n else "a"'),
+    "a file that is chosen": ('tools.read_file(path="a" if n else "b")', 'tools.read_file(path="b" if n else "a")'),
+    "the order of lines": ('"\\n".join(names)', '"\\n".join(names[::-1])'),
+    "an entry that is left out": ('json.dumps({"a": text} if n else {})', 'json.dumps({} if n else {"a": text})'),
+    "a number": ("str(n + 1)", "str(n + 2)"),
+    "a text in base64": (
+        "base64.b64encode(text[1:].encode()).decode()",
+        "base64.b64encode(text[2:].encode()).decode()",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), CHOICES.values(), ids=CHOICES)
+def test_equal_manifests_name_what_can_still_differ(old: str, new: str) -> None:
+    head = 'def t(n: int, names: list[str]) -> None:\n    """Write."""\n    text = tools.read_file(path="t")\n'
+    versions = []
+    for i, value in enumerate((old, new)):
+        source = f'import base64\nimport json\n\n\n{head}    tools.write_file(path="out", content={value})\n'
+        known = analyse(check_or_raise(source, generated_tools(0)))
+        versions.append(ToolVersion(replace(tool(known), version=str(i)), source, Program("t", "t", "")))
+    found = changes(*versions)
+    assert found.manifest or "content of write_file" in found.unknown
+    assert found.manifest or "Not known, so not compared: content of write_file" in found.same()
