@@ -16,6 +16,7 @@ from albert_tools.engine.review.call_graph import Node
 from albert_tools.engine.review.manifest_view import Line, effects_of_lines, lines, view
 from albert_tools.engine.review.replays import Replays
 from albert_tools.engine.review.sentences import sentence
+from albert_tools.engine.review.undescribed import undescribed
 from albert_tools.engine.review.version_changes import Changes
 
 #: The most characters of a value that are shown on one line.
@@ -80,6 +81,11 @@ class VersionReview(Struct, frozen=True):
         return sentence(self.version.definition)
 
     @property
+    def undescribed(self) -> tuple[str, ...]:
+        """What the version does and its author does not mention, see `engine.review.undescribed`."""
+        return undescribed(self.version.definition)
+
+    @property
     def lines(self) -> list[Line]:
         """The manifest for people; empty if there is none."""
         manifest = self.version.definition.manifest
@@ -110,6 +116,7 @@ class VersionReview(Struct, frozen=True):
             "since": self.state.time,
             "outdated": self.outdated,
             "sentence": self.sentence,
+            "undescribed": list(self.undescribed),
             "manifest": None if d.manifest is None else view(d.manifest),
             "look_alikes": self.look_alikes,
             "flow_rules": [{"verdict": verdict, "message": message} for verdict, message in self.flows],

@@ -175,6 +175,9 @@ def show(found: VersionReview, console: Console, now: float) -> None:
         console.say(console.paint(f"  ! {problem}", *STYLES["danger"]), 4)
     console.say()
     console.say(console.paint(found.sentence, "bold"))
+    if found.undescribed:
+        text = f"  ! not in its description: {'; '.join(found.undescribed)}"
+        console.say(console.paint(text, *STYLES["warning"]), 4)
     console.say(f"  {visible(d.signature())}", 4)
     print_lines(found.lines, console)
     _flows(found, console)
