@@ -278,6 +278,10 @@ def _examples(found: VersionReview, console: Console) -> None:
         console.say(f"  {sign} {example.words()}", 6)
         if example.problem:
             console.say(f"    {visible(example.problem)}", 6)
+        if example.files:
+            console.say(f"    {example.files}", 6)
+    for text in found.untried:
+        console.say(console.paint(f"  ! no example makes the call {text}", *STYLES["warning"]), 4)
 
 
 def _replays(found: VersionReview, console: Console) -> None:
@@ -285,12 +289,15 @@ def _replays(found: VersionReview, console: Console) -> None:
     if repeated is None:
         return
     _heading("replay of recorded runs, without effects", console, repeated.summary())
-    different = [run for run in repeated.runs if run.outcome != "same"]
-    for run in different[:MAX_REPLAYS]:
-        sign = console.paint("≠", "red") if run.outcome == "differs" else console.paint("?", "yellow")
-        console.say(f"  {sign} {console.paint(run.run, 'cyan')}  {run.difference}", 6)
-    if len(different) > MAX_REPLAYS:
-        console.say(f"  … and {len(different) - MAX_REPLAYS:,} more")
+    shown = repeated.shown()
+    signs = {"differs": console.paint("≠", "red"), "unknown": console.paint("?", "yellow")}
+    for run in shown[:MAX_REPLAYS]:
+        sign = signs.get(run.outcome, console.paint("=", "green"))
+        console.say(f"  {sign} {console.paint(run.run, 'cyan')}  {run.difference or run.files}", 6)
+        if run.difference and run.files:
+            console.say(f"    the recorded run {run.files}", 6)
+    if len(shown) > MAX_REPLAYS:
+        console.say(f"  … and {len(shown) - MAX_REPLAYS:,} more")
 
 
 # Questions
