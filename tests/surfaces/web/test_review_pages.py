@@ -243,6 +243,41 @@ def test_a_phone_shows_every_page_in_its_width(review: Review, open_page: Open, 
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
 
 
+def test_on_a_phone_the_decision_stays_in_view_and_covers_nothing_that_has_the_focus(
+    review: Review, open_page: Open
+) -> None:
+    review.define(read("phone_called"))
+    body = "".join(f"    tools.phone_called(path=a + str({n}))\n" for n in range(30))
+    review.define(f'def phone_long(a: str) -> str:\n    """Look."""\n{body}    return a\n')
+    page = open_page(width=360, height=740, reduced_motion="reduce")
+    page.goto(f"{review.root}tools/phone_long")
+    page.wait_for_load_state("networkidle")
+    approve, decide = page.get_by_role("button", name="Approve"), page.locator(".decide")
+    height = page.evaluate("document.documentElement.scrollHeight")
+    assert height > 3 * 740
+    for at in (0, height // 2, height):
+        page.evaluate("at => window.scrollTo({top: at})", at)
+        expect(approve).to_be_in_viewport(ratio=1)
+        box = decide.bounding_box()
+        assert box is not None
+        assert box["height"] < 740 / 3
+    # From the first link to the last one.
+    page.evaluate("window.scrollTo({top: 0})")
+    covered = """() => {
+        const [focused, bar] = [document.activeElement, document.querySelector(".decide")];
+        const [one, other] = [focused, bar].map(element => element.getBoundingClientRect());
+        return !bar.contains(focused) && one.bottom > other.top && one.top < other.bottom;
+    }"""
+    seen = set()
+    for _ in range(100):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.textContent.trim().slice(0, 20)"))
+        if page.evaluate("document.activeElement === document.body"):
+            break
+        assert not page.evaluate(covered), page.evaluate("document.activeElement.outerHTML")
+    assert {"Approve", "Next in the queue →"} <= seen
+
+
 def test_the_list_of_tools_is_searched(review: Review, open_page: Open) -> None:
     review.define(read("found_by_search"))
     page = open_page(java_script_enabled=False)
