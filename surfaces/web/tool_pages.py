@@ -7,6 +7,7 @@ from typing import Any
 
 from albert_tools.engine.authority.reviews import REASONED, VersionState
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.review.manifest_view import split
 from albert_tools.engine.review.version_review import VersionReview
 from albert_tools.engine.service import SAVED, Listed
 from albert_tools.service import ToolService
@@ -73,6 +74,7 @@ def _version_values(service: ToolService, review: VersionReview) -> dict[str, An
         "state": service.reviews.of(found),
         "effects": definition.effects,
         "known": definition.manifest is not None,
+        "lines": split(review.lines),
         "claim": f"{definition.signature()}\n\n{definition.description}",
         "source": source_lines(found.source, calls),
         "diff": [_diff_line(line) for line in review.changes.source] if review.changes else [],
