@@ -66,12 +66,12 @@ def read(name: str) -> str:
     return f'def {name}(path: str) -> str:\n    """Read."""\n    return tools.read_file(path=path)\n'
 
 
-def session(review: Review) -> str:
-    return review.albert("session", "new", "--client", "<i>agent</i>").out.strip()
+def session(review: Review, client: str = "<i>agent</i>") -> str:
+    return review.albert("session", "new", "--client", client).out.strip()
 
 
 def test_a_person_reviews_what_an_agent_defines(review: Review, open_page: Open) -> None:
-    agent = session(review)
+    agent = session(review, "agent")
     review.define(read("show_note"))
     first = review.define(HEADINGS.format(example="", more=""), session=agent)
     (review.albert.project / "notes").mkdir()
@@ -81,7 +81,7 @@ def test_a_person_reviews_what_an_agent_defines(review: Review, open_page: Open)
     assert review.albert(*run, env={"ALBERT_SESSION": agent}).code == 4
     page = open_page()
     expect(page.get_by_role("heading", level=1)).to_have_text("3 decisions wait for you")
-    screenshot(page, "queue")
+    screenshot(page, "queue", 10_000)
     page.get_by_role("link", name="note_headings", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("note_headings")
     expect(page.locator(".state").first).to_have_text("pending")
@@ -106,10 +106,12 @@ def test_a_person_reviews_what_an_agent_defines(review: Review, open_page: Open)
     expect(page.locator(".diff .added").last).to_contain_text("https://api.example.org/notes")
     expect(page.locator("#rerun")).to_contain_text("passed")
     expect(page.locator("#rerun")).to_contain_text("1 run: 0 the same, 1 differ")
-    screenshot(page, "version", 1430)
+    page.set_viewport_size({"width": 1100, "height": 900})
+    screenshot(page, "version", 850)
+    screenshot(page.locator("section[aria-labelledby=does]"), "effects")
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 360, "height": 740})
-    screenshot(page, "phone", 900)
+    screenshot(page, "phone")
     page.get_by_label("Reason").fill("Why <api.example.org>?")
     page.get_by_role("button", name="Send back").click()
     expect(page.locator(".why")).to_have_text("sent back: Why <api.example.org>?")
