@@ -45,7 +45,8 @@ def paths_in(output: Any) -> Iterator[str]:
     if isinstance(output, dict):
         if isinstance(output.get("path"), str) and output.get("type", "file") == "file":
             yield output["path"]
-        yield from (path for path in output.get("paths") or () if isinstance(path, str))
+        paths = output.get("paths")
+        yield from (path for path in paths if isinstance(path, str)) if isinstance(paths, list) else ()
     elif isinstance(output, list):
         for one in output:
             yield from paths_in(one)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from albert_tools.engine.model.definition import ToolDefinition
@@ -45,12 +46,16 @@ _VERBS = {
     ),
     "secret": "secret key token password credential authenticate authorization login",
 }
-_NEGATION = re.compile(r"\b(?:not|never|no|nor|without|cannot|\w+n['’]t)\b[^.,;:!?\n]*", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|nor|nothing|none|neither|without|cannot|\w+n['’]t)\b[^.,;:!?\n]*", re.IGNORECASE
+)
 _WORD = re.compile(r"[^\W_]+")
 #: A name with dots, such as that of a host.
 _DOTTED = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 #: The least letters of two words, one of which begins with the other, to count as the same: ``chapter`` and ``chapters``.
 _LEAST = 4
+#: The most letters of a word or of the name of a program that are compared, and the most findings.
+_MOST, _MAX_FOUND = 64, 20
 #: What stands for a hole in a fixed text.
 _HOLE = "\0"
 #: Parts of the names of secrets that say nothing, and second parts of hosts such as ``bbc.co.uk``.
@@ -62,7 +67,9 @@ def undescribed(definition: ToolDefinition) -> tuple[str, ...]:
     """What a tool does and its name and description do not mention, the riskiest first. Empty without a manifest."""
     if definition.manifest is None:
         return ()
-    return tuple(dict.fromkeys(_Comparison(definition, definition.manifest).all()))
+    found = [*dict.fromkeys(_Comparison(definition, definition.manifest).all())]
+    more = [f"and {len(found) - _MAX_FOUND:,} more"] if len(found) > _MAX_FOUND else []
+    return (*found[:_MAX_FOUND], *more)
 
 
 class _Comparison:
@@ -71,6 +78,7 @@ class _Comparison:
         self._words = Words(manifest)
         said = f"{definition.name} {definition.description}".casefold()
         self._names = frozenset(_WORD.findall(said.replace("_", " ")))
+        self._sorted = sorted(self._names)
         self._dotted = frozenset(_DOTTED.findall(said))
         # A review does not show the texts of parameters, so they can mention kinds, but no names.
         kinds = _NEGATION.sub(" ", "\n".join([said, *(p.description.casefold() for p in definition.parameters)]))
@@ -86,7 +94,15 @@ class _Comparison:
 
     def _has_name(self, *texts: str) -> bool:
         """Whether a word of these texts occurs in the name or the description."""
-        return any(_same(one, other) for text in texts for one in _WORD.findall(_plain(text)) for other in self._names)
+        return any(self._has_word(word[:_MOST]) for text in texts for word in _WORD.findall(_plain(text)))
+
+    def _has_word(self, word: str) -> bool:
+        """Whether a word occurs, also in the plural, or if one of both begins with the other."""
+        beginnings = (word[:i] for i in range(_LEAST, len(word)))
+        if not self._names.isdisjoint((word, f"{word}s", word.removesuffix("s"), *beginnings)):
+            return True
+        place = bisect_left(self._sorted, word)
+        return len(word) >= _LEAST and place < len(self._sorted) and self._sorted[place].startswith(word)
 
     # Requests
 
@@ -110,7 +126,7 @@ class _Comparison:
 
     def _has_host(self, host: str) -> bool:
         """The host, a domain that it belongs to, or the telling part of its name: ``github`` of ``api.github.com``."""
-        name = host.casefold().partition(":")[0]
+        name = host.casefold().partition(":")[0].rstrip(".")
         labels = name.split(".")
         if not self._dotted.isdisjoint(".".join(labels[i:]) for i in range(max(1, len(labels) - 1))):
             return True
@@ -148,7 +164,7 @@ class _Comparison:
 
     def _is_program(self, program: str) -> bool:
         """A program is also named by a part of its name: ``pytest`` by "test"."""
-        name = posixpath.basename(program).casefold()
+        name = posixpath.basename(program).casefold()[:_MOST]
         return self._has_name(name) or any(len(word) >= _LEAST and word in name for word in self._names)
 
     def _is_called(self, call: PlannedCall) -> bool:
@@ -258,11 +274,6 @@ def _fixed(one: Alternative) -> str:
 
 def _plain(text: str) -> str:
     return text.casefold().replace("_", " ").replace(_HOLE, " ")
-
-
-def _same(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return one == other or f"{short}s" == long or (len(short) >= _LEAST and long.startswith(short))
 
 
 def _forms(verb: str) -> Iterator[str]:

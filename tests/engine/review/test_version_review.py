@@ -11,6 +11,7 @@ import pytest
 
 from albert_tools import Failure
 from albert_tools.engine.review.call_graph import rows
+from albert_tools.engine.review.touched_files import paths_in, touched_files
 from albert_tools.engine.review.version_review import VersionReview
 from tests.helpers.governed import Governed
 
@@ -252,3 +253,11 @@ def test_examples_and_replays_name_the_files_that_stay(governed: Governed) -> No
     assert repeated is not None
     kept = "leaves old/0.md, old/1.md, old/2.md, old/3.md, old/4.md and 2 more"
     assert [(run.outcome, run.files) for run in repeated.shown()] == [("same", f"deletes old/x.bak; {kept}")]
+
+
+def test_an_output_of_any_form_names_files_or_none() -> None:
+    odd = [None, 3, "a.txt", {"paths": 3}, {"paths": {"a": 1}}, {"paths": ["a", 1]}, {"path": 1}, [[{"path": "b"}]]]
+    assert [path for output in odd for path in paths_in(output)] == ["a", "b"]
+    assert touched_files([("delete", {"path": "x/\u202e"}), ("write", {})], ["x/y", "./x//z", "w"]) == (
+        "deletes x/\\u202e; leaves x/y, x/z"
+    )
