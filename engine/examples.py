@@ -25,8 +25,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from albert_tools.engine.authority.rules_source import RulesSource
-from albert_tools.engine.call.context import ServiceContext
+from albert_tools.engine.call.context import Call, Run, ServiceContext, Stage
+from albert_tools.engine.call.manifest_fence import Fence
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.difference import difference, shown
 from albert_tools.engine.model.error_codes import CODES
@@ -34,7 +38,7 @@ from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.model.nearest_name import did_you_mean
-from albert_tools.engine.model.result import ToolInvocation, ToolResult
+from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import EXAMPLE_STAGES, Pipeline
 from albert_tools.engine.pipeline.scratch import ScratchSpace
 from albert_tools.engine.policy.settings import Governance
@@ -52,8 +56,19 @@ MAX_REPORT = 1 * MiB
 _NOTHING: Mapping[str, Failure] = {}
 
 
+class Observed(Struct):
+    """What one example has done: the numbers of the planned calls that it made, also of those that stubs answered; its effects."""
+
+    calls: set[int] = field(default_factory=set)
+    effects: tuple[Effect, ...] = ()
+
+
 async def run_examples(
-    version: ToolVersion, examples: tuple[Example, ...], pipeline: Pipeline, denied: Mapping[str, Failure] = _NOTHING
+    version: ToolVersion,
+    examples: tuple[Example, ...],
+    pipeline: Pipeline,
+    denied: Mapping[str, Failure] = _NOTHING,
+    observed: dict[int, Observed] | None = None,
 ) -> list[dict[str, Json]]:
     """Run the examples of a version that is not saved yet.
 
@@ -62,6 +77,7 @@ async def run_examples(
         examples: The examples of the version.
         pipeline: The pipeline that runs the calls.
         denied: The tools that an example must not execute, each with the reason. Only a stub can answer for them.
+        observed: Gets what each example has done, by its line.
 
     Returns:
         One entry ``{line, message, expected, got}`` for each example that failed, without the values after `MAX_REPORT`. The list
@@ -72,7 +88,8 @@ async def run_examples(
     async with pipeline.examples:
         for example in examples:
             began = time.monotonic()
-            problem = await _run(version, example, pipeline, denied, min(left, MAX_SECONDS), space)
+            seen = observed.setdefault(example.line, Observed()) if observed is not None else None
+            problem = await _run(version, example, pipeline, denied, min(left, MAX_SECONDS), space, seen)
             left -= time.monotonic() - began
             if problem is not None:
                 values: dict[str, Json] = {name: problem.pop(name) for name in ("expected", "got") if name in problem}
@@ -91,6 +108,7 @@ async def _run(
     denied: Mapping[str, Failure],
     seconds: float,
     space: ScratchSpace,
+    seen: Observed | None,
 ) -> dict[str, Json] | None:
     try:
         stubs = {name: _denial(name, why) for name, why in denied.items()}
@@ -118,11 +136,29 @@ async def _run(
         )
         context = ServiceContext(workspace, RulesSource(Governance(limits=limits), None))
         invocation = ToolInvocation(version.name, example.arguments)
-        stages = (*EXAMPLE_STAGES, space.charged)
+        validated, *rest = (*EXAMPLE_STAGES, space.charged)
+        observing = [] if seen is None else [_observing(version, workspace, seen)]
+        stages = (validated, *observing, *rest)
         result = await pipeline.invoke(invocation, context, stages=stages, unsaved=version, stubs=stubs)
+        if seen is not None:
+            seen.effects = result.effects
         return await asyncio.to_thread(_compare, example, result, workspace)
     finally:
         await asyncio.to_thread(stack.close)
+
+
+def _observing(version: ToolVersion, workspace: Workspace, seen: Observed) -> Stage:
+    """The stage that notes which planned calls of a version are made. Stubs answer after it."""
+    manifest = version.definition.manifest
+    numbers = {id(one): i for i, one in enumerate(manifest.calls if manifest is not None else ())}
+
+    async def observe(call: Call, run: Run) -> Call:
+        if not call.depth:
+            return replace(call, fences=(Fence(version, call.arguments, 0, workspace.spell),))
+        seen.calls.update(numbers[id(one)] for allowing in call.planned for one in allowing)
+        return call
+
+    return observe
 
 
 def _place(folder: Path, workspace: Workspace, path: str, content: str) -> None:

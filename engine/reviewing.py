@@ -60,8 +60,14 @@ class Reviewer:
             problem = failure.message
         repeated = None
         if found.changes is not None and self._context.runs is not None:
-            repeated = await replays(self._runs, name, found.changes.since, found.version.version)
+            repeated = await replays(self._runs, name, found.changes.since, found.version.version, self._files_in)
         return replace(found, examples=examples, examples_problem=problem, replays=repeated)
+
+    def _files_in(self, folder: str) -> list[str]:
+        workspace = self._context.workspace
+        if isinstance(workspace, Failure):
+            raise workspace.copy()
+        return [entry.path for entry in workspace.listing(folder or ".") if entry.type == "file"]
 
     async def _current(self, name: str, version: str | None) -> VersionReview:
         """The review without runs. If what the version can do can't be found out anew, the review says why."""

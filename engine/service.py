@@ -1344,13 +1344,21 @@ class ToolService:
 
     async def _example_runs(self, version: ToolVersion) -> tuple[ExampleRun, ...]:
         """Run the examples of a saved version. Raises as `define`."""
-        from albert_tools.engine.examples import run_examples
+        from albert_tools.engine.examples import Observed, run_examples
+        from albert_tools.engine.review.touched_files import touched_files
         from albert_tools.engine.review.version_review import ExampleRun, expected_of
 
         _, examples, _ = await self._compiled(version.source)
-        problems = await run_examples(version, examples, self._pipeline, self._denied())
+        observed: dict[int, Observed] = {}
+        problems = await run_examples(version, examples, self._pipeline, self._denied(), observed)
         failed = {problem["line"]: problem["message"] for problem in problems}
-        return tuple(ExampleRun(e.line, e.arguments, expected_of(e), failed.get(e.line, "")) for e in examples)
+        found = []
+        for e in examples:
+            seen = observed.get(e.line, Observed())
+            files = touched_files([(effect.kind, effect.facts) for effect in seen.effects], e.files)
+            problem = failed.get(e.line, "")
+            found.append(ExampleRun(e.line, e.arguments, expected_of(e), problem, tuple(sorted(seen.calls)), files))
+        return tuple(found)
 
     async def upgrade(self, name: str | None = None, *, dry_run: bool = False) -> builtins.list[Upgrade]:
         """Check saved sources again, against the newest versions of the tools that they call, and save them as new versions.

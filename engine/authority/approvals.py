@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -195,6 +195,11 @@ class Approvals:
                     retryable=True,
                     rule="approval.open_questions",
                 )
+
+    def tops(self, sessions: Iterable[str]) -> dict[str, str]:
+        """For the id of each session, that of the one at its top; an empty id is the owner."""
+        lines = {session: self._ledger.sessions.line(session) for session in {*sessions} if session}
+        return {"": ""} | {session: rows[-1].data["session"] if rows else session for session, rows in lines.items()}
 
     def _lines(self, approvals: Sequence[Approval]) -> list[tuple[str, ...]]:
         """For each approval, the ids of its session and of the sessions above it; ("",) for a call of the owner."""

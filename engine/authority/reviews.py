@@ -127,7 +127,7 @@ class Reviews:
 
     def queue(self) -> list[VersionState]:
         """The newest versions that are pending, by the names of their tools. Of most of them only what the store's list says:
-        `state` also has the author and the digest of the manifest."""
+        `state` also has the digest of the manifest."""
         decided = {(row.tool, row.version): row for row in self._ledger.reviews.all()}
         found = []
         for summary in self._store.list():
@@ -135,7 +135,9 @@ class Reviews:
             if summary.problem is not None:
                 continue
             if row is None:
-                found.append(VersionState(summary.name, summary.version, "pending", time=summary.created))
+                found.append(
+                    VersionState(summary.name, summary.version, "pending", summary.author, time=summary.created)
+                )
             elif row.state in ("pending", "active"):
                 state = self.state(summary.name, summary.version)
                 found += [state] if state.state == "pending" else []

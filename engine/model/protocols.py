@@ -35,7 +35,8 @@ class Catalog(Protocol):
 
 
 class Summary(NamedTuple):
-    """An entry of a list of tools. `created` is ISO 8601. If an entry is damaged, only `name` and `problem` are set."""
+    """An entry of a list of tools. `created` is ISO 8601, and `author` is the id of the session that defined the version, empty for
+    the owner. If an entry is damaged, only `name` and `problem` are set."""
 
     name: str
     version: str = ""
@@ -43,6 +44,7 @@ class Summary(NamedTuple):
     created: str = ""
     versions: int = 0
     problem: str | None = None
+    author: str = ""
 
 
 class Saved(NamedTuple):

@@ -104,6 +104,28 @@ def lines(manifest: Manifest) -> list[Line]:
     return found
 
 
+def split(found: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    """The lines that a reviewer reads, and the rest that may be folded: plain reads, results, and conditions without a warning.
+
+    A line and what belongs to it are together. A read with further arguments decides what is deleted, sent or executed, so it is
+    not folded. If no line has a warning, nothing is.
+    """
+    blocks: list[list[Line]] = []
+    for line in found:
+        if not line.indent or not blocks:
+            blocks.append([])
+        blocks[-1].append(line)
+    quiet = [
+        all(line.tone not in ("danger", "warning") for line in block)
+        and (len(block) == 1 or block[0].tone == "heading")
+        for block in blocks
+    ]
+    if all(line.tone not in ("danger", "warning") for line in found):
+        return list(found), []
+    read = [line for block, is_quiet in zip(blocks, quiet, strict=True) if not is_quiet for line in block]
+    return read, [line for block, is_quiet in zip(blocks, quiet, strict=True) if is_quiet for line in block]
+
+
 def effects_of_lines(manifest: Manifest | None) -> dict[int, tuple[str, ...]]:
     """The effects of the calls in each line of the source that makes calls. Empty without a manifest."""
     found: dict[int, set[str]] = {}

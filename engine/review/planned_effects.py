@@ -6,7 +6,7 @@ the text stays short, and a request that sends a file is never mixed with one th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -104,19 +104,23 @@ class Flow(Struct, frozen=True):
     is_shown: bool
 
 
-def planned_effects(manifest: Manifest, words: Words | None = None) -> list[Effect]:
-    """The groups of calls, the riskiest first, then in the order of the source."""
+def planned_effects(
+    manifest: Manifest, words: Words | None = None, among: Collection[int] | None = None
+) -> list[Effect]:
+    """The groups of calls, or of those with the numbers `among`: the riskiest first, then in the order of the source."""
     words = words or Words(manifest, MAX_TEXT)
     content = Words(manifest, MAX_CONTENT)
     choosing = _choosing(manifest.calls)
-    groups: dict[object, list[PlannedCall]] = {}
-    for call in manifest.calls:
+    groups: dict[object, dict[int, PlannedCall]] = {}
+    for i, call in enumerate(manifest.calls):
+        if among is not None and i not in among:
+            continue
         sent = frozenset((name, frozenset(_data(value))) for name, value in _sent(call).items())
         # Which secret goes to which host matters, and secrets are constants.
         payload = [name for name in _sent(call) if "network" in call.effects and call.uses.get(name) == "payload"]
         known = frozenset((name, words.value(call.arguments[name])) for name in payload)
-        groups.setdefault((call.tool, sent, known), []).append(call)
-    found = [_effect(calls, words, content, any(id(call) in choosing for call in calls)) for calls in groups.values()]
+        groups.setdefault((call.tool, sent, known), {})[i] = call
+    found = [_effect([*calls.values()], words, content, not choosing.isdisjoint(calls)) for calls in groups.values()]
     return sorted(found, key=lambda effect: (-effect.risk, not effect.is_loud))
 
 
@@ -133,7 +137,7 @@ def _sent(call: PlannedCall) -> dict[str, Value]:
 
 
 def _choosing(calls: Sequence[PlannedCall]) -> frozenset[int]:
-    """The ids of the calls whose output reaches a deletion, a request or a command, or a condition around one."""
+    """The numbers of the calls whose output reaches a deletion, a request or a command, or a condition around one."""
     origins = [_origins(call) for call in calls]
     found = {o for call, own in zip(calls, origins, strict=True) if risk_of(call.effects) == HIGH for o in own}
     pending = [*found]
@@ -143,7 +147,7 @@ def _choosing(calls: Sequence[PlannedCall]) -> frozenset[int]:
             more = origins[int(number)] - found
             found |= more
             pending += more
-    return frozenset(id(call) for i, call in enumerate(calls) if f"call:{i}" in found)
+    return frozenset(i for i in range(len(calls)) if f"call:{i}" in found)
 
 
 def _origins(call: PlannedCall) -> frozenset[Origin]:

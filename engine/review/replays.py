@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import posixpath
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -20,23 +22,30 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.model.visible_text import visible
+from albert_tools.engine.review.touched_files import paths_in, touched_files
 from albert_tools.engine.runs.runs import RunManager, RunView
 
 #: The most runs of one version that are repeated, and the seconds after which no further run is repeated.
 MAX_RUNS, MAX_SECONDS = 20, 20.0
+#: The most folders of deleted files that are looked at.
+MAX_FOLDERS = 10
 #: The most characters of a value in a difference.
 _MAX_SHOWN = 200
 
+#: Lists the paths of the files in a folder of the workspace. Raises Failure.
+FilesIn = Callable[[str], list[str]]
 Outcome = Literal["same", "differs", "unknown"]
 
 
 class Replay(Struct, frozen=True):
-    """One repeated run. `difference` says what differs, or why the run can't be repeated."""
+    """One repeated run. `difference` says what differs, or why the run can't be repeated. `files` says what the recorded run did to
+    files, if it deleted any."""
 
     run: str
     created: str
     outcome: Outcome
     difference: str = ""
+    files: str = ""
 
 
 class Replays(Struct, frozen=True):
@@ -49,6 +58,11 @@ class Replays(Struct, frozen=True):
     def count(self, outcome: Outcome) -> int:
         """The number of runs with that outcome."""
         return sum(run.outcome == outcome for run in self.runs)
+
+    def shown(self) -> list[Replay]:
+        """The runs that a reviewer reads about: those that differ, then those that deleted files."""
+        found = [run for run in self.runs if run.outcome != "same" or run.files]
+        return sorted(found, key=lambda run: run.outcome == "same")
 
     def summary(self) -> str:
         """``14 runs: 12 the same, 2 differ``."""
@@ -63,7 +77,14 @@ class Replays(Struct, frozen=True):
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
         runs = [
-            {"run": r.run, "created": r.created, "outcome": r.outcome, "difference": r.difference} for r in self.runs
+            {
+                "run": r.run,
+                "created": r.created,
+                "outcome": r.outcome,
+                "difference": r.difference,
+                "files": r.files,
+            }
+            for r in self.runs
         ]
         return {
             "of": self.of,
@@ -74,8 +95,8 @@ class Replays(Struct, frozen=True):
         }
 
 
-async def replays(manager: RunManager, tool: str, old: str, new: str) -> Replays:
-    """Repeat the newest finished runs of version `old` of a tool with version `new`.
+async def replays(manager: RunManager, tool: str, old: str, new: str, files_in: FilesIn) -> Replays:
+    """Repeat the newest finished runs of version `old` of a tool with version `new`. `files_in` lists the files of a folder.
 
     Raises:
         Failure: `io_error`, `not_found` if this service records no runs.
@@ -86,18 +107,30 @@ async def replays(manager: RunManager, tool: str, old: str, new: str) -> Replays
     for run in recorded[:MAX_RUNS]:
         if time.monotonic() > until:
             break
-        found.append(await _repeated(manager, run, new))
+        found.append(await _repeated(manager, run, new, files_in))
     return Replays(old, tuple(found), len(recorded) - len(found))
 
 
-async def _repeated(manager: RunManager, run: RunView, version: str) -> Replay:
+async def _repeated(manager: RunManager, run: RunView, version: str, files_in: FilesIn) -> Replay:
     try:
         before = await asyncio.to_thread(manager.recorded, run.id)
         after = await manager.replay(run.id, version)
     except Failure as failure:
         return Replay(run.id, run.created, "unknown", visible(failure.message))
     text = _difference(before, after)
-    return Replay(run.id, run.created, "differs" if text else "same", text)
+    files = await asyncio.to_thread(_files, manager, run, files_in)
+    return Replay(run.id, run.created, "differs" if text else "same", text, files)
+
+
+def _files(manager: RunManager, run: RunView, files_in: FilesIn) -> str:
+    """What a run did to files. Those that it was told about, and those that are there now, have stayed."""
+    effects = [(str(e.get("kind")), e) for step in run.steps for e in step["effects"]]
+    named = [path for output in manager.outputs(run.id) for path in paths_in(output)]
+    gone = [str(facts.get("path")) for kind, facts in effects if kind == "delete"]
+    for folder in [*dict.fromkeys(map(posixpath.dirname, gone))][:MAX_FOLDERS]:
+        with suppress(Failure):
+            named += files_in(folder)
+    return touched_files(effects, named)
 
 
 def _difference(before: ToolResult, after: ToolResult) -> str:

@@ -162,10 +162,8 @@ class _Clauses:
         return {o for n in names for v in values_in(call.arguments[n]) for o in v.data}
 
     def _secrets(self, call: PlannedCall) -> dict[str, None]:
-        """The secrets that a request carries: ``{"secret": NAME}`` as a value of its headers."""
-        values = [v for n, each in call.arguments.items() if call.uses.get(n) == "payload" for v in values_in(each)]
-        named = [v.fields["secret"] for v in values if v.fields is not None and [*v.fields] == ["secret"]]
-        return dict.fromkeys(f"the secret {self._words.value(name)}" for name in named)
+        """The secrets that a request carries, in words."""
+        return dict.fromkeys(f"the secret {self._words.value(name)}" for name in secrets_of(call))
 
     def _contents(self, origins: Collection[Origin], parameters: bool = True, secrets: Sequence[str] = ()) -> str:
         """What a request carries, in few words. Parameters are named only if it carries nothing else."""
@@ -177,6 +175,14 @@ class _Clauses:
         return (
             _listed(found) if found else _listed(self._words.origins(o for o in origins if o.startswith("parameter:")))
         )
+
+
+def secrets_of(call: PlannedCall) -> Iterator[Value]:
+    """The names of the secrets that a request carries: ``{"secret": NAME, "prefix"?: TEXT}`` as a value of its headers."""
+    payload = [v for n, each in call.arguments.items() if call.uses.get(n) == "payload" for v in values_in(each)]
+    for fields in (v.fields for v in payload if v.fields is not None):
+        if "secret" in fields and fields.keys() <= {"secret", "prefix"}:
+            yield fields["secret"]
 
 
 def _fixed(value: Value) -> int:

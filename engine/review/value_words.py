@@ -135,7 +135,21 @@ class Words:
         # Behind a fixed host, any text is no danger by itself.
         fixed = use == "url" and host_of(one) is not None
         anything = "any text" if fixed else _unknown("any text", data, use)
-        return "".join(self._part(part, data, anything, use) for part in with_paths(one))
+        parts = with_paths(one)
+        # Which of the origins are those of which hole is not known, so they are listed once.
+        unknown = [part.data or tuple(data) for part in parts if isinstance(part, Hole) and part.kind == "any"]
+        origins = self._from(unknown[0]) if len(unknown) > 1 and len(set(unknown)) == 1 else ""
+        texts = [
+            f"‹{anything}›"
+            if origins and isinstance(part, Hole) and part.kind == "any"
+            else self._part(part, data, anything, use)
+            for part in parts
+        ]
+        if any(isinstance(part, Hole) and part.kind == "quoted" for part in parts):
+            text = _one_text(parts, texts, self._longest)
+        else:
+            text = "".join(texts)
+        return f"{text} (‹{anything}›{origins})" if origins else text
 
     def _part(self, part: Part, data: Sequence[Origin], anything: str, use: str) -> str:
         if isinstance(part, str):
@@ -301,6 +315,21 @@ def _quoted(text: str, longest: int) -> str:
         # Two versions of a long text can be told apart by their hash.
         hidden += f", SHA-256 of the whole {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
     return f"{first} … {hidden} … {last}"
+
+
+def _one_text(parts: Sequence[Part], texts: Sequence[str], longest: int) -> str:
+    """A command as one text in quotes: ``"tar -xf ‹quoted {path}›"``. Constants can't imitate the holes in it."""
+    if any(isinstance(part, str) and len(part) > longest for part in parts):
+        return "".join(texts)
+    found = [
+        visible(json.dumps(part, ensure_ascii=False)[1:-1]).replace("‹", "\\u2039").replace("›", "\\u203a")
+        if isinstance(part, str)
+        else text
+        if text.startswith("‹")
+        else f"‹{text}›"
+        for part, text in zip(parts, texts, strict=True)
+    ]
+    return f'"{"".join(found)}"'
 
 
 def _joined(alternatives: list[str], most: int) -> str:

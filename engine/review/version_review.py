@@ -14,8 +14,10 @@ from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import look_alikes, visible
 from albert_tools.engine.review.call_graph import Node
 from albert_tools.engine.review.manifest_view import Line, effects_of_lines, lines, view
+from albert_tools.engine.review.planned_effects import RISKS, planned_effects
 from albert_tools.engine.review.replays import Replays
 from albert_tools.engine.review.sentences import sentence
+from albert_tools.engine.review.undescribed import undescribed
 from albert_tools.engine.review.version_changes import Changes
 
 #: The most characters of a value that are shown on one line.
@@ -26,12 +28,15 @@ class ExampleRun(Struct, frozen=True):
     """An example of the source, run again. `problem` is empty if it passed.
 
     `expected` is the outcome that it states: ``{result}``, ``{raises}`` and the contents of ``{files}``, as far as it states them.
+    `calls` are the numbers of the planned calls of the manifest that it made. `files` says what it did to files, if it deleted any.
     """
 
     line: int
     arguments: Mapping[str, Json]
     expected: Mapping[str, Json]
     problem: str = ""
+    calls: tuple[int, ...] = ()
+    files: str = ""
 
     def words(self) -> str:
         """The call and its expected outcome on one line: ``path="a.md", top=3 → [["the", 2]]``."""
@@ -80,10 +85,36 @@ class VersionReview(Struct, frozen=True):
         return sentence(self.version.definition)
 
     @property
+    def undescribed(self) -> tuple[str, ...]:
+        """What the version does and its author does not mention, see `engine.review.undescribed`."""
+        return undescribed(self.version.definition)
+
+    @property
     def lines(self) -> list[Line]:
         """The manifest for people; empty if there is none."""
         manifest = self.version.definition.manifest
         return [] if manifest is None else lines(manifest)
+
+    @property
+    def untried(self) -> tuple[str, ...]:
+        """The calls that change, send or execute something and that no example makes. Empty if there are no examples.
+
+        A call counts as made if an example made one that it allows, also if a stub answered.
+        """
+        manifest = self.version.definition.manifest
+        if manifest is None or not self.examples:
+            return ()
+        made = {number for example in self.examples for number in example.calls}
+        missing = {number for number in range(len(manifest.calls)) if number not in made}
+        found = []
+        for effect in planned_effects(manifest, among=missing):
+            if effect.risk >= RISKS["write"]:
+                what = "; ".join(f"{verb} {value}" for verb, value in effect.resources)
+                where = f"line{'s' if len(effect.lines) > 1 else ''} {', '.join(map(str, effect.lines))}"
+                found.append(
+                    f"{visible(effect.tool)} {what} ({where})" if what else f"{visible(effect.tool)} ({where})"
+                )
+        return tuple(found)
 
     @property
     def look_alikes(self) -> str | None:
@@ -110,15 +141,23 @@ class VersionReview(Struct, frozen=True):
             "since": self.state.time,
             "outdated": self.outdated,
             "sentence": self.sentence,
+            "undescribed": list(self.undescribed),
             "manifest": None if d.manifest is None else view(d.manifest),
             "look_alikes": self.look_alikes,
             "flow_rules": [{"verdict": verdict, "message": message} for verdict, message in self.flows],
             "changes": self.changes.as_dict() if self.changes is not None else None,
             "graph": [node.as_dict() for node in self.graph],
             "examples": [
-                {"line": e.line, "arguments": dict(e.arguments), "expected": dict(e.expected), "problem": e.problem}
+                {
+                    "line": e.line,
+                    "arguments": dict(e.arguments),
+                    "expected": dict(e.expected),
+                    "problem": e.problem,
+                    "files": e.files,
+                }
                 for e in self.examples
             ],
+            "untried": list(self.untried),
             "examples_problem": self.examples_problem,
             "replays": self.replays.as_dict() if self.replays is not None else None,
             "source": self.version.source,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -15,7 +16,15 @@ from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Log, Resumed, Run, ServiceContext
 from albert_tools.engine.call.journal import RunJournal
-from albert_tools.engine.call.journal_reader import OVER, arguments_of, check_form, last_state, load_value, result_of
+from albert_tools.engine.call.journal_reader import (
+    OVER,
+    arguments_of,
+    check_form,
+    last_state,
+    load_value,
+    result_of,
+    value_of,
+)
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
@@ -152,6 +161,15 @@ class RunManager:
     def recorded(self, run: str) -> ToolResult:
         """The recorded result of a run. Raises Failure `not_found` if the run has no result yet, and those of `show`."""
         return self._recorded(self._load(run), self._context())
+
+    def outputs(self, run: str) -> builtins.list[Json]:
+        """The recorded outputs of the calls that a run made. Those that were forgotten are left out. Raises as `show`."""
+        contents, found = self._context().contents, builtins.list[Json]()
+        for entry in self._load(run).entries:
+            if entry.get("t") == "end" and "error" not in entry and "unknown" not in entry:
+                with suppress(Failure):
+                    found.append(value_of(entry, contents))
+        return found
 
     def _load(self, run: str) -> LoadedRun:
         found = self._store.load(run)

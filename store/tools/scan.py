@@ -84,7 +84,9 @@ def describe(shard: Path, file: str) -> Described | None:
     stamp = entry.stamp if entry.settled else None
     if newest is None:
         return Described(Summary(name), deleted=True, stamp=stamp)
-    summary = Summary(name, newest.version, newest.definition.description, newest.created, versions=entry.count)
+    summary = Summary(
+        name, newest.version, newest.definition.description, newest.created, entry.count, author=newest.author
+    )
     return Described(summary, newest.source, stamp=stamp)
 
 

@@ -33,7 +33,7 @@ from albert_tools.store.tools.scan import describe, entries_of, shards_of
 _T = TypeVar("_T")
 
 #: The layout of the tables below. A database with another layout is deleted.
-LAYOUT = 1
+LAYOUT = 2
 #: Seconds to wait while another process updates the index.
 PATIENCE = 5.0
 #: The most words of a query that are used, because each word costs time.
@@ -44,7 +44,7 @@ CREATE TABLE shards (shard TEXT PRIMARY KEY, mtime INTEGER NOT NULL) WITHOUT ROW
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY, shard TEXT NOT NULL, file TEXT NOT NULL, stamp TEXT, deleted INTEGER NOT NULL,
     name TEXT NOT NULL, version TEXT NOT NULL, description TEXT NOT NULL, created TEXT NOT NULL,
-    versions INTEGER NOT NULL, problem TEXT, UNIQUE (shard, file)
+    versions INTEGER NOT NULL, problem TEXT, author TEXT NOT NULL, UNIQUE (shard, file)
 );
 """
 _FULL_TEXT = "CREATE VIRTUAL TABLE words USING fts5(name, description, source)"
@@ -52,7 +52,7 @@ _FULL_TEXT = "CREATE VIRTUAL TABLE words USING fts5(name, description, source)"
 NEVER = -1
 #: Error codes of a database that another process has locked.
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_SUMMARY = "e.name, e.version, e.description, e.created, e.versions, e.problem"
+_SUMMARY = "e.name, e.version, e.description, e.created, e.versions, e.problem, e.author"
 
 #: Connections that a forked process inherited. They stay open, because closing one could break the parent's connection.
 _inherited: list[sqlite3.Connection] = []
@@ -221,6 +221,7 @@ class Index:
             s.created,
             s.versions,
             s.problem,
+            s.author,
         )
         row = database.execute(f"INSERT INTO entries VALUES (NULL{', ?' * len(values)})", values).lastrowid
         if not found.deleted:
@@ -292,10 +293,10 @@ def _containing(database: sqlite3.Connection, words: list[str], limit: int, in_s
     folded = [word.casefold() for word in words]
     scored = []
     for row in rows:
-        name, text = row[0].casefold(), f"{row[2]} {row[6]}".casefold()
+        name, text = row[0].casefold(), f"{row[2]} {row[7]}".casefold()
         score = sum(2 if word in name else word in text for word in folded)
         if score:
-            scored.append((-score, Summary(*row[:6])))
+            scored.append((-score, Summary(*row[:7])))
     scored.sort(key=lambda found: found[0])
     return [summary for _, summary in scored[:limit]]
 

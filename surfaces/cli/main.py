@@ -275,7 +275,9 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     completed(show, "versions", "--version", metavar="HASH", help=version)
     remove = command("remove", "remove a saved tool; its versions are kept")
     completed(remove, "saved", "name", metavar="NAME", help="a saved tool")
-    review = command("review", "list the versions that wait for your review; show one in full, and decide about it")
+    review = command(
+        "review", "review the versions that wait for you, one after the other; or show one in full, and decide about it"
+    )
     completed(review, "saved", "name", nargs="?", metavar="NAME[@VERSION]", help="a saved tool; default: the queue")
     review.add_argument("--approve", action="store_true", help="approve the version: it may do what its manifest says")
     review.add_argument("--reject", metavar="WHY", help="refuse the version; its author reads the reason")

@@ -1,5 +1,7 @@
 """``albert review``: the saved versions that wait for the owner's decision, and one of them in full.
 
+At a terminal it asks for a decision about each of them in turn. Elsewhere it prints the list, or the version.
+
 All that is printed about a version comes from its manifest, the record and the checker. The author's own words are marked as such,
 and come last. An approval binds to the manifest that was printed.
 """
@@ -14,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.authority.reviews import DECISIONS, REASONED
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_graph import rows
@@ -38,6 +41,8 @@ MAX_ROWS = 40
 #: The most lines of a source that is printed. A longer one would push the manifest off the screen.
 MAX_SOURCE = 40
 _MAX_WORDS = 300
+#: The decisions that are offered at the terminal.
+_DECIDING = ("approve", "reject", "send back")
 
 
 def review(options: argparse.Namespace, console: Console) -> int:
@@ -58,7 +63,9 @@ async def _review(options: argparse.Namespace, console: Console) -> int:
         if decision is not None:
             raise Usage("review: missing NAME", "name the tool to decide about: albert review NAME --approve")
         async with open_service(options) as service:
-            return await asyncio.to_thread(_queue, service, options, console)
+            if console.json or not _asks(console):
+                return await asyncio.to_thread(_queue, service, options, console)
+            return await _walk(service, None, console)
     name, _, version = options.name.partition("@")
     async with open_service(options) as service:
         if not version and decision is not None and decision[0] == "deprecate":
@@ -73,12 +80,17 @@ async def _review(options: argparse.Namespace, console: Console) -> int:
             console.document({"ok": True, **found.as_dict()})
             return 0
         show(found, console, time.time())
-        asks = console.interactive and console.out_width is not None
-        if asks and sys.stdin is not None and sys.stdin.isatty():
-            return await _ask(service, found, options, console)
+        if _asks(console):
+            return await _walk(service, found, console)
         if found.state.state == "pending":
             console.note(_next_command(found, options))
     return 0
+
+
+def _asks(console: Console) -> bool:
+    """Whether a person at a terminal can be asked."""
+    is_terminal = console.interactive and console.out_width is not None
+    return is_terminal and sys.stdin is not None and sys.stdin.isatty()
 
 
 def _next_command(found: VersionReview, options: argparse.Namespace) -> str:
@@ -175,6 +187,9 @@ def show(found: VersionReview, console: Console, now: float) -> None:
         console.say(console.paint(f"  ! {problem}", *STYLES["danger"]), 4)
     console.say()
     console.say(console.paint(found.sentence, "bold"))
+    if found.undescribed:
+        text = f"  ! not in its description: {'; '.join(found.undescribed)}"
+        console.say(console.paint(text, *STYLES["warning"]), 4)
     console.say(f"  {visible(d.signature())}", 4)
     print_lines(found.lines, console)
     _flows(found, console)
@@ -275,6 +290,10 @@ def _examples(found: VersionReview, console: Console) -> None:
         console.say(f"  {sign} {example.words()}", 6)
         if example.problem:
             console.say(f"    {visible(example.problem)}", 6)
+        if example.files:
+            console.say(f"    {example.files}", 6)
+    for text in found.untried:
+        console.say(console.paint(f"  ! no example makes the call {text}", *STYLES["warning"]), 4)
 
 
 def _replays(found: VersionReview, console: Console) -> None:
@@ -282,49 +301,76 @@ def _replays(found: VersionReview, console: Console) -> None:
     if repeated is None:
         return
     _heading("replay of recorded runs, without effects", console, repeated.summary())
-    different = [run for run in repeated.runs if run.outcome != "same"]
-    for run in different[:MAX_REPLAYS]:
-        sign = console.paint("≠", "red") if run.outcome == "differs" else console.paint("?", "yellow")
-        console.say(f"  {sign} {console.paint(run.run, 'cyan')}  {run.difference}", 6)
-    if len(different) > MAX_REPLAYS:
-        console.say(f"  … and {len(different) - MAX_REPLAYS:,} more")
+    shown = repeated.shown()
+    signs = {"differs": console.paint("≠", "red"), "unknown": console.paint("?", "yellow")}
+    for run in shown[:MAX_REPLAYS]:
+        sign = signs.get(run.outcome, console.paint("=", "green"))
+        console.say(f"  {sign} {console.paint(run.run, 'cyan')}  {run.difference or run.files}", 6)
+        if run.difference and run.files:
+            console.say(f"    the recorded run {run.files}", 6)
+    if len(shown) > MAX_REPLAYS:
+        console.say(f"  … and {len(shown) - MAX_REPLAYS:,} more")
 
 
 # Questions
 
 
-async def _ask(service: ToolService, found: VersionReview, options: argparse.Namespace, console: Console) -> int:
-    """Ask for a decision. After one, and for "next", show the next version of the queue."""
+async def _walk(service: ToolService, found: VersionReview | None, console: Console) -> int:
+    """Ask for a decision about a version that was shown. After one, and for "next", show the next version of the queue."""
+    seen: set[tuple[str, str]] = set()
+    while True:
+        if found is not None:
+            seen.add((found.version.name, found.version.version))
+            if not await _ask(service, found, console):
+                return 0
+        waiting = [s for s in await asyncio.to_thread(service.reviews.queue) if (s.tool, s.version) not in seen]
+        if not waiting:
+            console.note(f"no {'further ' if seen else ''}version waits for a review")
+            return 0
+        console.say()
+        console.say(console.paint(f"{len(waiting):,} to review", "dim"))
+        try:
+            found = await service.review(waiting[0].tool, waiting[0].version)
+        except Failure as failure:
+            # One that can't be shown does not hide those behind it.
+            seen.add((waiting[0].tool, waiting[0].version))
+            found = None
+            console.failure(failure.as_dict())
+            continue
+        show(found, console, time.time())
+
+
+async def _ask(service: ToolService, found: VersionReview, console: Console) -> bool:
+    """Ask what to do about a version until it is decided, or left. Returns whether to go on to the next one."""
     from albert_tools.surfaces.cli.approval_prompt import answered
 
-    seen = {(found.version.name, found.version.version)}
+    pending = found.state.state in ("pending", "draft")
+    choices = [*(_DECIDING if pending else ()), "next", "open source"]
+    choices += ["whole texts"] if any(line.whole for line in found.lines) else []
+    keys = {choice[0]: choice for choice in choices}
     while True:
-        pending = found.state.state in ("pending", "draft")
-        words = "approve, reject, send back, next or quit" if pending else "next or quit"
-        words = f"whole, {words}" if any(line.whole for line in found.lines) else words
         console.say()
         # The source may have pushed this off the screen. It must not be the author's words that stand above the question.
         console.say(f"{console.paint(visible(found.version.name), 'cyan', 'bold')}: {found.sentence}", 2)
-        choice = answered(f"  {words}? [quit]").casefold()
-        decisions = {"a": "approve", "approve": "approve", "r": "reject", "reject": "reject", "s": "send_back"}
-        decision = decisions.get(choice, "send_back" if choice == "send back" else None)
-        if pending and decision is not None:
-            why = "" if decision == "approve" else answered("  the reason, which the author will read:")
-            if decision != "approve" and not why:
+        typed: str = answered(f"  {', '.join(choices)} or quit? [quit]").casefold()
+        choice: str = keys.get(typed, typed)
+        if choice in _DECIDING and choice in choices:
+            decision = choice.replace(" ", "_")
+            why = "" if decision not in REASONED else answered("  the reason, which the author will read? [none]")
+            if decision in REASONED and not why:
                 console.note("nothing was decided: a reason is needed")
                 continue
-            _decided(found, await _decide(service, found, decision, why), console)
-        elif choice in ("w", "whole"):
+            try:
+                _decided(found, await _decide(service, found, decision, why), console)
+            except Failure as failure:
+                # Somebody else has decided, for example.
+                console.failure(failure.as_dict())
+            return True
+        if choice in ("o", "open source", "open", "source"):
+            console.say()
+            print_source(visible_lines(found.version.source.rstrip("\n")), console, found.effects_of_lines)
+        elif choice in ("w", "whole texts", "whole"):
             console.say()
             print_lines(found.lines, console, whole=True)
-            continue
-        elif choice not in ("n", "next"):
-            return 0
-        waiting = [s for s in service.reviews.queue() if (s.tool, s.version) not in seen]
-        if not waiting:
-            console.note("no further version waits for a review")
-            return 0
-        seen.add((waiting[0].tool, waiting[0].version))
-        found = await service.review(waiting[0].tool, waiting[0].version)
-        console.say()
-        show(found, console, time.time())
+        else:
+            return choice == "next"

@@ -21,9 +21,10 @@ from starlette.staticfiles import StaticFiles
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 from albert_tools.surfaces.web.access import Access, Guard
-from albert_tools.surfaces.web.questions import question_page, questions
+from albert_tools.surfaces.web.questions import question_page
+from albert_tools.surfaces.web.queue_page import queue_page
 from albert_tools.surfaces.web.run_rows import run_page
-from albert_tools.surfaces.web.tool_pages import next_waiting, pending, tool_page, tools_page
+from albert_tools.surfaces.web.tool_pages import next_waiting, tool_page, tools_page
 from albert_tools.surfaces.web.visible import marked, plain
 
 _HERE = Path(__file__).parent
@@ -146,10 +147,9 @@ class Pages:
         return RedirectResponse(f"{self.access.folder}/{page}", 303)
 
     def _part(self, request: Request) -> str:
-        page = request.query_params.get("questions", "")
+        page = request.query_params.get("page", "")
         number = int(page) if page.isdecimal() and len(page) < 5 else 1
-        values = questions(self.service, number) | pending(self.service, request.query_params.get("after", ""))
-        return self._text("queue_part.html", **values)
+        return self._text("queue_part.html", **queue_page(self.service, number))
 
     # Tools, questions, runs
 

@@ -1,4 +1,4 @@
-"""The questions that wait for a person: the list, and the page of one."""
+"""The page of one question that waits for a person."""
 
 from __future__ import annotations
 
@@ -6,43 +6,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from albert_tools.engine.authority.approvals import PAGE, Approval
+from albert_tools.engine.authority.approvals import Approval
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import look_alikes
 from albert_tools.service import ToolService
 from albert_tools.surfaces.cli.approval_prompt import meaning, without_hashes
-from albert_tools.surfaces.cli.approvals import call, whole_arguments
+from albert_tools.surfaces.cli.approvals import whole_arguments
 from albert_tools.surfaces.cli.times import moment
 from albert_tools.surfaces.web.source_lines import source_lines
 
-#: Characters of an argument in the queue.
-_ARGUMENT = 200
 #: Tools whose argument ``source`` is shown line by line.
 _SOURCE_TOOLS = ("define_tool", "run_source")
-
-
-def questions(service: ToolService, page: int) -> dict[str, Any]:
-    """The values of the queue that are about open questions: those on one page, from 1 on."""
-    found = service.approvals.queue(("open",))
-    # The page may have become too high: others answer questions meanwhile.
-    page = max(1, min(page, -(-len(found) // PAGE)))
-    return {
-        "questions": [
-            {
-                "id": a.id,
-                "tool": a.tool,
-                "callers": a.callers,
-                "call": call(a.tool, a.arguments, _ARGUMENT),
-                "message": a.message,
-                "asked": moment(a.asked),
-                "session": a.session,
-            }
-            for a in found[(page - 1) * PAGE :][:PAGE]
-        ],
-        "questions_page": page,
-        "more_questions": max(0, len(found) - page * PAGE),
-        "asked": len(found),
-    }
 
 
 def question_page(service: ToolService, approval: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The pages of saved tools: what waits for a review, the list of all tools, and one version with all that a reviewer needs."""
+"""The pages of saved tools: the list of all tools, and one version with all that a reviewer needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from albert_tools.engine.authority.reviews import REASONED, VersionState
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.review.sentences import sentence
+from albert_tools.engine.review.manifest_view import split
 from albert_tools.engine.review.version_review import VersionReview
 from albert_tools.engine.service import SAVED, Listed
 from albert_tools.service import ToolService
@@ -27,33 +27,10 @@ VERDICTS = {
 }
 
 
-def pending(service: ToolService, after: str) -> dict[str, Any]:
-    """The values of the queue that are about pending versions: those of the tools whose names follow `after`."""
-    waiting = service.reviews.queue()
-    rest = [state for state in waiting if state.tool > after]
-    active = service.reviews.active()
-    return {
-        "pending": len(waiting),
-        "versions": [_waiting(service, state, state.tool in active) for state in rest[:PAGE]],
-        "next_page": rest[PAGE - 1].tool if len(rest) > PAGE else "",
-        "page_size": PAGE,
-    }
-
-
 def next_waiting(service: ToolService, after: str) -> VersionState | None:
     """The pending version of the next tool after this name, or of the first tool; None if no other tool has one."""
     waiting = [state for state in service.reviews.queue() if state.tool != after]
     return next((state for state in waiting if state.tool > after), waiting[0] if waiting else None)
-
-
-def _waiting(service: ToolService, state: VersionState, replaces: bool) -> dict[str, Any]:
-    found = {"name": state.tool, "version": state.version, "created": when(state.time), "replaces": replaces}
-    try:
-        version = service.store.load(state.tool, state.version)
-    except Failure as failure:
-        return {**found, "effects": (), "sentence": failure.message, "by": ""}
-    definition = version.definition
-    return {**found, "effects": definition.effects, "sentence": sentence(definition), "by": version.author}
 
 
 async def tools_page(service: ToolService, query: str, after: str) -> dict[str, Any]:
@@ -97,6 +74,7 @@ def _version_values(service: ToolService, review: VersionReview) -> dict[str, An
         "state": service.reviews.of(found),
         "effects": definition.effects,
         "known": definition.manifest is not None,
+        "lines": split(review.lines),
         "claim": f"{definition.signature()}\n\n{definition.description}",
         "source": source_lines(found.source, calls),
         "diff": [_diff_line(line) for line in review.changes.source] if review.changes else [],

@@ -41,6 +41,8 @@ def reviewing(folder: Path) -> Iterator[SyncToolService]:
 def text_of(review: VersionReview) -> str:
     """What a reviewer reads about a version, except its source and its docstring."""
     found = [review.version.definition.signature().partition(" ->")[0], review.sentence]
+    if review.undescribed:
+        found.append(f"not in its description: {'; '.join(review.undescribed)}")
     for line in review.lines:
         found.append(f"{'  ' * line.indent}{f'{line.name}: ' if line.name else ''}{line.text}")
     if review.look_alikes:

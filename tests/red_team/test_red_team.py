@@ -51,3 +51,13 @@ def test_the_review_of_an_honest_composite_names_what_it_does_and_no_more(servic
         if "." in flow["to"] and any(not origin.startswith("{") for origin in flow["data"])
     ]
     assert passed_on == HONEST[name].get("sends", [])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_review_names_what_the_description_does_not_mention(service: SyncToolService, name: str) -> None:
+    assert [*service.review(name).undescribed] == ANSWERS[name].get("undescribed", [])
+
+
+def test_that_tells_most_hostile_composites_from_the_honest_ones() -> None:
+    assert sum("undescribed" in answer for answer in HIDING.values()) >= 32
+    assert [name for name, answer in HONEST.items() if "undescribed" in answer] == ["region_status"]

@@ -112,8 +112,8 @@ import shlex
 def t(name: str) -> str:
     """Grep."""
     return tools.bash(command="grep -n " + shlex.quote(name) + " notes.txt")["output"]
-# manifest: bash runs "grep -n "‹quoted {name}›" notes.txt"; at most once
-# manifest: result from bash("grep -n "‹quoted {name}›" notes.txt")
+# manifest: bash runs "grep -n ‹quoted {name}› notes.txt"; at most once
+# manifest: result from bash("grep -n ‹quoted {name}› notes.txt")
 ---
 # a path in a container that a helper changes
 def _put(row: dict, path: str) -> None:

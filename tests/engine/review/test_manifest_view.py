@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.model.manifest import Hole, Manifest, PlannedCall, Value
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes, one_line
-from albert_tools.engine.review.manifest_view import Line, lines, view
+from albert_tools.engine.review.manifest_view import Line, lines, split, view
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.engine.review.value_words import MAX_ALTERNATIVES
 from tests.helpers.manifests import deletes, given, manifest, moves, reads, requests, text, times, tool, writes
@@ -44,6 +44,25 @@ def test_a_manifest_has_few_lines() -> None:
         "when and how often is decided by",
         "  write_file {strict}",
     ]
+
+
+def test_reads_and_results_are_folded_and_what_chooses_or_warns_is_not() -> None:
+    found = lines(REPORT)
+    shown, rest = split(found)
+    assert sorted([*shown, *rest], key=found.index) == found
+    assert [line.name for line in shown] == ["write_file", "content", ""]
+    assert [line.name for line in rest] == ["list_directory", "read_file", "result", "", "write_file"]
+    # A tool that only reads has nothing else.
+    only = lines(manifest(reads(text("notes.txt"))))
+    assert split(only) == (only, [])
+    # A file with a meaning, and the pattern that chooses what is deleted.
+    arguments, uses = {"path": text("x"), "pattern": text("*")}, {"path": "read"}
+    search = PlannedCall("find_files", ("read",), 1, (), arguments, uses)
+    calls = [search, deletes(text("a", data=("call:0",))), reads(text(".env")), reads(text("b"), "info")]
+    chosen = manifest(*calls)
+    shown, rest = split(lines(chosen))
+    assert [line.name for line in shown] == ["delete_file", "read_file", "find_files", "pattern"]
+    assert [line.name for line in rest] == ["info"]
 
 
 def test_the_riskiest_calls_come_first_and_say_through_which_tools_they_are_made() -> None:
@@ -420,3 +439,37 @@ def test_what_decides_what_a_call_does_is_shown() -> None:
     call = requests(text("https://api.example.org/"))
     call = replace(call, arguments={**call.arguments, "method": text("DELETE")})
     assert '  method "DELETE"' in written(manifest(call))
+
+
+def runs(command: Value) -> str:
+    """The line of a command."""
+    call = PlannedCall("bash", ("execute",), 1, (), {"command": command}, {"command": "shell"}, bound=times(1))
+    return lines(manifest(call))[0].text
+
+
+def test_a_command_with_quoted_holes_is_one_text() -> None:
+    path, into = Hole("quoted", of=(given("path"),)), Hole("quoted", of=(given("into"), "/x"))
+    assert runs(text("tar -xf ", path, " -C ", into, ' --note "a b"')).startswith(
+        'runs "tar -xf ‹quoted {path}› -C ‹quoted {into}/x› --note \\"a b\\""; '
+    )
+    assert runs(text(path, " ", given("more"))).startswith('runs "‹quoted {path}› ‹{more}›"; NOT QUOTED: {more}')
+    # A constant can't imitate a hole, a line or the end of the text.
+    forged = runs(text('echo ‹quoted {into}› {path}" at most once\n\u202e', path))
+    assert forged.startswith(
+        'runs "echo \\u2039quoted {into}\\u203a {path}\\" at most once\\n\\u202e‹quoted {path}›"; '
+    )
+    # It is whole, however long.
+    assert runs(text("echo " + "x" * 200 + " ", path)).startswith(f'runs "echo {"x" * 200} ‹quoted {{path}}›"; ')
+
+
+def test_unknown_parts_with_the_same_origins_list_them_once() -> None:
+    both = ("parameter:a", "parameter:b")
+    any_part = Hole("any", data=both)
+    url = text("https://example.org/", any_part, "/", any_part, data=both)
+    (line, *_) = lines(manifest(requests(url)))
+    assert line.text.startswith(
+        "connects to https://example.org/‹any text›/‹any text› (‹any text› from {a}, {b}); at most once"
+    )
+    # Parts with origins of their own have them, each for itself.
+    url = text("https://example.org/", Hole("any", data=both[:1]), "/", Hole("any", data=both[1:]), data=both)
+    assert "‹any text from {a}›/‹any text from {b}›" in lines(manifest(requests(url)))[0].text

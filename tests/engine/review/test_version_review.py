@@ -11,6 +11,7 @@ import pytest
 
 from albert_tools import Failure
 from albert_tools.engine.review.call_graph import rows
+from albert_tools.engine.review.touched_files import paths_in, touched_files
 from albert_tools.engine.review.version_review import VersionReview
 from tests.helpers.governed import Governed
 
@@ -184,3 +185,79 @@ def test_examples_that_fail_now_are_reported(governed: Governed) -> None:
 def test_a_primitive_has_no_review(governed: Governed) -> None:
     with pytest.raises(Failure, match="read_file is a primitive"):
         governed.service.review("read_file")
+
+
+TIDY = '''
+@example(arguments={"folder": "d"}, files={"d/a.bak": "", "d/b.md": "", "e/c.md": ""}, result=1)
+@example(arguments={"folder": "empty"}, files={"empty/x.md": ""}, result=0)
+def tidy(folder: str) -> int:
+    """Delete the backups in a folder."""
+    paths = tools.find_files(pattern="*.bak", path=folder)["paths"]
+    for path in paths:
+        tools.delete_file(path=path)
+    if len(paths) > 5:
+        tools.write_file(path="many.txt", content="many")
+        tools.http_request(url="https://api.example.org/")
+    return len(paths)
+'''
+
+
+def test_a_review_names_the_calls_that_no_example_makes(governed: Governed) -> None:
+    governed.service.define(TIDY)
+    found = review(governed, "tidy")
+    assert [example.problem for example in found.examples] == ["", ""]
+    assert [*found.untried] == [
+        'http_request connects to "https://api.example.org/" (line 11)',
+        'write_file writes "many.txt" (line 10)',
+    ]
+    assert governed.service.review("tidy", rerun=False).untried == ()
+    # A stub makes the call, too.
+    stubs = 'stubs={"http_request": {"status": 1}, "find_files": {"paths": ["a", "b", "c", "d", "e", "f"]}}'
+    files = "{" + ", ".join(f'"{name}": ""' for name in "abcdef") + "}"
+    tried = f'@example(arguments={{"folder": "d"}}, files={files}, {stubs}, result=6)\n'
+    governed.service.define(tried + TIDY.removeprefix("\n"))
+    assert review(governed, "tidy").untried == ()
+
+
+def test_a_call_of_another_line_is_not_taken_for_the_one_that_no_example_makes(governed: Governed) -> None:
+    governed.service.define(
+        '@example(arguments={"a": "x"}, result=1)\n'
+        'def two(a: str, b: str = "y") -> int:\n    """Write."""\n    tools.write_file(path=b, content="1")\n'
+        '    if a != "x":\n        tools.write_file(path="z", content="1")\n    return 1\n'
+    )
+    assert review(governed, "two").untried == ('write_file writes "z" (line 6)',)
+
+
+def test_a_call_inside_a_saved_tool_is_tried_through_it(governed: Governed) -> None:
+    keep = 'def keep(a: str) -> int:\n    """Write."""\n    tools.write_file(path=a, content="1")\n    return 1\n'
+    governed.service.define(keep)
+    outer = 'def outer(a: str) -> int:\n    """Write."""\n    return tools.keep(a=a)\n'
+    governed.service.define('@example(arguments={"a": "x"}, result=1)\n' + outer)
+    assert review(governed, "outer").untried == ()
+    governed.service.define('@example(arguments={"a": "x"}, stubs={"keep": 1}, result=1)\n' + outer)
+    assert review(governed, "outer").untried == ("write_file writes {a} (line 4)",)
+
+
+def test_examples_and_replays_name_the_files_that_stay(governed: Governed) -> None:
+    version = governed.service.define(TIDY).version
+    found = review(governed, "tidy")
+    assert [example.files for example in found.examples] == ["deletes d/a.bak; leaves d/b.md", ""]
+    governed.service.approve("tidy", "Ada", version)
+    folder = governed.work / "old"
+    folder.mkdir()
+    for file in ("x.bak", *(f"{n}.md" for n in range(7))):
+        (folder / file).write_text("")
+    assert governed.service.invoke("tidy", {"folder": "old"}).error is None
+    governed.service.define(TIDY.replace("return len(paths)", "return len(paths) + 0"))
+    repeated = review(governed, "tidy").replays
+    assert repeated is not None
+    kept = "leaves old/0.md, old/1.md, old/2.md, old/3.md, old/4.md and 2 more"
+    assert [(run.outcome, run.files) for run in repeated.shown()] == [("same", f"deletes old/x.bak; {kept}")]
+
+
+def test_an_output_of_any_form_names_files_or_none() -> None:
+    odd = [None, 3, "a.txt", {"paths": 3}, {"paths": {"a": 1}}, {"paths": ["a", 1]}, {"path": 1}, [[{"path": "b"}]]]
+    assert [path for output in odd for path in paths_in(output)] == ["a", "b"]
+    assert touched_files([("delete", {"path": "x/\u202e"}), ("write", {})], ["x/y", "./x//z", "w"]) == (
+        "deletes x/\\u202e; leaves x/y, x/z"
+    )

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from tests.surfaces.conftest import Albert
 
@@ -150,9 +150,14 @@ def open_page(review: Review, browser: Browser) -> Iterator[Callable[..., Page]]
     assert complaints == []
 
 
-def screenshot(page: Page, name: str, height: int = 10_000) -> None:
-    """Write an image of the page's beginning for the documentation, if asked to."""
-    if os.environ.get(SCREENSHOTS):
-        size = page.evaluate("({width: document.body.scrollWidth, height: document.body.offsetHeight})")
-        clip: Any = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height)}
-        page.screenshot(path=IMAGES / f"review-{name}.png", full_page=True, clip=clip)
+def screenshot(page: Page | Locator, name: str, height: int = 0) -> None:
+    """Write an image for the documentation, if asked to: of the page's beginning, or without a `height` of what is in view."""
+    if not os.environ.get(SCREENSHOTS):
+        return
+    path = IMAGES / f"review-{name}.png"
+    if isinstance(page, Locator) or not height:
+        page.screenshot(path=path)
+        return
+    size = page.evaluate("({width: document.body.scrollWidth, height: document.body.offsetHeight})")
+    clip: Any = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height)}
+    page.screenshot(path=path, full_page=True, clip=clip)

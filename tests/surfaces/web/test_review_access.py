@@ -170,13 +170,38 @@ def test_every_question_is_on_a_page(review: Review, client: httpx.Client) -> No
         for n in range(51):
             service.invoke("write_file", {"path": f"{n}", "content": ""}, session=opened["token"])
         asked = {a.id for a in service.within(lambda s: s.approvals.all(("open",)))}
-    pages = [set(re.findall(r"/questions/([0-9a-f]{12})", client.get(f"?questions={n}").text)) for n in (1, 2)]
-    assert (len(pages[0]), pages[0] | pages[1]) == (50, asked)
-    assert "?questions=2" in client.get("").text
+    texts = [client.get(f"?page={n}").text for n in (1, 2)]
+    pages = [set(re.findall(r"/questions/([0-9a-f]{12})", text)) for text in texts]
+    assert texts[0].count('class="card"') == 50
+    assert pages[0] | pages[1] == asked
+    assert "?page=2" in client.get("").text
     # A number that is too high is the last page.
-    assert [client.get(f"?questions={n}").status_code for n in (9, "x", "²")] == [200] * 3
+    assert [client.get(f"?page={n}").status_code for n in (9, "x", "²")] == [200] * 3
     review.albert("session", "revoke", opened["session"]["session"])
     assert not re.search(r"/questions/[0-9a-f]{12}", client.get("").text)
+
+
+def test_no_session_hides_what_others_wait_for(review: Review, client: httpx.Client) -> None:
+    sessions = [review.albert("session", "new", "--client", name, "--json").document() for name in ("<b>", "calm")]
+    source = 'def calm(path: str) -> str:\n    """Read."""\n    return tools.read_file(path=path)\n'
+    version = review.define(source, session=sessions[1]["token"])
+    with SyncToolService.open(home=review.albert.home, workspace=review.albert.project) as service:
+        for n in range(60):
+            service.invoke("write_file", {"path": f"q{n}", "content": ""}, session=sessions[0]["token"])
+        service.invoke("write_file", {"path": "late", "content": ""}, session=sessions[1]["token"])
+    first = client.get("").text
+    # Its question and its version are together, on the first page.
+    ids = [each["session"]["session"] for each in sessions]
+    calm = first[first.index(f'<span class="name">{ids[1]}</span> of calm') :].partition("</section>")[0]
+    assert [calm.count("/questions/"), calm.count(f"/tools/calm?version={version}")] == [1, 1]
+    assert calm.index("/questions/") < calm.index("/tools/calm")
+    assert f'{ids[0]}</span> of &lt;b&gt; <span class="count">60</span>' in first
+    assert "Page 1 of 2" in first
+    for each in ids:
+        review.albert("session", "revoke", each)
+    # The questions of a session end with it, and its versions remain.
+    assert f"{ids[1]}</span> of calm (ended)" in client.get("").text
+    review.albert("review", "calm", "--reject", "no")
 
 
 def test_requests_that_are_never_complete_lock_nobody_out(review: Review, client: httpx.Client) -> None:

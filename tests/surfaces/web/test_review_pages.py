@@ -66,12 +66,12 @@ def read(name: str) -> str:
     return f'def {name}(path: str) -> str:\n    """Read."""\n    return tools.read_file(path=path)\n'
 
 
-def session(review: Review) -> str:
-    return review.albert("session", "new", "--client", "<i>agent</i>").out.strip()
+def session(review: Review, client: str = "<i>agent</i>") -> str:
+    return review.albert("session", "new", "--client", client).out.strip()
 
 
 def test_a_person_reviews_what_an_agent_defines(review: Review, open_page: Open) -> None:
-    agent = session(review)
+    agent = session(review, "agent")
     review.define(read("show_note"))
     first = review.define(HEADINGS.format(example="", more=""), session=agent)
     (review.albert.project / "notes").mkdir()
@@ -81,11 +81,15 @@ def test_a_person_reviews_what_an_agent_defines(review: Review, open_page: Open)
     assert review.albert(*run, env={"ALBERT_SESSION": agent}).code == 4
     page = open_page()
     expect(page.get_by_role("heading", level=1)).to_have_text("3 decisions wait for you")
-    screenshot(page, "queue")
+    screenshot(page, "queue", 10_000)
     page.get_by_role("link", name="note_headings", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("note_headings")
     expect(page.locator(".state").first).to_have_text("pending")
     expect(page.locator(".manifest")).to_contain_text("write_file")
+    # Plain reads are folded.
+    expect(page.locator(".manifest").get_by_text("read_file", exact=True).first).to_be_hidden()
+    page.get_by_text("The rest: reads, results").click()
+    expect(page.locator(".manifest").get_by_text("read_file", exact=True).first).to_be_visible()
     expect(page.locator("#L11 .margin")).to_have_text("write write_file")
     page.get_by_role("button", name="Approve").click()
     expect(page.locator(".state").first).to_have_text("active")
@@ -102,10 +106,12 @@ def test_a_person_reviews_what_an_agent_defines(review: Review, open_page: Open)
     expect(page.locator(".diff .added").last).to_contain_text("https://api.example.org/notes")
     expect(page.locator("#rerun")).to_contain_text("passed")
     expect(page.locator("#rerun")).to_contain_text("1 run: 0 the same, 1 differ")
-    screenshot(page, "version", 1430)
+    page.set_viewport_size({"width": 1100, "height": 900})
+    screenshot(page, "version", 850)
+    screenshot(page.locator("section[aria-labelledby=does]"), "effects")
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 360, "height": 740})
-    screenshot(page, "phone", 900)
+    screenshot(page, "phone")
     page.get_by_label("Reason").fill("Why <api.example.org>?")
     page.get_by_role("button", name="Send back").click()
     expect(page.locator(".why")).to_have_text("sent back: Why <api.example.org>?")
@@ -241,6 +247,41 @@ def test_a_phone_shows_every_page_in_its_width(review: Review, open_page: Open, 
     for path in pages:
         page.goto(review.root + path)
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
+
+
+def test_on_a_phone_the_decision_stays_in_view_and_covers_nothing_that_has_the_focus(
+    review: Review, open_page: Open
+) -> None:
+    review.define(read("phone_called"))
+    body = "".join(f"    tools.phone_called(path=a + str({n}))\n" for n in range(30))
+    review.define(f'def phone_long(a: str) -> str:\n    """Look."""\n{body}    return a\n')
+    page = open_page(width=360, height=740, reduced_motion="reduce")
+    page.goto(f"{review.root}tools/phone_long")
+    page.wait_for_load_state("networkidle")
+    approve, decide = page.get_by_role("button", name="Approve"), page.locator(".decide")
+    height = page.evaluate("document.documentElement.scrollHeight")
+    assert height > 3 * 740
+    for at in (0, height // 2, height):
+        page.evaluate("at => window.scrollTo({top: at})", at)
+        expect(approve).to_be_in_viewport(ratio=1)
+        box = decide.bounding_box()
+        assert box is not None
+        assert box["height"] < 740 / 3
+    # From the first link to the last one.
+    page.evaluate("window.scrollTo({top: 0})")
+    covered = """() => {
+        const [focused, bar] = [document.activeElement, document.querySelector(".decide")];
+        const [one, other] = [focused, bar].map(element => element.getBoundingClientRect());
+        return !bar.contains(focused) && one.bottom > other.top && one.top < other.bottom;
+    }"""
+    seen = set()
+    for _ in range(100):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.textContent.trim().slice(0, 20)"))
+        if page.evaluate("document.activeElement === document.body"):
+            break
+        assert not page.evaluate(covered), page.evaluate("document.activeElement.outerHTML")
+    assert {"Approve", "Next in the queue →"} <= seen
 
 
 def test_the_list_of_tools_is_searched(review: Review, open_page: Open) -> None:
