@@ -88,11 +88,12 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
 
 
 class _Prepared(NamedTuple):
-    """The command line of an operation, its environment, and the hidden paths that git needs to see."""
+    """The command line of an operation, its environment, the hidden paths that git needs to see, and what else is hidden."""
 
     words: list[str]
     environment: Mapping[str, str]
     show: Sequence[str] = ()
+    hide: Sequence[str] = ()
 
 
 async def _prepared(
@@ -103,13 +104,14 @@ async def _prepared(
     config = _configuration(context, cwd)
     environment = await _environment(context, cwd, config, hidden)
     whole = {**environment, **identity(context.settings, config)}
+    hide = hidden.others if hidden is not None else ()
     if hidden is None or not hidden.found:
-        return _Prepared(command(operation, [*more, *words]), whole)
+        return _Prepared(command(operation, [*more, *words]), whole, hide=hide)
     exists, demand = partial(_exists, context, cwd), partial(_demand, context, cwd, hidden)
     found = limited(operation, words, hidden, exists, demand)
     await demand_kept(operation, words, partial(_changed, context, cwd, environment, hidden))
     line = command(operation, [*more, *found.arguments], limited=True)
-    return _Prepared(line, whole, hidden.tracked if found.sees_tracked else ())
+    return _Prepared(line, whole, hidden.tracked if found.sees_tracked else (), hide)
 
 
 async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
@@ -119,7 +121,12 @@ async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
     prepared = await _prepared(context, operation, arguments["args"], cwd, *more)
     if operation != "COMMIT":
         return ""
-    how = {"environment": prepared.environment, "show": prepared.show, "separate_errors": True}
+    how = {
+        "environment": prepared.environment,
+        "show": prepared.show,
+        "hide": prepared.hide,
+        "separate_errors": True,
+    }
     ran = await _run(context, prepared.words, cwd=cwd, timeout=_CONFIG_TIMEOUT, **how)
     names, lines = [], iter(ran.output.whole.decode("utf-8", "replace").split("\0"))
     for line in lines:
@@ -200,6 +207,7 @@ async def git(
         timeout=timeout,
         environment=prepared.environment,
         show=prepared.show,
+        hide=prepared.hide,
         network=operation in OVER_NETWORK,
         # The rules were applied to `url`. The requests of git are inside a tunnel and can't be inspected.
         method="GET",
@@ -245,7 +253,8 @@ async def git_status(context: CallContext, cwd: WorkingDirectory = "") -> GitSta
     leaving_out = ["--", ":/", *hidden.excluded] if hidden is not None and hidden.found else []
     words = command("STATUS", ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", *leaving_out])
     facts = {"operation": "STATUS"}
-    ran = await _run(context, words, cwd=cwd, timeout=60, environment=environment, separate_errors=True, facts=facts)
+    how = {"environment": environment, "separate_errors": True, "hide": hidden.others if hidden is not None else ()}
+    ran = await _run(context, words, cwd=cwd, timeout=60, facts=facts, **how)
     if ran.code != 0:
         reason = ran.errors.whole.decode("utf-8", "replace").strip() if ran.errors is not None else ""
         raise Failure("not_found", f"no repository in {cwd or '.'!r}: {reason[:300]}", hint="pass its folder as cwd")
@@ -352,7 +361,8 @@ async def _changed(
 ) -> list[str] | None:
     """The hidden files that differ, as ``git diff`` lists them; None if it fails."""
     words = command("DIFF", ["--name-only", "-z", "--no-renames", *compared, "--", *hidden.only])
-    how = {"environment": environment, "separate_errors": True, "show": hidden.tracked, "recorded": False}
+    shown = {"show": hidden.tracked, "hide": hidden.others}
+    how = {"environment": environment, "separate_errors": True, "recorded": False, **shown}
     ran = await _run(context, words, cwd=cwd, timeout=_CONFIG_TIMEOUT, **how)
     return ran.output.whole.decode("utf-8", "replace").split("\0")[:-1] if ran.code == 0 else None
 

@@ -59,6 +59,8 @@ class HiddenPaths(NamedTuple):
         found: Whether a commit or the index has such a path.
         tracked: The absolute paths of such files in the index.
         bare: Whether the repository is bare.
+        others: The objects of other repositories with hidden files. Git doesn't see them: a commit of this repository could
+            name them under another path.
     """
 
     top: str
@@ -67,6 +69,7 @@ class HiddenPaths(NamedTuple):
     found: bool = True
     tracked: tuple[str, ...] = ()
     bare: bool = False
+    others: tuple[str, ...] = ()
 
     @property
     def only(self) -> list[str]:
@@ -143,8 +146,16 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
     folder = git_folder_of(root, here)
     if not hidden.globs or folder is None:
         return hidden if hidden.globs else None
-    search = await _search(context, folder, hidden, run)
-    return hidden._replace(found=search.found, tracked=tuple(f"{here}/{path}" for path in search.tracked))
+    search, own = await _search(context, folder, hidden, run), family(root, folder)
+    return hidden._replace(
+        found=search.found,
+        tracked=tuple(f"{here}/{path}" for path in search.tracked),
+        others=tuple(
+            os.path.realpath(f"{other}/objects")
+            for other in await repositories_to_hide(context, run)
+            if family(root, other)[-1] != own[-1] and not any(within(each, other) for each in own)
+        ),
+    )
 
 
 async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:

@@ -100,6 +100,7 @@ async def run(
     only: Sequence[str] | None = None,
     facts: Mapping[str, Any] | None = None,
     show: Sequence[str] = (),
+    hide: Sequence[str] = (),
     reads: Sequence[str] | None = None,
     recorded: bool = True,
 ) -> CompletedCommand:
@@ -120,6 +121,7 @@ async def run(
             the command.
         facts: Additional fields of the recorded effect.
         show: Paths that the rules hide and that git needs.
+        hide: Further paths that are hidden from git. From other programs, all repositories with hidden files are.
         reads: The files and folders that it may read, relative to `cwd`; None if it may read everything that it sees.
         recorded: Whether the command is recorded as an effect.
 
@@ -148,7 +150,8 @@ async def run(
         wanted = context.settings.get("confinement")
         every = git is not None and (await asyncio.to_thread(found)).best(wanted) == "landlock"
         # Other programs than git could print hidden files from the objects of a repository.
-        hide = await repositories_to_hide(context, run) if only is None else []
+        if only is None:
+            hide = await repositories_to_hide(context, run)
         async with turn(str(context.workspace.root), git, seconds) as allowed:
             owns: Git | None = "all" if every else allowed
             seen = command_view(context.workspace, cwd, git=owns, hide=hide, show=show, only_git=only is not None)

@@ -218,7 +218,9 @@ class FlowJudge:
                 graphs = [(data, data.reached(group))]
                 graphs += [(control, control.reached(group))] if rule.control else []
                 for end, call in ends:
-                    values = [(n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
+                    values = [
+                        (n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""), call.effects)
+                    ]
                     for argument, value in values:
                         hosts = fixed_hosts(value) if _is_destination(rule, call, argument) else None
                         for graph, reached in graphs:
@@ -305,7 +307,11 @@ class FlowJudge:
             # Most calls match no rule, so the record isn't asked.
             if not rule.to.fits(tool, tuple(effects)):
                 continue
-            names = [n for n, v in arguments.items() if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""))]
+            names = [
+                n
+                for n, v in arguments.items()
+                if v not in (None, "", [], {}) and rule.to.names(uses.get(n, ""), effects)
+            ]
             if names and (seen := see()).keys() >= set(rule.source.session):
                 destinations = [n for n in names if uses.get(n) in ARGUMENTS["destination"]]
                 subject = ", ".join(subject_of(n, arguments[n], uses[n] == "url") for n in destinations)
@@ -331,7 +337,7 @@ class FlowJudge:
         kinds, graph = _kinds(manifest), _Graph(manifest)
         for rule in self.of_sessions:
             for call in manifest.calls:
-                values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""))]
+                values = [v for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""), call.effects)]
                 behind = {kind for v in values for origin in graph.direct(v) for kind in kinds[origin]}
                 steered = not is_approved or _GIVEN in behind
                 is_seen = {*seen, *behind} >= set(rule.source.session)

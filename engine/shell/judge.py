@@ -207,6 +207,7 @@ class _Judge:
             key = " ".join([name, *(word.text for word in rest[:length])])
             runner = row_of("runners", key)
             if runner is not None and (rest or key != "env"):
+                self._demand_unwritten(bool(runner.get("builds")), about)
                 run_inner(key, runner, rest[length:], about, inner.append, self._start)
                 return False
             if self._is_listed(key, rest[length:], about):
@@ -224,8 +225,7 @@ class _Judge:
             row = row_of(table, key)
             if row is None:
                 continue
-            if self._wrote and (table == "builds" or self._imports):
-                raise Unclear("it may run what an earlier command has written", about)
+            self._demand_unwritten(table == "builds", about)
             if table != "reads":
                 # It may change files that it does not name.
                 self._start.demand_writable(Word("."), about)
@@ -234,6 +234,10 @@ class _Judge:
             self._wrote = self._wrote or wrote or (table == "writes" and not log)
             return True
         return False
+
+    def _demand_unwritten(self, builds: bool, about: str) -> None:
+        if self._wrote and (builds or self._imports):
+            raise Unclear("it may run what an earlier command has written", about)
 
     def _without_leading_options(self, arguments: list[Word], about: str) -> list[Word]:
         """The arguments of git without ``--no-pager`` and ``-C folder``."""

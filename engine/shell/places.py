@@ -39,7 +39,9 @@ class Start(str):
 
     def _leads(self, word: Word, pattern: str) -> bool:
         path = posixpath.normpath(posixpath.join(self, word.text))
-        return word.text != "" and ".." not in word.text and word._replace(text=path).fits(pattern)
+        # `cp -r x/. y` copies all that is in `x` without naming it, hidden files too.
+        plain = word.text != "" and ".." not in word.text and not word.text.rstrip("/").endswith("/.")
+        return plain and word._replace(text=path).fits(pattern)
 
 
 def is_log(word: Word) -> bool:

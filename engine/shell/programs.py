@@ -90,7 +90,10 @@ def split_options(row: Row, arguments: Sequence[Word], about: str, start: Start)
         if row.get("stops") and operands:
             operands.append(word)
         elif word == Word("--"):
-            operands += left
+            after = list(left)
+            if not row.get("ends") and any(word.text.startswith("-") or _could_be_an_option(word) for word in after):
+                raise Unfit("its program may take what follows `--` for options", about)
+            operands += after
         elif not word.known and _could_be_an_option(word):
             raise Unfit("its arguments are not known before it runs", about)
         elif not word.text.startswith("-") or word.text == "-":

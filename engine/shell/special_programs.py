@@ -35,6 +35,7 @@ _FIND_PLAIN = r"[()!,] | -(not|and|or|a|o|print0?|prune|empty|ls|quit|follow|xde
 def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Tests and prints; `-exec` with an ordinary command. `-execdir` would run it in other folders."""
     at = 0
+    commands: list[Sequence[Word]] = []
     while at < len(arguments) and arguments[at].known and not re.match(r"[-(!]", arguments[at].text):
         at += 1
     while at < len(arguments):
@@ -44,7 +45,7 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
             end = _end_of_exec(arguments, at)
             if not all(inner.known for inner in arguments[at:end]):
                 raise Unclear("it is not known where its command ends", about)
-            run([ANY if "{}" in inner.text else inner for inner in arguments[at:end]])
+            commands.append([ANY if "{}" in inner.text else inner for inner in arguments[at:end]])
             at = end + 1
         elif word.fits(_FIND_WITH_VALUE):
             if at < len(arguments) and not arguments[at].single:
@@ -52,6 +53,9 @@ def find(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
             at += 1
         elif not word.fits(_FIND_PLAIN):
             raise Unclear("it may do more than find files", about)
+    # It runs them for each file, so an earlier one can run what a later one has written.
+    for command in commands * 2:
+        run(command)
     return False
 
 

@@ -446,12 +446,65 @@ def test_no_layout_of_a_repository_shows_a_forbidden_file(layouts: Governed) -> 
             text = str(result.output if result.ok else result.error)
             assert MARK not in text, (cwd, operation, args)
             allowed += [cwd] if "+dev" in text else []
-    # The rest of the commit is shown.
-    assert set(allowed) >= {"main", "wt", "bare.git", "sep", "separate", "clone", "lent.git", "link", "borrower"}
+    # The rest of the commit is shown, but not by what only borrows the objects.
+    assert set(allowed) >= {"main", "wt", "bare.git", "sep", "separate", "clone", "link"}
+    assert set(allowed).isdisjoint({"lent.git", "borrower"})
     folders = "main wt bare.git sep separate clone lent.git link borrower".split()
     commands = "; ".join(f"git -C {each} show {commit}; git -C {each} log -p --all" for each in folders)
     answer = layouts.value("bash", command=f"{commands}; true")["output"]
     assert answer.count("not a git repository") == 2 * len(folders), answer
+
+
+@pytest.mark.parametrize("confinement", ["bwrap", "landlock"])
+@pytest.mark.parametrize("how", ["alternates", "links", "chain", "around"])
+def test_a_repository_that_a_command_makes_shows_no_objects_of_another_one(
+    govern: Callable[..., Governed], how: str, confinement: str
+) -> None:
+    """Its commit has the forbidden file under another path: the whole tree of `main` is a folder in it."""
+    rules = {
+        "forbidden_paths": ["main/config/prod.yml"],
+        "tools": {"git": {"allowed_operations": ["SHOW", "LOG", "DIFF"]}},
+    }
+    home = govern(governance={**rules, "primitives": {"git": {"confinement": confinement}}})
+    main = home.work / "main"
+    (main / "config").mkdir(parents=True)
+    plain(main, "init", "-q", "-b", "main")
+    (main / "config/prod.yml").write_text(f"{MARK}\n")
+    plain(main, "add", "--all")
+    plain(main, "commit", "-q", "-m", "first")
+    words = home.value("git", operation="LOG", args=["--format=%T"], cwd="main")["output"].split()
+    repository = home.work if how == "around" else home.work / "made"
+    repository.mkdir(exist_ok=True)
+    plain(repository, "init", "-q", "--bare", ".")
+    objects, store = repository / "objects", str(main / ".git/objects")
+    made = {"cwd": repository, "capture_output": True, "text": True, "check": True}
+    entry = f"040000 tree {words[0]}\tsub\n"
+    tree = subprocess.run(["git", "mktree", "--missing"], input=entry, **made).stdout.strip()
+    # `git commit-tree` wants to see the trees.
+    text = f"tree {tree}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nx\n"
+    commit = subprocess.run(["git", "hash-object", "-t", "commit", "-w", "--stdin"], input=text, **made).stdout.strip()
+    (repository / "refs/heads/main").write_text(f"{commit}\n")
+    (repository / "HEAD").write_text("ref: refs/heads/main\n")
+    if how == "links":
+        for folder in (main / ".git/objects").iterdir():
+            if not (objects / folder.name).exists():
+                (objects / folder.name).symlink_to(folder)
+    elif how == "chain":
+        plain(home.work, "init", "-q", "--bare", "between.git")
+        (home.work / "between.git/objects/info/alternates").write_text(f"{store}\n")
+        (objects / "info/alternates").write_text(f"{home.work}/between.git/objects\n")
+    else:
+        (objects / "info/alternates").write_text(f"{store}\n")
+    assert MARK in subprocess.run(["git", "show", "main"], **made).stdout
+    cwd = "" if how == "around" else "made"
+    for operation, *args in (
+        ("SHOW", "main"),
+        ("SHOW", "main:sub/config/prod.yml"),
+        ("LOG", "-p"),
+        ("DIFF", tree, "main"),
+    ):
+        result = home.call("git", operation=operation, args=args, cwd=cwd)
+        assert MARK not in str(result.output if result.ok else result.error), (operation, args)
 
 
 def test_a_git_folder_is_known_by_its_structure(layouts: Governed) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +206,39 @@ def test_no_process_is_left(make_bench: Any, kind: str) -> None:
         bench.value("bash", command="true")
     assert sorted(os.listdir("/proc/self/fd")) == before
     assert json.dumps(before)
+
+
+@pytest.mark.parametrize(
+    ("command", "trace"),
+    [
+        ("unzip -l -- -l e.zip", "evil"),
+        ("git stash list -- --output=evil", "evil"),
+        ("tar tf -- -I./x.sh", "evil"),
+        ("find . -name 'a*' -exec make all \\; -exec cp evil.mk Makefile \\;", "evil"),
+        ("echo --python-executable=./x.sh > y.log; mypy @y.log a.py", "evil"),
+        ("cp -r sub/. .", ".github/ci.yml"),
+    ],
+)
+def test_a_command_that_does_more_than_it_seems_asks(make_bench: Any, command: str, trace: str) -> None:
+    bench = make_bench(governance=RULES)
+    work: Path = bench.work
+    for name, text in {
+        "x.sh": "#!/bin/sh\ntouch evil\ncat\n",
+        "Makefile": "all:\n",
+        "evil.mk": "all:\n\ttouch evil\n",
+        "sub/.github/ci.yml": "x",
+        "a.py": "",
+        "a.txt": "",
+    }.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(text)
+    (work / "x.sh").chmod(0o755)
+    with tarfile.open(work / "--", "w") as archive:
+        archive.add(work / "a.txt", "a.txt")
+    with zipfile.ZipFile(work / "e.zip", "w") as zipped:
+        zipped.writestr("evil", "x")
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    result = bench.service.invoke("bash", {"command": command})
+    assert not (work / trace).exists()
+    assert result.error is not None
+    assert result.error.code == "suspended"
