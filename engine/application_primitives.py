@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from albert_tools.engine.call.errors import describe_fault
 from albert_tools.engine.call.tool_registry import ToolRegistry
+from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
 

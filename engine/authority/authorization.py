@@ -106,6 +106,8 @@ class Authority:
             definition.name,
             self.policy.numbers(definition).max_file_bytes,
             selective=paths.selective(definition),
+            divides=partial(paths.divides, definition),
+            unreadable=partial(paths.unreadable, definition),
             forbidden=partial(paths.forbidden, definition),
             globs=partial(paths.forbidden_globs, definition),
             writable=partial(paths.writable, definition),

@@ -1,11 +1,11 @@
-"""Convert faults of the service and texts from outside to short sentences."""
+"""Tell listeners of the application what happens, and quote texts from outside in messages."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
-from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.messages import brief, encodable
 
 
 def notify(listener: Callable[..., None] | None, *arguments: str) -> None:
@@ -19,17 +19,6 @@ def notify(listener: Callable[..., None] | None, *arguments: str) -> None:
         loop.call_exception_handler({"message": "a listener of a run failed", "exception": fault})
 
 
-def describe_fault(fault: BaseException) -> str:
-    """An exception as one short line without traceback. This works even if the exception can't produce its own text."""
-    kind = type(fault).__name__
-    try:
-        text = str(fault)
-    except Exception:
-        return kind
-    return f"{kind}: {shown(text, quoted=False)}" if text else kind
-
-
-def shown(text: str, most: int = 300, *, quoted: bool = True) -> str:
-    """A text from outside, shortened to `most` characters for a message. It is in quotation marks unless `quoted` is false."""
-    short = brief(text, most).encode("utf-8", "backslashreplace").decode()
-    return repr(short) if quoted else short
+def shown(text: str, most: int = 300) -> str:
+    """A text from outside in quotation marks, shortened to `most` characters for a message."""
+    return repr(encodable(brief(text, most)))

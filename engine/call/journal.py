@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from albert_tools.engine.call.errors import shown
 from albert_tools.engine.call.journal_reader import (
     arguments_of,
     check_form,
@@ -374,4 +373,4 @@ def _facts(definition: ToolDefinition, arguments: Json) -> dict[str, Json]:
 
 
 def _call(tool: str, arguments: Json) -> str:
-    return f"{tool}({shown(canonical(arguments).decode(), 200, quoted=False)})"
+    return f"{tool}({brief(canonical(arguments).decode(), 200)})"

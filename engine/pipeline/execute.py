@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from albert_tools.engine.call.context import Call, Invoke, Run
-from albert_tools.engine.call.errors import describe_fault
 from albert_tools.engine.call.outputs import accepted_output
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.pipeline.invoke_primitive import run_primitive
 from albert_tools.engine.pipeline.run_composite import run_composite
 

@@ -37,13 +37,13 @@ from albert_tools.engine.call.context import (
     Stage,
     Stages,
 )
-from albert_tools.engine.call.errors import describe_fault
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.call.turns import Turns
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MOST_OF_RUN
+from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.result import ToolInvocation, ToolResult, is_incomplete

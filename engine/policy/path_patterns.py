@@ -82,8 +82,19 @@ class PathPatterns:
         fixed = [each for each in self._fixed if here.startswith(each.place)]
         starts = tuple(each.text for each in fixed if not each.is_end)
         ends = tuple(each.text for each in fixed if each.is_end)
-        likely = (n for n in names if (folded := _fold(n)).endswith(ends) or folded.startswith(starts))
+        if not fixed:
+            return []
+        likely = [n for n in names if (folded := _fold(n)).endswith(ends) or folded.startswith(starts)]
         return [name for name in likely if self.match(f"{folder}/{name}")]
+
+    def reach(self, folder: str) -> bool:
+        """Whether a pattern may match a path below a folder. If not, what is below need not be searched."""
+        if self._names or self._suffixes or self._wild:
+            return True
+        here = f"{_fold(folder).rstrip('/')}/"
+        return any(above.startswith(here) for above in (*self._rooted, *self._rooted_wild)) or any(
+            here.startswith(f"{above}/") for above in self._rooted_wild
+        )
 
     def globs(self, top: str) -> list[str]:
         """The patterns as git's globs for the paths below the folder `top`, and relative to it.

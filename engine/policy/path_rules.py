@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from albert_tools.engine.model.definition import ToolDefinition
@@ -83,6 +83,7 @@ class PathJudge:
         # The checked paths contain no links. But the path of the home folder often contains one (`/home` → `/var/home`).
         self._home = home = os.path.realpath(home)
         self._by_tool: dict[tuple[str, str | None], _PathsOf] = {}
+        self._seen: dict[tuple[str, str | None], list[_PathsOf]] = {}
         self._root_of = {pattern: root_of(pattern, workspace, home) for pattern in self._absolute()}
         #: The folders outside the workspace that the owner's rules open, without duplicates.
         self.roots = roots_of(self._root_of.values())
@@ -92,24 +93,26 @@ class PathJudge:
 
     def judge(self, definition: ToolDefinition, path: str, use: str) -> Decision | None:
         """The decision on an absolute, canonical path; None if no rule objects."""
-        found = [d for view in views(self._layers, definition) if (d := self._judge(view, path, use)) is not None]
+        found = [
+            decision
+            for rules in self._seen_as(definition)
+            if (decision := self._judge(rules, definition.name, path, use)) is not None
+        ]
         return strictest(found) if found else None
 
-    def _judge(self, definition: ToolDefinition, path: str, use: str) -> Decision | None:
-        rules = self._rules_of(definition)
+    def _judge(self, rules: _PathsOf, tool: str, path: str, use: str) -> Decision | None:
         if (forbidden := self._forbidden(rules, path)) is not None:
             return forbidden
-        shown = self._shown(path)
-        outside = path != self._workspace and not path.startswith(f"{self._workspace}/")
+        shown, outside = self._shown(path), self._is_outside(path)
         if outside and rules.opened.match(path) is None:
-            message = f"{shown} is outside the workspace, and no rule opens it to {definition.name}"
-            hint = f"the owner can list it under `tools.{definition.name}.allowed_paths`"
+            message = f"{shown} is outside the workspace, and no rule opens it to {tool}"
+            hint = f"the owner can list it under `tools.{tool}.allowed_paths`"
             return Decision("deny", "outside_workspace", "outside_workspace", message, hint)
         # For a path outside, the owner's patterns were already matched against the real path (`opened`).
         lists = [each for each in rules.allowed if not (outside and each.owner)]
         for each in lists if use == "read" else [*lists, *rules.writable]:
             if each.patterns.match(path) is None:
-                message = f"{shown} is not among the paths that {definition.name} may {use}"
+                message = f"{shown} is not among the paths that {tool} may {use}"
                 among = f" ({listed([self._shown(p) for p in each.writable], _MAX_SHOWN)})" if each.writable else ""
                 hint = f"use a path that is listed{among}, or ask for it to be added to {written_at(each.rule)}"
                 return Decision("deny", each.rule, "path", message, hint)
@@ -118,10 +121,54 @@ class PathJudge:
             return Decision("ask", "shipped.outside_workspace_asks", "outside_workspace", message)
         return None
 
+    def divides(self, definition: ToolDefinition, folder: str) -> bool:
+        """Whether the rules may allow reading one path below a folder and deny another one."""
+        divided = False
+        for rules in self._seen_as(definition):
+            if rules.forbidden.match(folder) or self._shipped.match(folder):
+                return False
+            divided = divided or rules.forbidden.reach(folder) or self._shipped.reach(folder)
+            for patterns in self._readable(rules, folder):
+                if not patterns.match(folder):
+                    if not patterns.reach(folder):
+                        return False
+                    divided = True
+        return divided
+
+    def unreadable(self, definition: ToolDefinition, folder: str, names: Collection[str]) -> set[str]:
+        """The names in a folder that `judge` denies reading. Nothing may forbid the folder itself.
+
+        Much faster than to judge one path after the other.
+        """
+        found: set[str] = set()
+        for rules in self._seen_as(definition):
+            found.update(rules.forbidden.names_in(folder, names), self._shipped.names_in(folder, names))
+            for patterns in self._readable(rules, folder):
+                if not patterns.match(folder):
+                    found.update({*names}.difference(patterns.names_in(folder, names)))
+        return found
+
+    def _readable(self, rules: _PathsOf, path: str) -> list[PathPatterns]:
+        """The patterns all of which a path must match to be read."""
+        outside = self._is_outside(path)
+        lists = [each.patterns for each in rules.allowed if not (outside and each.owner)]
+        return [rules.opened, *lists] if outside else lists
+
+    def _is_outside(self, path: str) -> bool:
+        return path != self._workspace and not path.startswith(f"{self._workspace}/")
+
+    def _seen_as(self, definition: ToolDefinition) -> list[_PathsOf]:
+        """The rules for each category in which a tool is judged."""
+        key = definition.name, definition.category
+        found = self._seen.get(key)
+        if found is None:
+            found = self._seen[key] = [self._rules_of(view) for view in views(self._layers, definition)]
+        return found
+
     def forbidden(self, definition: ToolDefinition, path: str) -> Decision | None:
         """The denial of a path that `forbidden_paths` name; None for other paths, also for those that no rule allows."""
-        seen_as = (self._rules_of(view) for view in views(self._layers, definition))
-        return next((d for rules in seen_as if (d := self._forbidden(rules, path)) is not None), None)
+        found = (self._forbidden(rules, path) for rules in self._seen_as(definition))
+        return next((decision for decision in found if decision is not None), None)
 
     def _forbidden(self, rules: _PathsOf, path: str) -> Decision | None:
         hit = rules.forbidden.match(path) or self._shipped.match(path)
@@ -132,13 +179,14 @@ class PathJudge:
 
     def selective(self, definition: ToolDefinition) -> bool:
         """Whether the rules may deny some paths inside the workspace to a tool."""
-        seen_as = [self._rules_of(view) for view in views(self._layers, definition)]
-        return self._shipped_inside or any(rules.forbidden or rules.allowed for rules in seen_as)
+        return self._shipped_inside or any(rules.forbidden or rules.allowed for rules in self._seen_as(definition))
 
     def forbidden_globs(self, definition: ToolDefinition, top: str) -> list[str]:
         """The forbidden paths below a folder that the rules allow to the tool, as git's globs (`PathPatterns.globs`)."""
-        seen_as = (self._rules_of(view) for view in views(self._layers, definition))
-        return [*(glob for rules in seen_as for glob in rules.forbidden.globs(top)), *self._shipped.globs(top)]
+        return [
+            *(glob for rules in self._seen_as(definition) for glob in rules.forbidden.globs(top)),
+            *self._shipped.globs(top),
+        ]
 
     def forbidden_patterns(self, definition: ToolDefinition) -> frozenset[str]:
         """The patterns of paths that are forbidden to the tool."""
@@ -147,7 +195,7 @@ class PathJudge:
     def writable(self, definition: ToolDefinition) -> list[str] | None:
         """The paths in the workspace that `writable_paths` lets a tool change, with everything below them; None without such a
         rule. A path that is certainly a folder ends with a slash."""
-        lists = [each.writable for view in views(self._layers, definition) for each in self._rules_of(view).writable]
+        lists = [each.writable for rules in self._seen_as(definition) for each in rules.writable]
         if not lists:
             return None
         return writable_in_workspace(lists, self._workspace)

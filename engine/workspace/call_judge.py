@@ -7,7 +7,7 @@ and a link can lead to a forbidden place. So this class checks the real path aga
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import Decision
@@ -36,6 +36,8 @@ class CallJudge:
         max_file_bytes: int,
         *,
         selective: bool = False,
+        divides: Callable[[str], bool] = lambda folder: False,
+        unreadable: Callable[[str, Collection[str]], Collection[str]] = lambda folder, names: (),
         forbidden: Callable[[str], Decision | None] = lambda path: None,
         globs: Callable[[str], Sequence[str]] = lambda top: (),
         writable: Callable[[], Sequence[str] | None] = lambda: None,
@@ -44,7 +46,9 @@ class CallJudge:
         private: PathPatterns = _NOTHING,
         marks_private: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`forbidden` returns the denial of a forbidden path, `globs` the forbidden paths below a folder, as git's globs.
+        """`divides` and `unreadable` answer for whole folders, as the methods of `Judge` do; they agree with `rules`.
+
+        `forbidden` returns the denial of a forbidden path, `globs` the forbidden paths below a folder, as git's globs.
 
         `writable` returns the only paths that may be changed. `bytes_left` limits the bytes that the call may write in total; None
         means no limit. `private` are the files with private data; `marks_private` says whether it matters that a command sees one.
@@ -57,6 +61,8 @@ class CallJudge:
         self._tool = tool
         self._forbidden = forbidden
         self._globs = globs
+        self.divides = divides
+        self.unreadable = unreadable
         self.writable = writable
         self._bytes_left = bytes_left
         self._demand_approved = demand_approved

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, Protocol
 
 #: What a call does with a path.
@@ -42,6 +42,12 @@ class Judge(Protocol):
 
     def allows(self, path: str) -> bool:
         """Whether the rules allow reading a path."""
+
+    def divides(self, folder: str) -> bool:
+        """Whether the rules may allow reading one path below a folder and deny another one."""
+
+    def unreadable(self, folder: str, names: Collection[str]) -> Collection[str]:
+        """The names in a folder that the rules don't allow reading. `forbidden_paths` must not name the folder itself."""
 
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """The forbidden paths below an allowed folder, as git's globs relative to it."""
@@ -90,6 +96,14 @@ class AllowAll:
     def allows(self, path: str) -> bool:
         """Always true."""
         return True
+
+    def divides(self, folder: str) -> bool:
+        """Always false."""
+        return False
+
+    def unreadable(self, folder: str, names: Collection[str]) -> Collection[str]:
+        """Always empty."""
+        return ()
 
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """Always empty."""

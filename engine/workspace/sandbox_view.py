@@ -1,7 +1,7 @@
 """Computes which files a command sees in the workspace: the files that the rules allow, without Albert's own files.
 
-Rules decide about single paths, but a command sees whole folders. So if rules name paths in the workspace, the whole workspace is
-searched once before the command starts, and the forbidden paths are hidden.
+Rules decide about single paths, but a command sees whole folders. So if rules name paths in the workspace, the workspace is
+searched once before the command starts, and the forbidden paths are hidden. Folders in which all paths are alike are left out.
 
 The command also can't change git's hooks and configuration and the start-up files of shells. Otherwise, the next person who works
 in the folder would execute the changed files outside the sandbox.
@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from typing import Literal
 
 from albert_tools.engine.model.failure import Failure
@@ -290,6 +291,9 @@ def _names(folder: str) -> list[str]:
 def shown_and_hidden(judge: Judge, root: str) -> tuple[list[str] | None, list[str]]:
     """The outermost paths that the rules show (None: the whole workspace), and the paths in them that the rules hide.
 
+    Nothing is remembered between two commands, because no time stamp tells certainly that a folder is unchanged. Folders are not
+    searched if the rules can't tell apart what is below them.
+
     Raises:
         Failure: `too_large`.
     """
@@ -300,8 +304,11 @@ def shown_and_hidden(judge: Judge, root: str) -> tuple[list[str] | None, list[st
     ahead = [(root, whole)]
     while ahead:
         folder, seen = ahead.pop()
+        if not judge.divides(folder):
+            continue
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            with os.scandir(folder) as found:
+                entries = list(islice(found, left + 1))
         except OSError as error:
             if isinstance(error, PermissionError):
                 # The command could make the folder readable.
@@ -315,29 +322,32 @@ def shown_and_hidden(judge: Judge, root: str) -> tuple[list[str] | None, list[st
                 hint="run the command in a smaller workspace, or use other tools",
                 rule="exposed",
             )
+        unreadable = judge.unreadable(folder, [entry.name for entry in entries])
         for entry in entries:
-            allowed = judge.allows(entry.path)
-            if seen and not allowed:
-                hidden.append(entry.path)
+            if entry.name in unreadable:
+                if seen:
+                    hidden.append(entry.path)
+                elif entry.is_dir(follow_symlinks=False):
+                    ahead.append((entry.path, False))
             elif entry.is_dir(follow_symlinks=False):
-                if allowed and not seen:
+                if not seen:
                     shown.append(entry.path)
-                ahead.append((entry.path, seen or allowed))
-            elif allowed and not seen and not entry.is_symlink():
+                ahead.append((entry.path, True))
+            elif not seen and not entry.is_symlink():
                 shown.append(entry.path)
-    return None if whole else shown, hidden
+    return None if whole else sorted(shown), sorted(hidden)
 
 
 def _wholly_readable(workspace: Workspace, top: str) -> bool:
     """Whether the rules allow reading a folder outside the workspace with its whole content."""
-    allows = workspace.judge.allows
+    judge = workspace.judge
     own = [str(path) for path in (*workspace.sealed, *workspace.secret)]
-    if not allows(top) or any(within(path, top) or within(top, path) for path in own):
+    if not judge.allows(top) or any(within(path, top) or within(top, path) for path in own):
         return False
     left = MAX_ENTRIES
-    for folder, folders, files in os.walk(top):
+    for folder, folders, files in os.walk(top) if judge.divides(top) else ():
         left -= len(folders) + len(files)
-        if left < 0 or not all(allows(f"{folder}/{name}") for name in (*folders, *files)):
+        if left < 0 or judge.unreadable(folder, [*folders, *files]):
             return False
     return True
 

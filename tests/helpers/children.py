@@ -16,7 +16,8 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from multiprocessing import forkserver, reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -123,12 +124,13 @@ class Child(_Reports):
 class Parent:
     """A process that forks itself for each call of `work`. A fork needs no imports and takes milliseconds."""
 
-    def __init__(self, work: Callable[..., None]) -> None:
+    def __init__(self, work: Callable[..., None], modules: Sequence[str] = ()) -> None:
+        """`modules` are imported before the first fork."""
         prepare()
         self._name = work.__name__
         self._ask, theirs = _CONTEXT.Pipe()
         self._process = _CONTEXT.Process(
-            target=_fork_on_request, args=(forked_zygotes.used(), theirs, work), daemon=True
+            target=_fork_on_request, args=(forked_zygotes.used(), theirs, work, modules), daemon=True
         )
         self._process.start()
         theirs.close()
@@ -183,8 +185,8 @@ class Fork(_Reports):
 
 
 def forked(work: Callable[[], None]) -> int:
-    """Fork this process, which should be a `Child`, and return the fork's id. The fork calls `work` and exits with 0, or 1 on
-    an exception."""
+    """Fork this process, which should be a `Child`, and return the fork's id. The fork calls `work` and exits with 0, with the
+    code of a `SystemExit`, or with 1 on another exception."""
     pid = os.fork()
     if pid:
         return pid
@@ -192,6 +194,8 @@ def forked(work: Callable[[], None]) -> int:
     try:
         work()
         code = 0
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -235,9 +239,11 @@ def _live(zygotes: str, work: Callable[..., None], report: Connection, arguments
     work(report.send, *arguments)
 
 
-def _fork_on_request(zygotes: str, asked: Connection, work: Callable[..., None]) -> None:
+def _fork_on_request(zygotes: str, asked: Connection, work: Callable[..., None], modules: Sequence[str]) -> None:
     """Serve requests. For a tuple of arguments, fork and answer with the pid. For a pid, wait and answer with the exit code."""
     forked_zygotes.use(zygotes)
+    for module in modules:
+        import_module(module)
     with contextlib.suppress(EOFError):
         while True:
             request = asked.recv()

@@ -1,9 +1,9 @@
 """The command line as users meet it: a separate process, a real workspace, an empty home.
 
 A short command spends most of its time on starting Python and on imports. So a command runs in a child of a process that has
-imported everything (`tests.helpers.children`). The child has its own arguments, folder, environment and streams. A test
-starts a new Python only if it tests that start, with `Albert.start`, or if it sets environment variables that Python itself
-reads.
+imported everything (`tests.helpers.children`). The child has its own arguments, folder, environment and streams. A server
+is forked from a process that also has the libraries of its protocol (`Albert.serve`). A test starts a new Python only if it
+tests that start, with `Albert.start`, or if it sets environment variables that Python itself reads.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -20,19 +21,27 @@ import tempfile
 import termios
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import pytest
 
 from albert_tools.surfaces.cli.main import main
 from tests.helpers import forked_zygotes
-from tests.helpers.children import Child, Report
+from tests.helpers.children import Child, Parent, Report
 
 ROOT = Path(__file__).parent.parent.parent
 TOOLS = ROOT / "examples" / "tools"
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+#: The libraries of the protocols take most of a server's start.
+SERVER_MODULES = (
+    "albert_tools.surfaces.mcp.http",
+    "albert_tools.surfaces.mcp.stdio",
+    "albert_tools.surfaces.web.app",
+)
 #: The time limit of a command, in seconds.
 PATIENCE = 60.0
 
@@ -62,6 +71,70 @@ def run_albert_on_a_terminal(
     """The same in a new process session, whose terminal is `terminal`."""
     os.setsid()
     run_albert(report, words, cwd, environ, [terminal] * 3)
+
+
+@cache
+def servers() -> Parent:
+    """The process that forks servers. It has imported what all of them need."""
+    return Parent(run_albert, SERVER_MODULES)
+
+
+class Server:
+    """A server, and the pipes of its standard streams: named `to`, `back` and `errors`, see `Albert.serve`.
+
+    It is used like a `subprocess.Popen`. The pipes have names, because a fork inherits no open files of the test. Each stream is
+    opened at its first use, in this order.
+    """
+
+    def __init__(self, words: Sequence[str], cwd: Path, environ: dict[str, str], pipes: str) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.streams = [Path(os.devnull)] * 3
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            if name in pipes.split():
+                self.streams[number] = Path(self._folder.name, name)
+                os.mkfifo(self.streams[number])
+        environ = {**environ, forked_zygotes.VARIABLE: forked_zygotes.start()}
+        self._fork = servers().fork(list(words), cwd, environ, self.streams)
+        self.pid = self._fork.pid
+        self._code: int | None = None
+
+    @cached_property
+    def stdin(self) -> IO[bytes]:
+        """What the server reads."""
+        return self.streams[0].open("wb")
+
+    @cached_property
+    def stdout(self) -> IO[bytes]:
+        """What the server prints."""
+        return self.streams[1].open("rb")
+
+    @cached_property
+    def stderr(self) -> IO[bytes]:
+        """What the server prints about errors."""
+        return self.streams[2].open("rb")
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the server has ended."""
+        if self._code is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask the server to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the server."""
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self, patience: float = PATIENCE) -> int:
+        """Wait for the end. Returns the exit code, which is negative for a signal."""
+        if self._code is None:
+            self._code = self._fork.wait()
+            for name in {"stdin", "stdout", "stderr"} & vars(self).keys():
+                with suppress(BrokenPipeError):
+                    vars(self)[name].close()
+            self._folder.cleanup()
+        return self._code
 
 
 #: Keys to type, or a function to call instead.
@@ -119,8 +192,15 @@ class Albert:
             streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
             streams[0].write_bytes(stdin)
             environ = {**environ, forked_zygotes.VARIABLE: forked_zygotes.start()}
-            code = Child(type(self).entry, words, cwd, environ, streams).wait()
+            if words[:1] == ["mcp"]:
+                code = servers().fork(words, cwd, environ, streams).wait()
+            else:
+                code = Child(type(self).entry, words, cwd, environ, streams).wait()
             return Done(code, streams[1].read_text("utf-8"), streams[2].read_text("utf-8"))
+
+    def serve(self, *words: str, pipes: str, env: dict[str, str] | None = None) -> Server:
+        """Start a server: `mcp` or `review --web`. `pipes` names its streams that are pipes; the others are empty."""
+        return Server(words, self.project, {**self.environ, **(env or {})}, pipes)
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen([*self.command, *words], cwd=self.project, env=self.environ, **more)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 _READ = 1 << 16
 #: The most bytes of the line that replaces omitted output.
 _MARKER = 64
-#: The bytes of a UTF-8 character after its first byte.
-_CONTINUING = bytes(range(0x80, 0xC0))
 
 
 class Shown(NamedTuple):
@@ -86,22 +84,19 @@ class Output:
         """
         stored = self._head + self._tail
         if len(stored) == self.size and _encoded(stored) <= room:
-            return Shown(stored.decode("utf-8", "replace"), 0)
+            return Shown(_text(stored), 0)
         half = (room - _MARKER) // 2
         # One invalid byte becomes three.
         head = stored[:half] if _encoded(stored[:half]) <= half else stored[: half // 3]
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         first = decoder.decode(head)
         used = len(head) - len(decoder.getstate()[0])
-        tail = stored[max(used, len(stored) - half) :]
-        tail = tail if _encoded(tail) <= half else tail[-(half // 3) :]
-        # Drop the rest of a character that begins before the tail.
-        stripped = tail.lstrip(_CONTINUING)
-        if len(tail) - len(stripped) < 4:
-            tail = stripped
+        tail = _tail(stored, max(used, len(stored) - half))
+        if _encoded(tail) > half:
+            tail = _tail(stored, max(used, len(stored) - half // 3))
         omitted = self.size - used - len(tail)
         marker = f"\n[… {omitted} bytes left out …]\n" if omitted else ""
-        return Shown(first + marker + tail.decode("utf-8", "replace"), omitted)
+        return Shown(first + marker + _text(tail), omitted)
 
 
 def shown_together(output: Output, errors: Output, room: int) -> tuple[Shown, Shown]:
@@ -110,6 +105,21 @@ def shown_together(output: Output, errors: Output, room: int) -> tuple[Shown, Sh
     return output.shown(max(room // 2, room - sizes[1])), errors.shown(max(room // 2, room - sizes[0]))
 
 
+def _tail(data: bytes | bytearray, start: int) -> bytes | bytearray:
+    """The end of `data` from `start`, without the rest of a character that begins before it."""
+    # A character has at most four bytes. If it is cut, its parts are decoded to another text than the whole.
+    while start < len(data) and _text(data[max(start - 3, 0) : start + 3]) != (
+        _text(data[max(start - 3, 0) : start]) + _text(data[start : start + 3])
+    ):
+        start += 1
+    return data[start:]
+
+
+def _text(data: bytes | bytearray) -> str:
+    """Data as text. Invalid UTF-8 is replaced."""
+    return data.decode("utf-8", "replace")
+
+
 def _encoded(data: bytes | bytearray) -> int:
     """The bytes of `data` after its invalid UTF-8 was replaced."""
-    return len(data.decode("utf-8", "replace").encode())
+    return len(_text(data).encode())

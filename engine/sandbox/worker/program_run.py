@@ -16,6 +16,7 @@ from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MAX_FIBRES, RunLimits
+from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, BadFrame, Unexportable, export
 from albert_tools.engine.sandbox.worker.child import broke_protocol
 from albert_tools.engine.sandbox.worker.codec import pack
@@ -136,24 +137,38 @@ class ProgramRun(Struct):
             self.log(text)
 
     async def _answer(self, number: int, name: str, arguments: dict[str, Any], key: str) -> None:
+        """Make a call and send its answer, for which the program waits. Without an answer, the run ends."""
         self._pause_own_time()
         try:
-            value = await self.call(name, arguments, key)
-            frame = pack(["value", number], value, MAX_ANSWER)
-        except Unexportable as error:
-            failure = Failure("invalid_result", error.sentence(f"the output of {name}"), tool=name)
-            frame = self._failure_frame(number, failure, name)
-        except Failure as failure:
-            if failure.code in ENDING:
-                # The failure is not sent to the program, so the program can't catch it.
-                self._stop(failure)
-                return
-            frame = self._failure_frame(number, failure, name)
+            frame = await self._frame(number, name, arguments, key)
+        except (Exception, asyncio.CancelledError) as fault:
+            task = asyncio.current_task()
+            if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            # The program can't catch this failure, because it doesn't get it.
+            self._stop(fault if isinstance(fault, Failure) else _without_answer(name, fault))
+            return
         finally:
             self._resume_own_time()
         rest = self.worker.send(frame)
         if rest is not None:
             await rest
+
+    async def _frame(self, number: int, name: str, arguments: dict[str, Any], key: str) -> bytes | bytearray:
+        """Make a call. Returns its output or its failure as a frame.
+
+        Raises:
+            Failure: The failure ends the run.
+            Exception: A fault of the service. How the call ended may not be recorded.
+        """
+        try:
+            return pack(["value", number], await self.call(name, arguments, key), MAX_ANSWER)
+        except Unexportable as error:
+            return self._failure_frame(number, Failure("invalid_result", error.sentence(f"the output of {name}")), name)
+        except Failure as failure:
+            if failure.code in ENDING:
+                raise
+            return self._failure_frame(number, failure, name)
 
     def _failure_frame(self, number: int, failure: Failure, called: str) -> bytes | bytearray:
         # The tool that the program called, even if a tool inside that tool failed. A copy has no traceback, which would keep the
@@ -207,6 +222,18 @@ class ProgramRun(Struct):
             return broke_protocol("the worker", self.worker.violation, self.program.name)
         exit_code = None if self._stopped else await self.worker.wait()
         return self._stopped or self._failures.death(exit_code, compiling=self.keep_code is not None)
+
+
+def _without_answer(called: str, fault: BaseException) -> Failure:
+    """The failure of a run in which a call ended with a fault of the service."""
+    failure = Failure(
+        "internal_error",
+        f"the call of {called} ended with a fault of the service: {describe_fault(fault)}",
+        hint="whether the call took effect is not known; report the fault to the developers of Albert Tools",
+        tool=called,
+    )
+    failure.__cause__ = fault
+    return failure
 
 
 def _passed_on(failure: Failure) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """The MCP server as clients meet it: the real command, the SDK's real client, over stdio and HTTP, new and older revisions.
 
-A server over stdio is started for each connection, as clients do. One server over HTTP serves most tests.
+A server over stdio is started for each connection, as clients do: a new Python in the tests of the command, elsewhere a fork of a
+process that has imported everything (`Albert.serve`). One server over HTTP serves most tests.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.surfaces.conftest import Albert
+from tests.surfaces.conftest import Albert, Server
 
 #: Everything is allowed, but a person is asked about each new text file and each deletion.
 RULES = """
@@ -44,7 +44,9 @@ class Place:
     albert: Albert
     options: tuple[str, ...] = ()
     url: str = ""
-    process: subprocess.Popen[str] | None = None
+    process: Server | None = None
+    #: Whether clients over stdio start a new Python.
+    new_python: bool = False
     #: The token that clients over HTTP use; a new one for each test.
     token: str = ""
     changes: list[str] = field(default_factory=list)
@@ -55,9 +57,8 @@ class Place:
 
     def serve(self) -> None:
         """Start the server over HTTP."""
-        self.process = self.albert.start("mcp", "--http", "0", *self.options, stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr is not None
-        found = re.search(r"http://\S+/mcp", self.process.stderr.readline())
+        self.process = self.albert.serve("mcp", "--http", "0", *self.options, pipes="stderr")
+        found = re.search(r"http://\S+/mcp", self.process.stderr.readline().decode())
         assert found, self.process.stderr.read()
         self.url = found.group()
 
@@ -65,9 +66,7 @@ class Place:
         """Stop the server over HTTP."""
         if self.process is not None:
             self.process.terminate()
-            assert self.process.wait(PATIENCE) == 0
-            assert self.process.stderr is not None
-            self.process.stderr.close()
+            assert self.process.wait() == 0
             self.process = None
 
     def connect(
@@ -86,16 +85,20 @@ class Place:
         mode: Any = "legacy" if way.endswith("older") else "auto"
         more: Any = {"mode": mode, "elicitation_callback": ask, "message_handler": changed, "cache": None}
         if way.startswith("stdio"):
-            _, *words = self.albert.command
-            environ = {**self.albert.environ, **({"ALBERT_SESSION": token} if token else {})}
-            command = StdioServerParameters(
-                command=self.albert.command[0],
-                args=[*words, "mcp", *self.options, *options],
-                env=environ,
-                cwd=str(self.albert.project),
-            )
+            environ = {"ALBERT_SESSION": token} if token else {}
+            words, forked = ["mcp", *self.options, *options], None
+            if self.new_python:
+                words, environ = [*self.albert.command, *words], {**self.albert.environ, **environ}
+            else:
+                forked = self.albert.serve(*words, pipes="stdin stdout", env=environ)
+                # The client starts a process that passes everything on.
+                words = ["sh", "-c", 'cat "$1" & exec cat > "$0"', *map(str, forked.streams[:2])]
+            program, *rest = words
+            command = StdioServerParameters(command=program, args=rest, env=environ, cwd=str(self.albert.project))
             async with Client(stdio_client(command), **more) as client:
                 yield client
+            if forked is not None:
+                assert forked.wait() == 0
         else:
             headers = {"Authorization": f"Bearer {token or self.token}"}
             async with (

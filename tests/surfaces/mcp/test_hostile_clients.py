@@ -7,7 +7,6 @@ import json
 import os
 import select
 import socket
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -46,9 +45,7 @@ class Pipe:
     """A server over stdio, and its raw pipes."""
 
     def __init__(self, place: Place) -> None:
-        self.process = place.albert.start("mcp", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
+        self.process = place.albert.serve("mcp", pipes="stdin stdout")
         self.to, self.back = self.process.stdin, self.process.stdout
         self.rest = self.received = b""
 
@@ -101,9 +98,6 @@ def piped(place: Place) -> Iterator[Pipe]:
     yield pipe
     pipe.process.kill()
     pipe.process.wait()
-    for stream in (pipe.to, pipe.back, pipe.process.stderr):
-        assert stream is not None
-        stream.close()
 
 
 @pytest.fixture(scope="module")
@@ -239,9 +233,8 @@ async def test_the_log_says_that_a_session_is_of_another_workspace(tmp_path: Pat
         async with http(place, token=token) as client:
             assert (await post(client, place, "tools/list")).status_code == 401
         assert place.process is not None
-        assert place.process.stderr is not None
         said = f"refused the token of a session (401): the session is for another workspace, {other}\n"
-        assert place.process.stderr.readline() == said
+        assert place.process.stderr.readline().decode() == said
     finally:
         place.stop()
 

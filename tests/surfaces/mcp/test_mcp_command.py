@@ -17,7 +17,9 @@ from tests.surfaces.mcp.conftest import PATIENCE, Place, make_place
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return make_place(tmp_path)
+    made = make_place(tmp_path)
+    made.new_python = True
+    return made
 
 
 def sessions(place: Place) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from tests.surfaces.conftest import Albert
+from tests.surfaces.conftest import Albert, Server
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
 #: Set this to write the screenshots of the documentation.
@@ -43,22 +42,19 @@ class Review:
         (self.albert.home / "config" / "governance.yaml").write_text(RULES)
         self.link = ""
         self._cookie = ""
-        self.process: subprocess.Popen[str] | None = None
+        self.process: Server | None = None
 
     def start(self) -> None:
         """Start the server."""
-        self.process = self.albert.start("review", "--web", "--port", "0", stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        self.link = self.process.stdout.readline().strip()
+        self.process = self.albert.serve("review", "--web", "--port", "0", pipes="stdout")
+        self.link = self.process.stdout.readline().decode().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{16}/open\?token=[\w-]{43}", self.link), self.link
 
     def stop(self) -> None:
         """Stop the server."""
         if self.process is not None:
             self.process.terminate()
-            assert self.process.wait(30) == 0
-            assert self.process.stdout is not None
-            self.process.stdout.close()
+            assert self.process.wait() == 0
 
     @property
     def cookie(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from albert_tools.engine.sandbox.command.output import Output, Shown, shown_together
@@ -37,6 +37,8 @@ def check(shown: Shown, data: bytes, room: int) -> None:
 
 @examples(100)
 @given(st.lists(st.text(max_size=150).map(str.encode) | st.binary(max_size=150), max_size=8), st.integers(80, ROOM))
+@example(["00𐀀".encode() * 12, b"\x80\0\0\0\0"], 112)
+@example(["é𐀀".encode() * 20, b"\x80\xbf"], 91)
 def test_any_output_is_shown_in_the_room(pieces: list[bytes], room: int) -> None:
     check(output(*pieces).shown(room), b"".join(pieces), room)
 
