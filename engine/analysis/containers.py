@@ -19,6 +19,7 @@ from albert_tools.engine.analysis.values import (
     Origins,
     constant,
     join,
+    tested,
 )
 
 
@@ -213,7 +214,8 @@ def numbers(a: Analysis, *values: AbstractValue) -> AbstractValue:
 
 def booleans(a: Analysis, *values: AbstractValue) -> AbstractValue:
     """A boolean that is computed from values."""
-    return text_of(a, *values, alternatives=templates.TRUE_OR_FALSE)
+    found = text_of(a, *values, alternatives=templates.TRUE_OR_FALSE)
+    return found._replace(data=tested(found.data))
 
 
 def read_keys(a: Analysis, control: Origins, *values: AbstractValue) -> None:

@@ -12,7 +12,7 @@ from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.calls import Invocation
 from albert_tools.engine.analysis.containers import is_plain_list, text_of
 from albert_tools.engine.analysis.state import Analysis
-from albert_tools.engine.analysis.values import EMPTY_TEXT, NEVER, AbstractValue, join
+from albert_tools.engine.analysis.values import EMPTY_TEXT, NEVER, AbstractValue, join, without_constants
 from albert_tools.engine.model.manifest import Hole, HoleKind
 
 _Function = Callable[[Analysis, Invocation], AbstractValue]
@@ -41,7 +41,9 @@ def json_text(a: Analysis, call: Invocation) -> AbstractValue:
         return text_of(a, *call.all)
     options = text_of(a, *given.named.values()) if given.named else NEVER
     found = encoded(a, "json", call.node, given.positional[0])
-    return AbstractValue(found.alternatives, found.data | options.data, found.control | options.control)
+    return AbstractValue(
+        found.alternatives, found.data | without_constants(options.data), found.control | options.control
+    )
 
 
 def _keeps_indent(a: Analysis, value: AbstractValue) -> bool:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.call_bounds import Bounds
 from albert_tools.engine.analysis.containers import is_plain_list
@@ -18,8 +22,8 @@ from albert_tools.engine.analysis.values import (
     Origins,
     Site,
     join,
+    marks_of,
     sizes_of,
-    without_marks,
 )
 from albert_tools.engine.model.json_values import problem_in
 from albert_tools.engine.model.manifest import (
@@ -35,7 +39,9 @@ from albert_tools.engine.model.manifest import (
     Symbol,
     Term,
     Value,
+    constants_shown,
 )
+from albert_tools.grammar import tree
 
 #: The most calls of a manifest. Of more, those of the same primitive are one.
 MAX_CALLS = 100
@@ -101,7 +107,8 @@ class _Export:
             self._origins(control),
             self._bound(bound),
             self._steps.of_calls(group),
-            self._named(without_marks(control)[1]),
+            self._named(marks_of(control).counted),
+            self._compared(control, arguments.values()),
         )
 
     def _argument(self, call: Recorded, name: str) -> AbstractValue:
@@ -116,7 +123,24 @@ class _Export:
     # Numbers of calls: manifests name them in the order of the source
 
     def _origins(self, origins: Origins) -> tuple[Origin, ...]:
-        return self._named(without_marks(origins)[0])
+        return self._named(marks_of(origins).origins)
+
+    def _compared(self, control: Origins, arguments: Iterable[AbstractValue]) -> tuple[str | int | float, ...]:
+        """The constants that decide whether a call is made, or what it is given."""
+        found = set(marks_of(control).tested)
+        for data, decided in map(self._a.heap.deep, arguments):
+            found |= marks_of(data | decided).tested
+        return self._constants(found)
+
+    def _constants(self, found: Iterable[str | int | float]) -> tuple[str | int | float, ...]:
+        """Constants that can be stored. Texts that schemas list, and numbers that a program counts to, say nothing."""
+        written = {n.value for n in self._a.facts.every(tree.Constant)}
+        found = [c for c in found if isinstance(c, str) or abs(c) in written]
+        kept: list[str | int | float] = []
+        for one in sorted(found, key=lambda c: (-len(str(c)), repr(c))):
+            if one not in self._a.listed and problem_in(one) is None and not any(str(one) in str(k) for k in kept):
+                kept.append(one)
+        return tuple(sorted(kept, key=repr))
 
     def _named(self, origins: Origins) -> tuple[Origin, ...]:
         return tuple(sorted({self._origin(o) for o in origins}))
@@ -165,7 +189,11 @@ class _Export:
 
     def _value(self, value: AbstractValue) -> Value:
         self._left = _MAX_VALUES
-        return self._inner(value, frozenset())
+        found = self._inner(value, frozenset())
+        made = marks_of(self._a.heap.deep(value)[0]).made
+        shown = "\0".join(map(str, constants_shown(found)))
+        hidden = self._constants(c for c in made if str(c).rstrip("/") not in shown)
+        return replace(found, made=hidden) if hidden else found
 
     def _inner(self, value: AbstractValue, above: frozenset[Site]) -> Value:
         a = self._a

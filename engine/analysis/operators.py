@@ -18,6 +18,7 @@ from albert_tools.engine.analysis.values import (
     AbstractValue,
     Origins,
     constant,
+    lost,
 )
 from albert_tools.engine.model.manifest import Hole
 from albert_tools.grammar import tree
@@ -193,9 +194,12 @@ def _of_containers(a: Analysis, node: tree.Node, left: AbstractValue, op: str, r
 
 def concatenated(a: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:
     """A text followed by another; what is unknown makes an unknown text."""
+    alternatives = templates.concatenated(
+        left.alternatives or templates.ANYTHING, right.alternatives or templates.ANYTHING
+    )
     return AbstractValue(
-        templates.concatenated(left.alternatives or templates.ANYTHING, right.alternatives or templates.ANYTHING),
-        left.data | right.data,
+        alternatives,
+        left.data | right.data | lost(alternatives, left.alternatives, right.alternatives),
         left.control | right.control,
     )
 

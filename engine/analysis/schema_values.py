@@ -81,6 +81,7 @@ class _Places:
             values = schema.get("enum", [schema.get("const")])
             if any(isinstance(v, list | dict) for v in values):
                 return self._open(path)
+            self._a.listed.update(v for v in values if isinstance(v, str))
             return join(map(constant, values))._replace(data=data)
         kinds = _kinds(schema)
         return (

@@ -142,6 +142,8 @@ class Analysis:
         self.buffer_nodes: set[tuple[Instance, int]] = set()
         #: Values whose length a bound needs.
         self.lengths: dict[Hashable, AbstractValue] = defaultdict(lambda: NEVER)
+        #: The texts that the schemas of parameters and outputs list. The program has not chosen them.
+        self.listed: set[str] = set()
         #: The numbers of the values that holes encode, by their keys in `lengths`.
         self.encoded: dict[Hashable, int] = {}
         self.calls: dict[Hashable, Recorded] = {}

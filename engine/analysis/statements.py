@@ -7,6 +7,7 @@ its origins are not followed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from albert_tools.engine.analysis.assignments import assign, delete
@@ -17,7 +18,7 @@ from albert_tools.engine.analysis.operators import binary
 from albert_tools.engine.analysis.patterns import bind_pattern
 from albert_tools.engine.analysis.state import Analysis, Environment, Seen
 from albert_tools.engine.analysis.templates import ANYTHING
-from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Origins
+from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Origins, made_with, tested
 from albert_tools.engine.check.facts import fixed_names
 from albert_tools.grammar import tree
 
@@ -306,6 +307,13 @@ def _except(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
     return jumps
 
 
+def _constants_of(pattern: tree.Pattern) -> Iterator[str | float | None]:
+    for node in tree.walk(pattern):
+        value = node.constant if isinstance(node, tree.Strings) else getattr(node, "value", None)
+        if isinstance(node, tree.Strings | tree.Constant) and isinstance(value, str | int | float):
+            yield value
+
+
 def _match(a: Analysis, stmt: tree.Match, control: Origins) -> Jumps:
     frame, names = a.frame, a.bound_in(stmt)
     value = a.evaluate(stmt.subject, control)
@@ -313,6 +321,7 @@ def _match(a: Analysis, stmt: tree.Match, control: Origins) -> Jumps:
     before, after, jumps = frame.locals, Environment(), _NO_JUMPS
     for case in stmt.cases:
         frame.locals = dict(before)
+        control = control | tested(made_with(_constants_of(case.pattern)))
         bind_pattern(a, case.pattern, value, control)
         if case.guard is not None:
             control = control | a.heap.condition(a.evaluate(case.guard, control))

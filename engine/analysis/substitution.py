@@ -8,7 +8,17 @@ from typing import Any
 
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.state import Analysis, Substitution
-from albert_tools.engine.analysis.values import KEYS, NEVER, REST, AbstractValue, Origins, constant, sizes_of
+from albert_tools.engine.analysis.values import (
+    KEYS,
+    NEVER,
+    REST,
+    AbstractValue,
+    Origins,
+    constant,
+    made_with,
+    sizes_of,
+    tested,
+)
 from albert_tools.engine.model.manifest import Hole, Origin, PlannedCall, Value
 from albert_tools.engine.model.manifest import Part as StoredPart
 
@@ -40,7 +50,7 @@ def decided_by(a: Analysis, planned: PlannedCall, substitution: Substitution) ->
             kind == "call" or a.heap.is_counted(substitution.arguments.get(name, NEVER))
         )
         found |= (sizes_of(data) if counted else data) | control
-    return frozenset(found)
+    return tested(made_with(planned.compared)).union(found)
 
 
 def instantiate(a: Analysis, value: Value, substitution: Substitution, site: Hashable) -> AbstractValue:
@@ -48,6 +58,7 @@ def instantiate(a: Analysis, value: Value, substitution: Substitution, site: Has
     data, control = origins_of(a, value.data, substitution)
     more_data, more_control = origins_of(a, value.control, substitution)
     control |= more_data | more_control
+    data |= made_with(value.made)
     alternatives: set[templates.Alternative] = set()
     for stored in value.alternatives:
         if isinstance(stored, tuple):

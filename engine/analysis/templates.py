@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from albert_tools.engine.model.manifest import Hole
@@ -272,6 +272,23 @@ def _is_known(path: Hole) -> bool:
 
 def _is_parameter(part: Part) -> bool:
     return isinstance(part, Hole) and part.kind == "parameter"
+
+
+def constants_in(alternatives: Iterable[Alternative]) -> Iterator[str | float | None]:
+    """The constants in alternatives: numbers, and the constant parts of texts, also inside of holes."""
+    for alternative in alternatives:
+        if isinstance(alternative, Constant):
+            yield alternative.value
+        else:
+            yield from _constant_parts(alternative)
+
+
+def _constant_parts(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, Hole) and part.of:
+            yield from _constant_parts(part.of)
 
 
 def is_given(alternative: Alternative) -> bool:

@@ -7,6 +7,7 @@ never told apart by time, so what a container holds is the join of all that was 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple, TypeAlias
 
@@ -19,8 +20,11 @@ Origins: TypeAlias = frozenset[Origin]
 Site: TypeAlias = Hashable
 
 NO_ORIGINS: Origins = frozenset()
-#: Precedes an origin of which only the number of items or characters decides.
-_SIZE = "size:"
+#: Precede an origin of which only the number of items or characters decides, a constant that a value was made with and does not
+#: show, and a constant that a decision has compared.
+_SIZE, _MADE, _TESTED = "size:", "made:", "test:"
+#: Numbers that say nothing.
+_PLAIN_NUMBERS = (0, 1, -1)
 _NO_SITES: frozenset[Site] = frozenset()
 
 
@@ -38,9 +42,10 @@ class AbstractValue(NamedTuple):
             return self
         if self is NEVER:
             return other
+        alternatives = templates.union(self.alternatives, other.alternatives)
         return AbstractValue(
-            templates.union(self.alternatives, other.alternatives),
-            self.data | other.data,
+            alternatives,
+            self.data | other.data | lost(alternatives, self.alternatives, other.alternatives),
             self.control | other.control,
             self.sites | other.sites,
         )
@@ -51,7 +56,8 @@ class AbstractValue(NamedTuple):
 
     def widened(self) -> AbstractValue:
         """The value, with few alternatives."""
-        return self._replace(alternatives=templates.widened(self.alternatives))
+        alternatives = templates.widened(self.alternatives)
+        return self._replace(alternatives=alternatives, data=self.data | lost(alternatives, self.alternatives))
 
     def constants(self) -> list[object] | None:
         """Its possible Python values, if they are all known. It may be empty."""
@@ -84,6 +90,15 @@ def constant(value: object) -> AbstractValue:
     return AbstractValue(templates.constant(value))
 
 
+def lost(kept: Alternatives, *before: Alternatives) -> Origins:
+    """The marks of the constants in alternatives that others, which have taken their place, do not show."""
+    if all(each is kept or each <= kept for each in before):
+        return NO_ORIGINS
+    shown = "\0".join(str(c) for c in templates.constants_in(kept))
+    gone = (c for each in before for c in templates.constants_in(each - kept))
+    return made_with(c for c in gone if str(c) not in shown)
+
+
 def join(values: Iterable[AbstractValue]) -> AbstractValue:
     """One of several values."""
     found = NEVER
@@ -94,14 +109,45 @@ def join(values: Iterable[AbstractValue]) -> AbstractValue:
 
 def sizes_of(origins: Iterable[Origin]) -> Origins:
     """These origins, marked as those of which only the number of items decides."""
-    return frozenset(o if o.startswith(_SIZE) else f"{_SIZE}{o}" for o in origins)
+    return frozenset(o if o.startswith((_SIZE, _MADE, _TESTED)) else f"{_SIZE}{o}" for o in origins)
 
 
-def without_marks(origins: Iterable[Origin]) -> tuple[Origins, Origins]:
-    """All origins, and those of which only the number of items decides."""
-    marked = {o.removeprefix(_SIZE) for o in origins if o.startswith(_SIZE)}
-    plain = {o for o in origins if not o.startswith(_SIZE)}
-    return frozenset(plain | marked), frozenset(marked - plain)
+def tested(origins: Origins) -> Origins:
+    """These origins, with the constants among them marked as those that a decision has compared."""
+    return frozenset(f"{_TESTED}{o[len(_MADE) :]}" if o.startswith(_MADE) else o for o in origins)
+
+
+def without_constants(origins: Origins) -> Origins:
+    """These origins, without the constants that a value was made with."""
+    return frozenset(o for o in origins if not o.startswith(_MADE))
+
+
+def made_with(constants: Iterable[str | float | None]) -> Origins:
+    """The marks of constants that a value is made with."""
+    return frozenset(
+        f"{_MADE}{json.dumps(c)}"
+        for c in constants
+        if c not in ("", None) and not isinstance(c, bool) and (isinstance(c, str) or c not in _PLAIN_NUMBERS)
+    )
+
+
+class Marks(NamedTuple):
+    """Origins, without marks; those of which only the number of items decides; and the marked constants."""
+
+    origins: Origins
+    counted: Origins
+    made: frozenset[str | int | float]
+    tested: frozenset[str | int | float]
+
+
+def marks_of(origins: Iterable[Origin]) -> Marks:
+    """What the marks of origins say."""
+    found: dict[str, set[str]] = {_SIZE: set(), _MADE: set(), _TESTED: set(), "": set()}
+    for origin in origins:
+        kind = next(mark for mark in found if origin.startswith(mark))
+        found[kind].add(origin.removeprefix(kind))
+    made, tests = (frozenset(map(json.loads, found[mark])) for mark in (_MADE, _TESTED))
+    return Marks(frozenset(found[""] | found[_SIZE]), frozenset(found[_SIZE] - found[""]), made, tests)
 
 
 class Key(NamedTuple):
@@ -218,20 +264,24 @@ class Heap:
         return found
 
     def deep(self, value: AbstractValue) -> tuple[Origins, Origins]:
-        """The data and the control of a value and of all that it contains."""
+        """The data and the control of a value and of all that it contains. The constants in it are data, marked."""
+        constants = set(templates.constants_in(value.alternatives))
         if not value.sites:
-            return value.data, value.control
+            return value.data | made_with(constants), value.control
         data, control = set(value.data), set(value.control)
         for site in self.reach(value):
-            for inner in self.at[site].fields.values():
+            for key, inner in self.at[site].fields.items():
                 data |= inner.data
                 control |= inner.control
-        return frozenset(data), frozenset(control)
+                constants.update(templates.constants_in(inner.alternatives))
+                if isinstance(key, str) and key not in constants:
+                    constants.add(key)
+        return made_with(constants).union(data), frozenset(control)
 
     def condition(self, value: AbstractValue) -> Origins:
         """All origins that a decision about a value depends on."""
         data, control = self.deep(value)
-        return data | control
+        return without_constants(data) | control
 
     def shape(self, value: AbstractValue) -> Origins:
         """The origins that decide how many items a value has, and in which order."""

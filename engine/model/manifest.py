@@ -96,6 +96,7 @@ class Value(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
         fields: The values under known keys, if it can be an object.
         rest: The values under other keys.
         open: Whether it can be any JSON value besides.
+        made: Constants that the value was made with, and that it does not show. Only of a whole argument or result.
     """
 
     alternatives: tuple[Alternative, ...] = ()
@@ -108,6 +109,7 @@ class Value(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     open: bool = False
     #: The most items that a list or object has.
     size: Bound = None
+    made: tuple[str | int | float, ...] = ()
 
     def __hash__(self) -> int:
         return hash((self.alternatives, self.items, self.places, self.rest, self.open))
@@ -139,6 +141,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
         bound: How often it is made at most, in one run of the tool.
         step: When it is made.
         counted: Those of `control` of which only the number of items or characters decides: the call is made once for each one.
+        compared: The constants with which a program compares something to decide whether the call is made, or what it is given.
     """
 
     tool: str
@@ -152,6 +155,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     bound: Bound = None
     step: Step = ()
     counted: tuple[Origin, ...] = ()
+    compared: tuple[str | int | float, ...] = ()
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -209,6 +213,23 @@ def with_paths(template: tuple[Part, ...]) -> tuple[Part, ...]:
     for part in template:
         found += with_paths(part.of) if isinstance(part, Hole) and part.kind == "path" else [part]
     return tuple(found)
+
+
+def constants_shown(value: Value) -> Iterator[str | float | None]:
+    """The constants that a value shows: its keys, its numbers, and the constant parts of its texts, also inside of holes."""
+    for each in values_in(value):
+        yield from each.fields or ()
+        pending: list[Alternative] = [*each.alternatives]
+        while pending:
+            one = pending.pop()
+            if not isinstance(one, tuple):
+                yield one
+                continue
+            yield from (part for part in one if isinstance(part, str))
+            for hole in (part for part in one if isinstance(part, Hole)):
+                pending.append(hole.of)
+                if hole.value is not None:
+                    yield from constants_shown(hole.value)
 
 
 def values_in(value: Value) -> Iterator[Value]:

@@ -178,13 +178,18 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
     decided = _control(calls, carries) if risk >= RISKS["write"] else frozenset()
     counted = decided & _counted(calls)
     decided -= counted
+    constants = [words.constant(c) for call in calls for c in call.compared]
+    compared = [*dict.fromkeys(constants)] if risk >= RISKS["write"] else []
     bound = _sum(c.bound for c in calls)
     return Effect(
         tool=first.tool,
         effects=first.effects,
         risk=risk,
         resources=tuple(dict.fromkeys((VERBS[use], words.value(*values, use=use)) for use, values in resources)),
-        settings=tuple((name, words.value(*values)) for name, values in settings.items()),
+        settings=(
+            *((name, words.value(*values)) for name, values in settings.items()),
+            *([("compared with", ", ".join(compared))] if compared else []),
+        ),
         anything=any(is_anything(v) for name in shown for value in given[name] for v in values_in(value)),
         warnings=warnings,
         bound=words.bound(bound),

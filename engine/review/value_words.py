@@ -92,7 +92,13 @@ class Words:
             # Constants come last, and are left out, never what somebody else can choose. Hidden and absolute paths are the first.
             fixed = {self.alternative(a) for value in values for a in value.alternatives if is_constant(a)}
             found.sort(key=lambda text: text in fixed and (2 if _STRIKING.search(text) is None else 1))
-        return _joined(found, self._most) or "‹never reached›"
+        made = dict.fromkeys(self.constant(c) for value in values for c in value.made)
+        with_them = f" with {_joined([*made], self._most, ', ')}" if made and not self._depth else ""
+        return f"{_joined(found, self._most)}{with_them}" if found else "‹never reached›"
+
+    def constant(self, value: str | float) -> str:
+        """A constant on its own."""
+        return _quoted(value, self._longest) if isinstance(value, str) else json.dumps(value)
 
     def alternatives(self, value: Value, use: str = "") -> list[str]:
         """Each text, list or object that a value can be."""
@@ -332,7 +338,7 @@ def _one_text(parts: Sequence[Part], texts: Sequence[str], longest: int) -> str:
     return f'"{"".join(found)}"'
 
 
-def _joined(alternatives: list[str], most: int) -> str:
+def _joined(alternatives: list[str], most: int, separator: str = " or ") -> str:
     rest = len(alternatives) - most
     shown = alternatives[:most] + ([f"{rest:,} MORE"] if rest > 0 else [])
-    return " or ".join(shown)
+    return separator.join(shown)

@@ -220,6 +220,12 @@ class _Facts:
 
     def _add_call(self, call: PlannedCall) -> None:
         risk = risk_of(call.effects)
+        if risk >= RISKS["write"]:
+            tool = visible(call.tool)
+            tests = _Kind(
+                f"what {tool} does now depends on a comparison with", f"{tool} no longer depends on a comparison with"
+            )
+            self._add(tests, map(self._words.constant, call.compared), risk)
         for name, value in call.arguments.items():
             use = call.uses.get(name)
             if use == "url":
@@ -232,6 +238,7 @@ class _Facts:
             elif use == "payload" or not call.uses:
                 known = self.payloads.setdefault((visible(label_of(name)), visible(call.tool)), {})
                 known |= dict.fromkeys(self._words.alternatives(value), risk)
+                known |= {f"made with {self._words.constant(c)}": risk for c in value.made}
             else:
                 what = f"{visible(label_of(name))} of {visible(call.tool)}"
                 self._add(

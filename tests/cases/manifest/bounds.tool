@@ -84,7 +84,7 @@ def t(folder: str) -> int:
 def t(names: str) -> list[str]:
     """Read."""
     return [tools.read_file(path=name) for name in names.split(",")]
-# manifest: read_file reads ‹part of {names}›; at most 1 + length of {names}
+# manifest: read_file reads ‹part of {names}› with ","; at most 1 + length of {names}
 # manifest: result from {names}, read_file(‹part of {names}›)
 ---
 # a while has no bound
@@ -111,7 +111,7 @@ def t(url: str, names: list[str], tries: int) -> list:
         tools.current_time()
         n += 1
     return texts
-# manifest: read_file reads {names[*]}; at most length of {names}
+# manifest: read_file reads {names[*]} with 3; at most length of {names}
 # manifest: current_time at most {tries}
 # manifest: sleep at most 3 ×
 # manifest: result from {names}, read_file({names[*]})
@@ -146,7 +146,7 @@ def t(path: str, depth: int = 0) -> int:
     """Walk."""
     found = len(tools.read_file(path=path))
     return found if depth else t(path + "/x", 1)
-# manifest: read_file reads {path} or {path}/x‹ANYTHING from {path}›; up to 1,000 ×, the limit of a run
+# manifest: read_file reads {path} or {path}/x‹ANYTHING from {path}› with "/x/x/x/x/x/x/x/x/x"; up to 1,000 ×, the limit of a run
 # manifest: result from {depth}, read_file({path}), read_file({path}/x‹ANYTHING›)
 ---
 # what a nested function gets and changes

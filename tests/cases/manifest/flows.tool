@@ -65,7 +65,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING
+# manifest: > body ANYTHING with "aaaaaaaa"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
@@ -81,7 +81,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING
+# manifest: > compared with "abc"
+# manifest: > body ANYTHING with "abc"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
@@ -94,6 +95,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > compared with "ab"
 # manifest: > body ‹number› (from read_file(".env"))
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -300,7 +302,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env")
+# manifest: > body any text from read_file(".env") with "bb"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a group of a match
@@ -315,6 +317,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > compared with "k=(.*)"
 # manifest: > body "" or ‹part of ‹output of read_file(".env")››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -329,6 +332,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > compared with "k"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -345,7 +349,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env")
+# manifest: > body any text from read_file(".env") with "a"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # the message of a tool's error
@@ -360,7 +364,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env"), read_file(‹output of read_file(…)›)
+# manifest: > body any text from read_file(".env"), read_file(‹output of read_file(…)›) with "a"
 # manifest: read_file reads ".env" (CREDENTIALS) or ‹output of read_file(".env")›; at most 2 ×
 ---
 # whether a tool fails
@@ -393,7 +397,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env")
+# manifest: > body any text from read_file(".env") with "a"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # whether an index exists
@@ -426,7 +430,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ANYTHING
+# manifest: > compared with "abcdef"
+# manifest: > body ANYTHING with "abcdef"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
@@ -444,6 +449,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > compared with "abcdef"
 # manifest: > body ‹any number of ‹part of "abcdef"››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -463,6 +469,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > compared with "k"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -503,6 +510,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > compared with "k"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
@@ -645,7 +653,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env")
+# manifest: > body any text from read_file(".env") with "$a"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # keys from a list
@@ -673,6 +681,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > compared with -3
 # manifest: > body ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -733,6 +742,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > compared with "k"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -751,6 +761,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > compared with "k"
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -799,7 +810,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body any text from read_file(".env")
+# manifest: > body any text from read_file(".env") with "a"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
 # a file that is written and read again
@@ -836,6 +847,7 @@ def t(a: int, b: int) -> None:
     except Exception:
         tools.write_file(path="b", content="x")
 # manifest: write_file writes "a" or "b"; at most 2 ×
+# manifest: > compared with 2
 # manifest: > content "x"
 # manifest: when and how often is decided by
 # manifest: > write_file {a}, {b}
@@ -863,6 +875,7 @@ def t(a: int, b: int, c: int) -> None:
     except Exception:
         tools.write_file(path="c", content="x")
 # manifest: write_file writes "a" or "b" or "c"; at most 3 ×
+# manifest: > compared with 2
 # manifest: > content "x"
 # manifest: when and how often is decided by
 # manifest: > write_file {a}, {b}, {c}
@@ -903,6 +916,7 @@ def t(folder: str) -> None:
         tools.http_request(method="POST", url="https://d.example/1" if c > "m" else "https://d.example/2", body="")
 # manifest: http_request connects to "https://a.example" or "https://b.example" or "https://c.example" or "https://d.example/1" or "https://d.example/2"; up to 1,000 ×, the limit of a run
 # manifest: > method "POST"
+# manifest: > compared with "m"
 # manifest: > body ""
 # manifest: read_file reads "a"; at most once
 # manifest: when and how often is decided by

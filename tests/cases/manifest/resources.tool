@@ -162,7 +162,7 @@ import re
 def t(title: str) -> None:
     """Write."""
     tools.write_file(path="posts/" + re.sub("[^a-z]+", "-", title) + ".md", content=title)
-# manifest: write_file writes posts/‹ANYTHING from {title}›.md; at most once
+# manifest: write_file writes posts/‹ANYTHING from {title}›.md with "[^a-z]+"; at most once
 # manifest: > content {title}
 ---
 # an optional argument that is not given is not shown
@@ -183,7 +183,7 @@ def t(times: list[float], path: str, names: dict[str, str]) -> float | None:
     tools.write_file(path=path or "a\ud800b", content=content.get(str(best), "\ud800"))
     return best if best != float("inf") else None
 # manifest: write_file writes {path}; at most once
-# manifest: > content "a" or {names.*} (from {names}, {times})
+# manifest: > content "a" or {names.*} with "inf" (from {names}, {times})
 # manifest: result from {times}
 # manifest: when and how often is decided by
 # manifest: > write_file {path}
@@ -243,7 +243,7 @@ def t(folder: str, target: str) -> None:
         tools.write_file(path=posixpath.join("names", path.split("/")[-1]), content="3")
         tools.write_file(path=posixpath.splitext(path)[0] + ".html", content="4")
         tools.write_file(path=path.replace(".md", ".."), content="5")
-# manifest: write_file writes {target}/** or out/** or names/** or docs/**.html or ANYTHING from find_files("docs"); up to 1,000 ×, the limit of a run
+# manifest: write_file writes {target}/** or out/** or names/** or docs/**.html or ANYTHING from find_files("docs") with "docs", "..", ".md"; up to 1,000 ×, the limit of a run
 # manifest: > content "" or "1" or "2" or "3" or "4" or "5"
 # manifest: find_files reads {folder} or "docs"; at most 2 ×
 # manifest: write_file({target}/**) may write what is read by find_files("docs")

@@ -67,9 +67,9 @@ def t(value: dict[str, str]) -> None:
     tools.write_file(path="b", content=json.dumps(value, default=str))
     tools.write_file(path="c", content=str({"k": "v"}.items()))
 # manifest: write_file writes "a" or "b"; at most 2 ×
-# manifest: > content any text from {value}
+# manifest: > content any text from {value} with "; ", "="
 # manifest: write_file writes "c"; at most once
-# manifest: > content ANYTHING
+# manifest: > content ANYTHING with "k", "v"
 ---
 # a text that contains itself
 import json
