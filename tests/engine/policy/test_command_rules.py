@@ -204,6 +204,11 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "time -f %e npm publish",
         "frob 'git pus?'",
         "frob git p*",
+        "npm --prefix . publish",
+        "npm -w app --silent publish",
+        "npm A=1 publish",
+        "xargs -a f npm",
+        "xargs -d x git",
     ],
 )
 def test_a_program_that_nobody_knows_could_run_a_forbidden_command(command: str) -> None:
