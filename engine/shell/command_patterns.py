@@ -24,6 +24,7 @@ _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
 #: Words of such a text that can be anything: variables, and the names and files that git can give to commands.
 _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
 _GLOB = re.compile(r"[*?]+")
+_OPTION = re.compile(r"-|[A-Za-z_]\w*=")
 
 
 def matches(pattern: str, argv: Sequence[str]) -> bool:
@@ -84,9 +85,9 @@ def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, any
     is_option = False
     for arg in argv:
         at = at | start if anywhere else at
-        # An option of git before its subcommand, and its value.
-        was_option, is_option = is_option, arg.startswith("-")
-        after = {1} if maybe and 1 in at and (is_option or was_option) and _is_git(words) else set[int]()
+        # An option or a variable before a subcommand, and the option's value.
+        was_option, is_option = is_option, _OPTION.match(arg) is not None
+        after = {1} if maybe and 1 in at and (is_option or was_option) else set[int]()
         for position in at:
             if position == len(words):
                 continue
@@ -104,10 +105,6 @@ def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, any
         if not at and not anywhere:
             return False
     return len(words) in at
-
-
-def _is_git(words: Sequence[Starred | None]) -> bool:
-    return words[0] is not None and words[0].fits("git")
 
 
 def _names(word: str, position: int, anywhere: bool) -> Iterator[str]:

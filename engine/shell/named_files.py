@@ -26,7 +26,7 @@ _NAMED = frozenset(
 #: Of these, those that search the folder in which they start if they name none. The first operand is a pattern, or an option is.
 _SEARCHING = frozenset("egrep fgrep grep rg".split())
 _PATTERN = re.compile(r"-[a-zA-Z]*[ef]|--(regexp|file)\b")
-#: Operations of git that print content; those that don't; and the options by which some of these do.
+#: Operations of git that print content, and those that don't.
 _SHOWING = frozenset("BLAME DIFF GREP SHOW STASH".split())
 _OTHERS = frozenset(
     "ADD BRANCH CHECKOUT CLONE COMMIT FETCH LOG MERGE PULL PUSH REBASE REMOTE RESET REV-PARSE STATUS SWITCH TAG".split()
@@ -37,6 +37,13 @@ _OF_REVISION, _WILD = re.compile(r"[\w./][\w./~^-]*:[^:]+"), re.compile(r"[*?\[\
 #: The most options in one word behind which the name of a file is looked for.
 _MAX_OPTIONS = 10
 _PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b")
+#: The options by which some of these print content: `raw` prints what a tag names, which can be a file.
+_PRINTING = {
+    "COMMIT": _PATCH,
+    "LOG": _PATCH,
+    "STATUS": re.compile(r"-(?!-)\S*v|--verbose\b"),
+    "TAG": re.compile("--format=.*raw", re.DOTALL),
+}
 
 
 def files_of_command(text: str) -> list[str] | None:
@@ -52,7 +59,7 @@ def files_of_program(argv: Sequence[str]) -> list[str] | None:
 
 def files_of_git(operation: str, arguments: Sequence[str]) -> list[str] | None:
     """The files or folders whose content an operation of git may print, as its arguments name them; None if it may print others."""
-    if operation in _OTHERS and not (operation in ("LOG", "COMMIT") and any(map(_PATCH.match, arguments))):
+    if operation in _OTHERS and not (operation in _PRINTING and any(map(_PRINTING[operation].match, arguments))):
         return []
     words, at = list(arguments), arguments.index("--") if "--" in arguments else len(arguments)
     paths = words[at + 1 :]

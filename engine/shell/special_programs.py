@@ -13,7 +13,7 @@ from itertools import pairwise
 from albert_tools.engine.shell.places import Start
 from albert_tools.engine.shell.programs import NOTHING, Row, may_set, split_options
 from albert_tools.engine.shell.reader import only_looks
-from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unfit, Word
+from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unfit, Unreadable, Word
 
 Run = Callable[[Sequence[Word]], None]
 
@@ -158,7 +158,9 @@ def run_inner(name: str, row: Row, arguments: Sequence[Word], about: str, run: R
         elif not word.known or not word.text.startswith("-"):
             break
         elif not word.fits(row.get("flags", NOTHING)):
-            raise Unclear(f"its option {word.text[:40]} is not among the harmless ones", about)
+            # What it runs has words that nobody knows.
+            kind = Unreadable if row.get("appends") else Unclear
+            raise kind(f"its option {word.text[:40]} is not among the harmless ones", about)
         at += 1
     before = arguments[at : at + row.get("skip", 0)]
     if not all(word.known for word in before):

@@ -19,7 +19,7 @@ RULES: dict[str, Any] = {
     "tools": {
         "bash": {"ordinary_commands": ["*"]},
         "run_program": {"ordinary_commands": ["*"]},
-        "git": {"allowed_operations": ["SHOW", "LOG", "DIFF", "STATUS", "STASH"]},
+        "git": {"allowed_operations": ["SHOW", "LOG", "DIFF", "STATUS", "STASH", "TAG"]},
     },
 }
 
@@ -58,6 +58,9 @@ SEE = [
     ("git", {"operation": "SHOW", "args": ["HEAD"]}),
     ("git", {"operation": "LOG", "args": ["-p", "--", "customers.csv"]}),
     ("git", {"operation": "LOG", "args": ["-p"]}),
+    ("git", {"operation": "STATUS", "args": ["-v"]}),
+    ("git", {"operation": "TAG", "args": ["--format=%(raw)"]}),
+    ("git", {"operation": "TAG", "args": ["-l", "--format=%(*raw)"]}),
     ("git", {"operation": "LOG", "args": ["-S", "Ada"]}),
     ("git", {"operation": "LOG", "args": ["-p", "-S", "a:b"]}),
     ("git", {"operation": "LOG", "args": ["-p", "-S", "--", "HEAD"]}),
@@ -82,6 +85,8 @@ DO_NOT_SEE = [
     ("bash", {"command": "git status && git log --oneline"}),
     ("run_program", {"argv": ["diff", "notes/a.md", "notes/b.md"]}),
     ("git", {"operation": "STATUS"}),
+    ("git", {"operation": "STATUS", "args": ["-s", "-uno"]}),
+    ("git", {"operation": "TAG", "args": ["-n"]}),
     ("git", {"operation": "LOG", "args": ["--oneline", "-n5"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]}),
     ("git", {"operation": "DIFF", "args": ["HEAD", "--", "notes"]}),

@@ -204,6 +204,8 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "time -f %e npm publish",
         "frob 'git pus?'",
         "frob git p*",
+        "xargs -a f npm",
+        "xargs -d x git",
     ],
 )
 def test_a_program_that_nobody_knows_could_run_a_forbidden_command(command: str) -> None:
@@ -286,3 +288,12 @@ def test_the_rules_apply_to_the_arguments_of_a_program() -> None:
 def test_unlisted_environment_variables_ask(entry: str, said: list[str]) -> None:
     policy = Policy(read_governance({}).layers(), "/w", "/home/user")
     assert [d.rule for d in policy.touches(BASH, [Resource("environment", entry, "")])] == said
+
+
+@pytest.mark.parametrize(
+    "command", ["git -C x push", "npm --prefix . publish", "npm -w app --silent publish", "npm A=1 publish"]
+)
+def test_options_and_variables_before_a_subcommand_hide_nothing(command: str) -> None:
+    decision = judged(command, FORBIDDEN)
+    assert decision is not None
+    assert (decision.verdict, decision.rule) == ("deny", "tools.bash.forbidden_commands")
