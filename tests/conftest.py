@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from tests.helpers import (
 # Every call that a composite makes in these tests lies inside its manifest, approved or not.
 reviewed.HELD = frozenset({"active", "pending", "deprecated"})
 
+_THRESHOLDS = gc.get_threshold()
 #: The folders of tests that are about the start of zygotes.
 _OWN_ZYGOTES = {"sandbox", "judging"}
 
@@ -27,11 +29,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # The tests are many objects that live until the end. Searching them for cycles is wasted time.
+    gc.set_threshold(50_000, 10, 100)
     # A shell starts background jobs with interrupts ignored. Every process that a test starts would inherit this setting.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     forked_zygotes.use(forked_zygotes.start())
     if config.getoption("--golden-update") and os.environ.get("CI"):
         raise pytest.UsageError("--golden-update rewrites what the tests expect; it is not for CI")
+
+
+def pytest_collection_finish() -> None:
+    gc.set_threshold(*_THRESHOLDS)
+    gc.freeze()
 
 
 @pytest.fixture

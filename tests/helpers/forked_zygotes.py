@@ -1,7 +1,7 @@
-"""Zygotes for tests that are not about their start. A process that has imported everything forks them.
+"""Zygotes for tests that are not about their start. A process that has imported everything and is warm forks them.
 
-A new zygote spends its time on starting Python and on imports, and most tests have a service of their own. What a zygote does after
-its imports is the same. The tests of the sandbox and of the judging processes start zygotes as users do.
+A new zygote spends its time on starting Python, on imports and on warming up, and most tests have a service of their own. What a
+zygote does afterwards is the same. The tests of the sandbox and of the judging processes start zygotes as users do.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.engine.judging.judging_limits import ALL_TASKS, JUDGING
+from albert_tools.engine.model import vocabulary
 from albert_tools.engine.sandbox.worker import spawn, worker_pool
 from albert_tools.engine.sandbox.worker.spawn import PROGRAMS, Spawned, Work
 
@@ -27,13 +28,22 @@ from albert_tools.engine.sandbox.worker.spawn import PROGRAMS, Spawned, Work
 VARIABLE = "TEST_ZYGOTES"
 
 _BOOT = """
-import os, signal, socket, sys
+import gc, os, signal, socket, sys
 sys.path.extend(sys.argv[4:])
 from importlib import import_module
 from albert_tools.engine.sandbox.kernel.prctl import die_with_parent
 from albert_tools.engine.sandbox.worker import zygote
 work, address, modules = sys.argv[1], sys.argv[2], sys.argv[3].split()
-import_module(work).prepare(modules)
+module = import_module(work)
+worker = module.prepare(modules)
+worker.rehearse()
+while worker.warm_up():
+    pass
+prepare = module.prepare
+# Nearly all services ask for the same modules.
+module.prepare = lambda wanted: worker if wanted == modules else prepare(wanted)
+gc.collect()
+gc.freeze()
 asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 asked.bind(address)
 asked.listen(100)
@@ -93,7 +103,7 @@ def start() -> str:
     if not _started:
         folder = Path(tempfile.mkdtemp(prefix="zygotes-"))
         atexit.register(shutil.rmtree, folder, True)
-        for work, modules in ((JUDGING, ALL_TASKS), (PROGRAMS, ())):
+        for work, modules in ((JUDGING, ALL_TASKS), (PROGRAMS, sorted(vocabulary.MODULES))):
             _started[work.module] = _parent(work, modules, folder / work.module.rpartition(".")[2])
     return os.pathsep.join(f"{module}={path}" for module, path in _started.items())
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,8 @@ def retried(call: Callable[[], Any]) -> Any:
         except grpc.RpcError as error:
             if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
                 raise
+        # The server needs the processor to answer the others.
+        time.sleep(0.02)
 
 
 def slow(channel: grpc.Channel, method: str, count: int, over: threading.Event, token: str = "") -> list[Any]:
