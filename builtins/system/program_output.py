@@ -57,4 +57,7 @@ async def lines_of(argv: Sequence[str]) -> AsyncGenerator[bytes, None]:
     finally:
         with suppress(ProcessLookupError):
             process.kill()
+        # asyncio sees the end of a program only after that of its output, which it may have stopped to read.
+        while await process.stdout.read(_BLOCK):
+            pass
         await process.wait()
