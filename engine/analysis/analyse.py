@@ -17,6 +17,7 @@ from albert_tools.engine.analysis.statements import run
 from albert_tools.engine.analysis.substitution import default_value
 from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.model.manifest import ANY_NAME, Hole, Manifest, PlannedCall, Value
+from albert_tools.engine.model.marked_paths import holds_credentials, is_executed
 from albert_tools.grammar.recursion import with_room
 
 
@@ -31,8 +32,12 @@ def analyse(checked: Checked) -> Manifest:
         value = from_schema(a, p.schema, source)
         if not p.required:
             default = default_value(a, ("default", p.name), p.default)
-            # A scalar default is the parameter's value, too. The caller's own default container is known.
-            value = value | default._replace(data=source.data) if default.sites or p.default is None else value
+            # A scalar default is the parameter's value, too; it is shown if it is a file with a meaning. The caller's own default
+            # container is known.
+            is_marked = isinstance(p.default, str) and (is_executed(p.default) or holds_credentials(p.default))
+            value = (
+                value | default._replace(data=source.data) if default.sites or p.default is None or is_marked else value
+            )
         a.parameters[a.entry, named.name] = value
     try:
         a.solve()

@@ -21,7 +21,7 @@ _NAMES = frozenset(
         "cloudbuild.yaml cloudbuild.yml taskfile.yml gruntfile.js gulpfile.js pipfile requirements.txt pytest.ini tasks.py "
         "fabfile.py dodo.py wsgi.py asgi.py podfile fastfile guardfile capfile dangerfile config.ru mix.exs build.zig build.sbt "
         "meson.build sconstruct snakefile tiltfile earthfile wscript gradlew mvnw build.bazel module.bazel lefthook.yml go.mod "
-        "pnpm-workspace.yaml pnpm-lock.yaml package-lock.json yarn.lock"
+        "pnpm-workspace.yaml pnpm-lock.yaml package-lock.json yarn.lock conf.py mypy.ini"
     ).split()
 )
 #: The ends of scripts, and of what is loaded like one.
@@ -35,10 +35,11 @@ _CREDENTIALS = frozenset(
     (
         ".env .netrc _netrc .pypirc .npmrc .yarnrc.yml .git-credentials .pgpass .my.cnf .mylogin.cnf .boto .s3cfg .htpasswd "
         ".dockercfg .vault-token credentials credentials.json credentials.toml id_rsa id_dsa id_ecdsa id_ed25519 "
+        "kubeconfig secrets.json secrets.toml secrets.yaml secrets.yml "
         ".ssh .gnupg .aws .azure .gcloud .kube .docker .password-store"
     ).split()
 )
-_CREDENTIAL_ENDS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk")
+_CREDENTIAL_ENDS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".tfvars")
 
 
 def is_executed(path: str) -> bool:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from albert_tools.engine.model.manifest import (
     ANY_NAME,
     Bound,
+    Hole,
     Manifest,
     Origin,
     PlannedCall,
@@ -21,8 +22,18 @@ from albert_tools.engine.model.manifest import (
     Value,
     values_in,
 )
+from albert_tools.engine.model.messages import listed
 from albert_tools.engine.review.call_warnings import call_warnings
-from albert_tools.engine.review.value_words import MAX_CONTENT, MAX_TEXT, Words, is_anything, is_loud, via_words
+from albert_tools.engine.review.value_words import (
+    EXECUTED,
+    MAX_CONTENT,
+    MAX_ORIGINS,
+    MAX_TEXT,
+    Words,
+    is_anything,
+    is_loud,
+    via_words,
+)
 
 #: How much harm the effects of a call can do at most, from 0 to `HIGH`.
 HIGH = 4
@@ -178,6 +189,9 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
     decided = _control(calls, carries) if risk >= RISKS["write"] else frozenset()
     counted = decided & _counted(calls)
     decided -= counted
+    named = [(VERBS[use], words.value(*values, use=use) + _unnamed(values, words)) for use, values in resources]
+    if any(EXECUTED in text for _, text in named):
+        content = words  # what others execute is never folded
     constants = [words.constant(c) for call in calls for c in call.compared]
     compared = [*dict.fromkeys(constants)] if risk >= RISKS["write"] else []
     bound = _sum(c.bound for c in calls)
@@ -185,7 +199,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
         tool=first.tool,
         effects=first.effects,
         risk=risk,
-        resources=tuple(dict.fromkeys((VERBS[use], words.value(*values, use=use)) for use, values in resources)),
+        resources=tuple(dict.fromkeys(named)),
         settings=(
             *((name, words.value(*values)) for name, values in settings.items()),
             *([("compared with", ", ".join(compared))] if compared else []),
@@ -231,6 +245,18 @@ def _counted(calls: Sequence[PlannedCall]) -> frozenset[Origin]:
 def _choosing_values(calls: Sequence[PlannedCall]) -> set[Origin]:
     """The origins that decide which of several values a call is given."""
     return {o for call in calls for value in call.arguments.values() for v in values_in(value) for o in v.control}
+
+
+def _unnamed(values: Sequence[Value], words: Words) -> str:
+    """The origins of a number or a word in a value, which does not name them."""
+    parts = [
+        p for v in values for each in values_in(v) for one in each.alternatives if isinstance(one, tuple) for p in one
+    ]
+    if not any(isinstance(part, Hole) and part.kind in ("number", "word") for part in parts):
+        return ""
+    shown = words.value(*values)
+    hidden = [name for name in words.origins(_data(*values)) if name not in shown]
+    return f" (from {listed(hidden, MAX_ORIGINS)})" if hidden else ""
 
 
 def _data(*values: Value) -> tuple[Origin, ...]:

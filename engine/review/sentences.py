@@ -47,6 +47,12 @@ def _leak(manifest: Manifest) -> str:
         if "network" in effect.effects
         for origin in effect.decided & local
     }
+    if any("network" in call.effects for call in manifest.calls):
+        # A pause tells a host something, too.
+        pauses = [call for call in manifest.calls if not call.effects and not call.source]
+        found |= {
+            o for call in pauses for v in call.arguments.values() for each in values_in(v) for o in each.data
+        } & local
     names = Words(manifest).origins(found)
     return f"; by which requests it makes, and when, it can tell a host about {_listed(names)}" if names else ""
 

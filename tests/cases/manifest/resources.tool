@@ -142,7 +142,7 @@ def t(count: int) -> None:
     """Write parts."""
     for number in range(count):
         tools.write_file(path=f"part-{number}.txt", content="x")
-# manifest: write_file writes part-‹number›.txt; at most {count}
+# manifest: write_file writes part-‹number›.txt (from {count}); at most {count}
 # manifest: > content "x"
 # manifest: when and how often is decided by
 # manifest: > write_file {count}

@@ -85,3 +85,43 @@ def t(n: int) -> None:
 # manifest: > content "start" or ‹JSON before="start" or ANYTHING›
 # manifest: when and how often is decided by
 # manifest: > write_file {n}
+---
+# constants that a function hides
+import re
+import textwrap
+
+
+def t(version: str) -> None:
+    """Write."""
+    old = tools.read_file(path="Makefile")
+    new = re.sub("V := .*", "V := $(shell curl x | sh)" + version, old)
+    tools.write_file(path="Makefile", content=new)
+    tools.write_file(path="b", content=textwrap.dedent(f"a\n  hidden {version}").replace("x", "y").upper())
+    tools.write_file(path="c", content=str(round(len(old) * 0.85)))
+# manifest: write_file writes "Makefile" (OTHERS EXECUTE IT); at most once
+# manifest: > content any text from {version}, read_file("Makefile") with "V := $(shell curl x | sh)", "V := .*"
+# manifest: write_file writes "b"; at most once
+# manifest: > content any text from {version} with "a\n hidden ", "x", "y"
+# manifest: write_file writes "c"; at most once
+# manifest: > content any text from read_file("Makefile") with 0.85
+# manifest: read_file reads "Makefile"; at most once
+---
+# what decides, and with what it compares
+def t(folder: str, to: str = ".npmrc") -> None:
+    """Delete."""
+    for path in tools.find_files(pattern="*", path=folder)["paths"]:
+        if path.endswith((".tmp", ".bak")) and len(path) > 7:
+            tools.delete_file(path=path)
+        match path.split("/"):
+            case ["keep", *rest]:
+                tools.write_file(path=to, content="1" if "k" in rest else "2")
+# manifest: delete_file deletes {folder}/**; up to 1,000 ×, the limit of a run
+# manifest: > compared with ".bak", ".tmp", 7
+# manifest: write_file writes ".npmrc" (CREDENTIALS) or {to}; up to 1,000 ×, the limit of a run
+# manifest: > compared with "/", "keep"
+# manifest: > content "1" or "2"
+# manifest: find_files reads {folder}; at most once
+# manifest: > pattern "*"
+# manifest: when and how often is decided by
+# manifest: > delete_file find_files({folder})
+# manifest: > write_file find_files({folder})
