@@ -116,7 +116,8 @@ class Server:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless the server has ended."""
         if self._code is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Ask the server to end."""
