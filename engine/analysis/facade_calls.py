@@ -165,7 +165,8 @@ def _may_begin_with_slash(t: templates.Alternative) -> bool:
     first = next((part for part in t if part != ""), "")
     if isinstance(first, str):
         return first.startswith("/")
-    return first not in (templates.NUMBER, templates.WORD, templates.INSIDE)
+    is_name = isinstance(first, Hole) and first.kind == "name"
+    return not is_name and first not in (templates.NUMBER, templates.WORD, templates.INSIDE)
 
 
 def _computed(function: Callable[[str], str], value: AbstractValue) -> AbstractValue | None:

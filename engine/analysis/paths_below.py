@@ -38,7 +38,11 @@ def from_place(path: Alternative, start: object) -> list[Template]:
 
 def last_name(path: Alternative) -> list[Template]:
     """``basename(path)`` and ``path.split("/")[-1]``"""
-    return [(INSIDE,)] if folder_of(path) is not None else []
+    if folder_of(path) is not None:
+        return [(INSIDE,)]
+    parts = templates.stored(path)
+    known = parts if all(isinstance(p, str) or p.kind not in ("any", "part", "number") for p in parts) else ()
+    return [(Hole("name", of=known),)] if parts else [()]
 
 
 def with_ending(path: Alternative, old: object, new: object) -> list[Template]:

@@ -17,13 +17,13 @@ from msgspec import Struct
 
 #: The number of the present analysis. Raise it with each change after which a source can have another manifest. Then stored
 #: versions are analysed again.
-ANALYSIS = 2
+ANALYSIS = 3
 
 #: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
 Origin: TypeAlias = str
 
 HoleKind = Literal[
-    "parameter", "output", "part", "quoted", "path", "number", "word", "below", "inside", "any",
+    "parameter", "output", "part", "quoted", "path", "number", "word", "below", "inside", "name", "any",
     "json", "query", "row", "base64", "percent", "joined", "bytes",
 ]  # fmt: skip
 #: The kinds of holes that are a value in an encoding.
@@ -38,7 +38,7 @@ class Hole(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
             piece of `of`, for example one line of it. ``quoted``: `of` as one word for a shell. ``path``: `of` as a path in normal
             form: ``a/b`` for ``./a//b``. ``number``: digits, sign, point.
             ``word``: letters, digits, ``-`` and ``_`` only. ``below``: nothing, or ``/`` and any path that does not lead up.
-            ``inside``: a relative path in normal form that does not lead up.
+            ``inside``: a relative path in normal form that does not lead up. ``name``: the last name of a path, without a slash.
             ``any``: any text.
             The others are `value` in an encoding: ``json``; ``query``, as in a URL; ``row``, of CSV; ``base64`` and ``percent``
             of a text; ``joined``: any number of such texts, with `of` between them. ``bytes``: not text, never in a manifest.

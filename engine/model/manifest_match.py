@@ -39,7 +39,11 @@ _STEP = re.compile(r"\.([^.\[\]~*]+)|\[(\d+)\]|\[\*\]|\.\*|~\Z")
 #: A name in a path that leads up.
 _UP, _UP_FIRST = re.compile(r"/\.\.(?=/|\Z)"), re.compile(r"\.\.(?=/|\Z)")
 #: Numbers include ``1e-05``, ``inf``, ``nan`` and ``(1+2j)``.
-_RUNS = {"number": re.compile(r"(?:[-+0-9einfajEINFAJ()]|\.(?=[0-9]))*"), "word": re.compile(r"[-_A-Za-z0-9]*")}
+_RUNS = {
+    "number": re.compile(r"(?:[-+0-9einfajEINFAJ()]|\.(?=[0-9]))*"),
+    "word": re.compile(r"[-_A-Za-z0-9]*"),
+    "name": re.compile(r"[^/]*"),
+}
 
 
 def normal(path: str) -> str:

@@ -173,6 +173,8 @@ class Words:
                 return f"‹{place.lstrip('.') or 'output'} of {self.call(part.call)}›"
             case "part":
                 return f"‹part of {self.alternative(part.of, data)}›"
+            case "name":
+                return f"‹name in {self.alternative(part.of, data)}›" if part.of else f"‹name{self._from(data)}›"
             case "quoted":
                 return f"‹quoted {self.alternative(part.of, data)}›"
             case "below":

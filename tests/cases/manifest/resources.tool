@@ -264,3 +264,18 @@ def t(folder: str, other: str, target: str) -> None:
 # manifest: find_files reads {folder}; at most once
 # manifest: when and how often is decided by
 # manifest: > write_file {folder}, find_files({folder})
+---
+# the last name of any text stays in the folder that it is joined to
+import posixpath
+
+
+def t(folder: str, path: str) -> None:
+    """Write."""
+    for line in tools.read_file(path="index").splitlines():
+        tools.write_file(path=posixpath.join("out", posixpath.basename(line)), content="1")
+    tools.write_file(path=f"{folder}/{path.split('/')[-1]}", content="2")
+# manifest: write_file writes out/‹name from read_file("index")› or {folder}/‹name in {path}›; at most 2 + length of read_file("index")
+# manifest: > content "1" or "2"
+# manifest: read_file reads "index"; at most once
+# manifest: when and how often is decided by
+# manifest: > write_file {path}, read_file("index")
