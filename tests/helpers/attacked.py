@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -281,5 +282,7 @@ def _path() -> str:
 def end_all_of(user: int) -> None:
     """Kill all processes of a user. Used after an attack without confinement."""
     for entry in os.scandir("/proc"):
-        if entry.name.isdigit() and entry.stat().st_uid == user:
-            os.kill(int(entry.name), signal.SIGKILL)
+        # A process may end meanwhile.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                os.kill(int(entry.name), signal.SIGKILL)
