@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import takewhile
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from albert_tools.engine.analysis.state import Analysis, Instance, Loop, Recorded
 from albert_tools.engine.check.facts import tool_name
 from albert_tools.engine.model.manifest import Step
 from albert_tools.grammar import tree
+
+_STATEMENTS = frozenset(get_args(tree.Stmt))
 
 
 class _Place(NamedTuple):
@@ -72,7 +74,7 @@ class Steps:
             before = None
             if isinstance(node, tree.FunctionDef | tree.Lambda):
                 continue
-            if isinstance(node, tree.Stmt) and not in_loop:
+            if type(node) in _STATEMENTS and not in_loop:
                 count += 1
                 place = _Place(count, _bound_by(node))
                 in_loop = isinstance(node, tree.For | tree.While)
@@ -94,7 +96,7 @@ class Steps:
         return is_function or tool_name(call.func) is not None
 
 
-def _bound_by(stmt: tree.Stmt) -> str:
+def _bound_by(stmt: tree.Node) -> str:
     """The only name that an assignment binds."""
     if isinstance(stmt, tree.Assign) and len(stmt.targets) == 1 and isinstance(target := stmt.targets[0], tree.Name):
         return target.id

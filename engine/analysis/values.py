@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from albert_tools.engine.analysis import templates
@@ -140,14 +141,25 @@ class Marks(NamedTuple):
     tested: frozenset[str | int | float]
 
 
-def marks_of(origins: Iterable[Origin]) -> Marks:
+@lru_cache(maxsize=4096)
+def marks_of(origins: Origins) -> Marks:
     """What the marks of origins say."""
-    found: dict[str, set[str]] = {_SIZE: set(), _MADE: set(), _TESTED: set(), "": set()}
+    found: dict[str, set[str]] = {_SIZE: set(), _MADE: set(), _TESTED: set()}
+    plain: set[str] = set()
     for origin in origins:
-        kind = next(mark for mark in found if origin.startswith(mark))
-        found[kind].add(origin.removeprefix(kind))
+        marked = found.get(origin[: len(_SIZE)])
+        if marked is None:
+            plain.add(origin)
+        else:
+            marked.add(origin[len(_SIZE) :])
     made, tests = (frozenset(map(json.loads, found[mark])) for mark in (_MADE, _TESTED))
-    return Marks(frozenset(found[""] | found[_SIZE]), frozenset(found[_SIZE] - found[""]), made, tests)
+    return Marks(frozenset(plain | found[_SIZE]), frozenset(found[_SIZE] - plain), made, tests)
+
+
+@lru_cache(maxsize=4096)
+def marks_in(alternatives: Alternatives) -> Origins:
+    """The marks of the constants in alternatives, as those that a value is made with."""
+    return made_with(templates.constants_in(alternatives))
 
 
 class Key(NamedTuple):
@@ -265,23 +277,23 @@ class Heap:
 
     def deep(self, value: AbstractValue) -> tuple[Origins, Origins]:
         """The data and the control of a value and of all that it contains. The constants in it are data, marked."""
-        constants = set(templates.constants_in(value.alternatives))
+        marks = marks_in(value.alternatives)
         if not value.sites:
-            return value.data | made_with(constants), value.control
-        data, control = set(value.data), set(value.control)
+            return value.data | marks, value.control
+        data, control, keys = {*value.data, *marks}, set(value.control), set[str]()
         for site in self.reach(value):
             for key, inner in self.at[site].fields.items():
                 data |= inner.data
                 control |= inner.control
-                constants.update(templates.constants_in(inner.alternatives))
-                if isinstance(key, str) and key not in constants:
-                    constants.add(key)
-        return made_with(constants).union(data), frozenset(control)
+                data |= marks_in(inner.alternatives)
+                if isinstance(key, str):
+                    keys.add(key)
+        return made_with(keys).union(data), frozenset(control)
 
     def condition(self, value: AbstractValue) -> Origins:
         """All origins that a decision about a value depends on."""
         data, control = self.deep(value)
-        return without_constants(data) | control
+        return without_constants(data) | control if data else control
 
     def shape(self, value: AbstractValue) -> Origins:
         """The origins that decide how many items a value has, and in which order."""
