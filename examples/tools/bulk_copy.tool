@@ -49,7 +49,7 @@ def bulk_copy(folder: str, pattern: str, name: str, dry_run: bool = True) -> lis
         new = re.sub(pattern, name, posixpath.basename(path))
         if "/" in new or new in ("", ".", ".."):
             raise ToolError(f"{path} would become {new!r}, which is not a name in the same folder")
-        target = posixpath.join(posixpath.dirname(path), new)
+        target = posixpath.join(posixpath.dirname(path), posixpath.basename(new))
         if target in taken:
             raise ToolError(f"{path} would become {target}, which exists already")
         taken.add(target)
