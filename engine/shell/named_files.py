@@ -34,6 +34,8 @@ _OTHERS = frozenset(
 #: Options without a value; ``REVISION:PATH``, with a plain name of a revision; and what makes a pattern of a path.
 _PLAIN = frozenset("-p -u --patch --cached --staged --stat --oneline --name-only --name-status".split())
 _OF_REVISION, _WILD = re.compile(r"[\w./][\w./~^-]*:[^:]+"), re.compile(r"[*?\[\\]|^:|^--$")
+#: What a file lists is read, too, or is in a message. GNU takes each beginning of the option.
+_LISTED = "--files0-from"
 #: The most options in one word behind which the name of a file is looked for.
 _MAX_OPTIONS = 10
 _PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b")
@@ -83,7 +85,7 @@ def _files_of(judgement: Judgement) -> list[str] | None:
         elif not any(HOLE in word for word in words):
             files = _words(name, words) if name in _NAMED else None
             files = files_of_git(words[0].upper(), words[1:]) if name == "git" and words else files
-        if files is None or any(word.startswith("--files0-from") for word in words):
+        if files is None or any(_LISTED.startswith(word.partition("=")[0]) for word in words if word[:3] == "--f"):
             return None
         found += files
     return found

@@ -42,6 +42,8 @@ SEE = [
     ("bash", {"command": "cp -r conf copy"}),
     ("bash", {"command": "diff -r conf notes"}),
     ("bash", {"command": "sort --files0-from=list"}),
+    ("bash", {"command": 'du --files0=cus""tomers.csv'}),
+    ("bash", {"command": 'du --fi cus""tomers.csv'}),
     ("bash", {"command": "mv customers.csv x; cat x"}),
     ("bash", {"command": "python3 -c 'print(open(\"x\".replace(\"x\", \"cust\" + \"omers.csv\")).read())'"}),
     ("bash", {"command": "git show HEAD:customers.csv"}),
