@@ -194,7 +194,7 @@ async def git(
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
     prepared = await _prepared(context, operation, words, cwd)
-    reads = files_of_git(operation, args)
+    reads = files_of_git(operation, args, at_top=cwd in ("", "."))
     if reads is None:
         # A file that it names need not be in the working tree.
         top = context.workspace.absolute(cwd or ".")

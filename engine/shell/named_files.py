@@ -59,14 +59,17 @@ def files_of_program(argv: Sequence[str]) -> list[str] | None:
     return _files_of(judge_argv(tuple(argv)))
 
 
-def files_of_git(operation: str, arguments: Sequence[str]) -> list[str] | None:
-    """The files or folders whose content an operation of git may print, as its arguments name them; None if it may print others."""
+def files_of_git(operation: str, arguments: Sequence[str], at_top: bool = True) -> list[str] | None:
+    """The files or folders whose content an operation of git may print, as its arguments name them; None if it may print others.
+
+    `at_top`: git starts at the top of the repository, from where it reads the path in ``REVISION:PATH``.
+    """
     if operation in _OTHERS and not (operation in _PRINTING and any(map(_PRINTING[operation].match, arguments))):
         return []
     words, at = list(arguments), arguments.index("--") if "--" in arguments else len(arguments)
     paths = words[at + 1 :]
     if operation == "SHOW" and words and not paths and all(_OF_REVISION.fullmatch(word) for word in words):
-        return [word.partition(":")[2] for word in words]
+        return [word.partition(":")[2] for word in words] if at_top else None
     # After some options, `--` is their value.
     is_certain = operation in _SHOWING | {"LOG"} and (not at or words[at - 1] in _PLAIN or words[at - 1][:1] != "-")
     return paths if is_certain and paths and not any(map(_WILD.search, paths)) else None

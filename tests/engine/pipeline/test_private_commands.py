@@ -57,6 +57,7 @@ SEE = [
     ("run_program", {"argv": ["sh", "-c", "cat cust*"]}),
     ("run_program", {"argv": ["make"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:customers.csv"]}),
+    ("git", {"operation": "SHOW", "args": ["HEAD:conf/secret.txt"], "cwd": "notes"}),
     ("git", {"operation": "SHOW", "args": ["HEAD"]}),
     ("git", {"operation": "LOG", "args": ["-p", "--", "customers.csv"]}),
     ("git", {"operation": "LOG", "args": ["-p"]}),
