@@ -56,24 +56,22 @@ def template(parts: Iterable[Part]) -> Template:
     """
     found: list[Part] = []
     for part in parts:
+        last = found[-1] if found else None
+        if isinstance(part, str):
+            if part and isinstance(last, str):
+                found[-1] = last + part
+            elif part:
+                found.append(part)
+            continue
         if isinstance(part, Count):
             part = NUMBER
-        elif isinstance(part, Hole) and part.kind == "bytes":
+        elif part.kind == "bytes":
             part = ANY
-        elif part == INSIDE and found and isinstance(found[-1], str) and found[-1].endswith("/") and found != ["/"]:
+        elif part.kind == "inside" and isinstance(last, str) and last.endswith("/") and found != ["/"]:
             part = BELOW
-            found[-1] = found[-1].removesuffix("/")
-            if not found[-1]:
-                found.pop()
-        if isinstance(part, str):
-            if not part:
-                continue
-            if found and isinstance(found[-1], str):
-                found[-1] += part
-                continue
-        elif found and found[-1] == part and part in (ANY, BELOW):
-            continue
-        found.append(part)
+            found[-1:] = [last.removesuffix("/")] if last != "/" else []
+        if part.kind not in ("any", "below") or found[-1:] != [part]:
+            found.append(part)
     for i, part in enumerate(found):
         if isinstance(part, str) and len(part) > MAX_CHARACTERS:
             return (*found[:i], part[:_KEPT_CHARACTERS], ANY)
