@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import Checked, check
 from albert_tools.engine.check.facts import tool_name
+from albert_tools.engine.check.finding_limits import capped
 from albert_tools.engine.check.when_defined import with_existing_tools
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.judging.judging_limits import MAX_NAME
@@ -102,7 +103,8 @@ def _check(source: str, ask: Ask, compiled: bool) -> Any:
     answer: dict[str, Any] = {"findings": [d.as_dict() for d in report.diagnostics]}
     if report.checked is not None:
         manifest = analyse(report.checked)
-        answer["findings"] += [d.as_dict() for d in unknown_parts(report.checked, manifest)]
+        found = capped((*report.diagnostics, *unknown_parts(report.checked, manifest)))
+        answer["findings"] = [d.as_dict() for d in found]
         answer["tool"] = _tool(report.checked, manifest)
         if compiled:
             try:

@@ -25,6 +25,8 @@ PATH_USES = frozenset({"read", "write", "delete"})
 MAX_TEXT = 20_000
 #: The most places of a text that are compared with texts.
 MAX_COMPARED = 1_000_000
+#: The most places of a text at which a value in an encoding is looked for. From more, it can end anywhere.
+MAX_DECODED = 16
 #: The longest text that is compared as a path to which something was added.
 MAX_PATH = 1_000
 #: The most texts with which a template can begin, if they must be compared as paths.
@@ -224,6 +226,9 @@ class _Match:
 
     def _ends(self, hole: Hole, places: set[int], text: str) -> set[int]:
         """The places at which a hole that is a value in an encoding can end."""
+        if hole.kind != "joined" and len(places) > MAX_DECODED:
+            # Decoding at each of them would take quadratic time.
+            return set(range(min(places), len(text) + 1))
         if hole.kind != "joined":
             fits = partial(self._decoded, hole)
             return {end for place in places for end in ends_of(hole.kind, text, place, fits)}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tools.engine.model.manifest import Hole, PlannedCall, Value
+from albert_tools.engine.model.manifest import Hole, HoleKind, PlannedCall, Value
 from albert_tools.engine.model.manifest_match import MAX_TEXT, outside
 
 ANY, BELOW, NUMBER, WORD = Hole("any"), Hole("below"), Hole("number"), Hole("word")
@@ -114,3 +114,10 @@ def test_a_hostile_text_takes_no_more_steps_than_it_has_places(parts: Any) -> No
     # If the time grew with the square of the length, this would take minutes.
     assert not allows(template(*parts), "/a" * (MAX_TEXT // 2 - 1) + "!")
     assert not allows(template(*parts), "a" * (MAX_TEXT - 1) + "!")
+
+
+@pytest.mark.parametrize("kind", ["json", "query", "base64", "percent"])
+@pytest.mark.parametrize("unit", ["[", "a=b&", "A"])
+def test_a_long_text_is_decoded_at_a_few_places_only(kind: HoleKind, unit: str) -> None:
+    encoded = Hole(kind, value=Value(((Hole("parameter", "p"),),)))
+    assert allows(template(Hole("any"), encoded), unit * (MAX_TEXT // len(unit)))
