@@ -42,7 +42,7 @@ def assign(a: Analysis, target: tree.Expr, value: AbstractValue, control: Origin
                     decided = control | a.heap.condition(key)
                     inner = value.under(decided | a.heap.shape(value) | box.origins)
                     for site in box.sites:
-                        if a.heap.at[site].kind == "list":
+                        if a.heap.kind(site) == "list":
                             extend(a, site, inner, a.remember(target, value))
                             concern(a, box, decided)
 

@@ -97,7 +97,7 @@ def _as_list(a: Analysis, call: Invocation) -> AbstractValue:
     source = join(call.all)
     made = list_like(a, call.node, source)
     # A copy of a list with known places has the same places.
-    if source.sites and not source.alternatives and all(a.heap.at[s].kind == "list" for s in source.sites):
+    if source.sites and not source.alternatives and all(a.heap.kind(s) == "list" for s in source.sites):
         for site in source.sites:
             for key, item in [*a.heap.at[site].fields.items()]:
                 if not isinstance(key, Key):

@@ -133,7 +133,7 @@ def _call_back(
                 put_all(a, box, REST, join(arguments).under(control))
                 concern(a, box, control.union(*(a.heap.condition(v) for v in arguments)))
         if a.facts.facade(function) == ("io", "StringIO"):
-            a.buffers.add(a.site(function, "callback"))
+            a.note(a.buffers, a.site(function, "callback"))
         made = a.evaluate(function, control)
         if not (isinstance(function, tree.Attribute) and function.attr == "get"):
             read_keys(a, control, made, *arguments)

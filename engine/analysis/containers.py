@@ -101,7 +101,7 @@ def store(a: Analysis, box: AbstractValue, key: AbstractValue, value: AbstractVa
         # Which of several keys it is depends on the origins of the key.
         value = value.under(key.origins)
         for site in box.sites:
-            is_list = a.heap.at[site].kind == "list"
+            is_list = a.heap.kind(site) == "list"
             for k in constants:
                 a.heap.put(site, REST if is_list and isinstance(k, int) and k < 0 else k, value)
             if not is_list:
@@ -110,16 +110,16 @@ def store(a: Analysis, box: AbstractValue, key: AbstractValue, value: AbstractVa
         value = value.under(a.heap.condition(key))
         for site in box.sites:
             a.heap.put(site, REST, value)
-            if a.heap.at[site].kind != "list":
+            if a.heap.kind(site) != "list":
                 a.heap.put(site, KEYS, key.under(value.control))
                 a.changed_by(site)
 
 
 def extend(a: Analysis, site: Hashable, value: AbstractValue, amount: Hashable) -> None:
     """``list.extend``, ``set.update`` and ``dict.update``."""
-    if a.heap.at[site].kind == "dict":
+    if a.heap.kind(site) == "dict":
         merge(a, site, value)
-    elif a.heap.at[site].kind == "open":
+    elif a.heap.kind(site) == "open":
         whole = AbstractValue(templates.ANYTHING, *a.heap.deep(value), frozenset(a.heap.reach(value)))
         a.heap.put(site, REST, whole)
     else:

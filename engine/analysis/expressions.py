@@ -179,14 +179,21 @@ def _logical(a: Analysis, node: tree.BoolOp, control: Origins) -> AbstractValue:
 
 
 def _compare(a: Analysis, node: tree.Compare, control: Origins) -> AbstractValue:
-    found = [a.evaluate(node.left, control)]
+    if not any(is_lazy(a, x) for x in node.comparators):
+        return _compared(a, node, control, NO_ORIGINS)
     with a.stopping(node, NO_ORIGINS) as stops:
-        for x in node.comparators:
-            # Only the first two are always evaluated. `in` ends at the first item that is equal.
-            decided = a.heap.condition(join(found)) if len(found) > 1 else NO_ORIGINS
-            if is_lazy(a, x):
-                decided |= stops | a.heap.condition(join(found))
-            found.append(a.evaluate(x, control | decided))
+        return _compared(a, node, control, stops)
+
+
+def _compared(a: Analysis, node: tree.Compare, control: Origins, stops: Origins) -> AbstractValue:
+    """A comparison. `stops` decides how many items its lazy operands make: `in` ends at the first that is equal."""
+    found = [a.evaluate(node.left, control)]
+    for x in node.comparators:
+        # Only the first two are always evaluated.
+        decided = a.heap.condition(join(found)) if len(found) > 1 else NO_ORIGINS
+        if is_lazy(a, x):
+            decided |= stops | a.heap.condition(join(found))
+        found.append(a.evaluate(x, control | decided))
     return booleans(a, *found)
 
 
@@ -330,7 +337,7 @@ def _unpacked(a: Analysis, call: Invocation, box: AbstractValue, result: Abstrac
     whole = anything(a, call.node, box, *call.all, tag="unpacked").under(call.control)
     for site in box.sites:
         a.heap.put(site, REST, whole)
-        if a.heap.at[site].kind == "dict":
+        if a.heap.kind(site) == "dict":
             a.heap.put(site, KEYS, whole)
         a.sized(site, "unknown")
     return result | whole

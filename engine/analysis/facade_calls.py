@@ -228,7 +228,7 @@ def _counter(a: Analysis, call: Invocation) -> AbstractValue:
     decided = a.heap.condition(source)
     made = new_dict(a, call.node, a.heap.items(source), A_NUMBER._replace(data=decided, control=decided))
     # The values of a dictionary are taken as they are.
-    merge(a, only_site(made), source._replace(sites=frozenset(s for s in source.sites if a.heap.at[s].kind != "list")))
+    merge(a, only_site(made), source._replace(sites=frozenset(s for s in source.sites if a.heap.kind(s) != "list")))
     for name, value in call.arguments.named.items():
         a.heap.put(only_site(made), name, value)
         a.changed_by(only_site(made), a.remember(call.node, constant("x"), f"named {name}"))
@@ -376,7 +376,7 @@ def _string_io(a: Analysis, call: Invocation) -> AbstractValue:
     if call.all:
         a.heap.put(only_site(made), WRITTEN, text_of(a, *call.all))  # what is written next overwrites it
     a.sized(only_site(made), "length", a.remember(call.node, join(call.all)))
-    a.buffers |= made.sites
+    a.note(a.buffers, *made.sites)
     return AbstractValue(data=made.data.union(*(v.data for v in call.all)), sites=made.sites)
 
 

@@ -222,7 +222,7 @@ def _join(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
 
 
 def _is_object(a: Analysis, box: AbstractValue) -> bool:
-    return not box.alternatives and any(a.heap.at[s].kind == "open" for s in box.sites)
+    return not box.alternatives and any(a.heap.kind(s) == "open" for s in box.sites)
 
 
 def _match(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
@@ -290,7 +290,7 @@ def _known_text(a: Analysis, box: AbstractValue, call: Invocation) -> templates.
 def _value_of_buffer(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     """`getvalue`"""
     found = _text(a, box, call)
-    if box.alternatives or not box.sites <= a.buffers or any(a.heap.at[s].kind != "list" for s in box.sites):
+    if box.alternatives or not box.sites <= a.buffers or any(a.heap.kind(s) != "list" for s in box.sites):
         return found
     written = join(a.heap.at[s].fields.get(WRITTEN, NEVER) for s in box.sites)
     return found._replace(alternatives=joined(a, call.node, written, EMPTY_TEXT.alternatives))
@@ -334,10 +334,10 @@ def _extend(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
         amount = a.remember(call.node, value, f"extend {i}")
         for site in box.sites:
             inner = value.under(call.control | box.origins)
-            extend(a, site, inner.under(decided if a.heap.at[site].kind == "list" else a.heap.shape(value)), amount)
-            if a.heap.at[site].kind == "dict":
+            extend(a, site, inner.under(decided if a.heap.kind(site) == "list" else a.heap.shape(value)), amount)
+            if a.heap.kind(site) == "dict":
                 # `Counter.update` counts characters and items.
-                counted = frozenset(s for s in value.sites if a.heap.at[s].kind != "dict")
+                counted = frozenset(s for s in value.sites if a.heap.kind(s) != "dict")
                 keys = a.heap.items(value._replace(sites=counted)).under(call.control | a.heap.condition(value))
                 a.heap.put(site, KEYS, keys)
                 if value.alternatives:
@@ -369,7 +369,7 @@ def _intersect(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractVal
 
 
 def _pop(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    is_dict = any(a.heap.at[s].kind != "list" for s in box.sites)
+    is_dict = any(a.heap.kind(s) != "list" for s in box.sites)
     key = call.arguments.get(0)
     found = a.heap.item(box, key) if key is not None and is_dict else a.heap.values(box)
     concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all[:1])))

@@ -163,10 +163,10 @@ def _count(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue 
 def _of_containers(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue:
     """Lists that are joined or repeated, and the operators of sets and dictionaries."""
     sites = left.sites | right.sites
-    if any(a.heap.at[s].kind == "open" for s in sites):
+    if any(a.heap.kind(s) == "open" for s in sites):
         return anything(a, node, left, right)
     control = a.heap.shape(left) | a.heap.shape(right)
-    if op != "+" or any(a.heap.at[s].kind == "dict" for s in sites):
+    if op != "+" or any(a.heap.kind(s) == "dict" for s in sites):
         # What is equal decides about sets. Counters keep what is positive.
         control |= a.heap.condition(right) | (a.heap.condition(left) if op != "*" else frozenset())
     found = AbstractValue(data=left.data | right.data, control=control)

@@ -51,21 +51,14 @@ def _recorded(a: Analysis, key: Hashable, node: tree.Node, definition: ToolDefin
     if call is None:
         call = Recorded(len(a.calls), definition, node, a.frame.instance, a.frame.loops)
         a.calls[key] = call
-        a.heap.changed = True
     return call
 
 
 def _add(a: Analysis, call: Recorded, arguments: dict[str, AbstractValue], control: Origins) -> None:
     """Add what is known about the arguments of a call, and about what decides whether it is made."""
     for name, value in arguments.items():
-        old = call.arguments.get(name, NEVER)
-        new = old | value
-        if new != old or name not in call.arguments:
-            call.arguments[name] = new
-            a.heap.changed = True
-    if not control <= call.control:
-        call.control |= control
-        a.heap.changed = True
+        call.arguments[name] = call.arguments.get(name, NEVER) | value
+    call.control |= control
 
 
 def _facts(

@@ -2,6 +2,8 @@
 
 The analysis runs all functions again and again until nothing new is found. Every table only grows, so that ends. A *context* tells
 calls of a helper apart by the places that call it.
+
+What nobody reads before the end is no table: the calls and their arguments, the callers, what is printed and raised.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
+from albert_tools.engine.analysis.tables import Rounds, Table
 from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Heap, Origins, Site
 from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import BINDING, attribute_chain, bindings, fixed_names, walk_own
@@ -33,6 +36,7 @@ Instance: TypeAlias = tuple[str, tuple[int, ...]]
 #: A loop in an instance.
 Loop: TypeAlias = tuple[Instance, int]
 Environment: TypeAlias = dict[str, AbstractValue]
+K = TypeVar("K")
 
 MODULE: Instance = ("", ())
 #: The context of the tool where its own source calls it.
@@ -120,20 +124,21 @@ class Analysis:
         self.checked = checked
         self.facts = checked.facts
         self._evaluate, self._run = evaluate, run
-        self.heap = Heap()
+        self.rounds = Rounds()
+        self.heap = Heap(self.rounds)
         assert self.facts.tool is not None
         self.entry: Instance = (self.facts.tool.name, ())
-        self.parameters: dict[tuple[Instance, str], AbstractValue] = defaultdict(lambda: NEVER)
-        self.results: dict[Instance, AbstractValue] = defaultdict(lambda: NEVER)
+        self.parameters: Table[tuple[Instance, str], AbstractValue] = self.rounds.table(NEVER)
+        self.results: Table[Instance, AbstractValue] = self.rounds.table(NEVER)
         #: What decides whether a function is called, and all that it evaluates.
-        self.controls: dict[Instance, Origins] = defaultdict(lambda: NO_ORIGINS)
-        self.evaluated: dict[Instance, Origins] = defaultdict(lambda: NO_ORIGINS)
+        self.controls: Table[Instance, Origins] = self.rounds.table(NO_ORIGINS)
+        self.evaluated: Table[Instance, Origins] = self.rounds.table(NO_ORIGINS)
         #: The places that call a function: the caller, the loops around the call, and the node of the call.
         self.callers: dict[Instance, set[tuple[Instance, tuple[Loop, ...], int]]] = defaultdict(set)
         #: By loop: the locals at its head, what it runs over, and what decides whether it ends early.
-        self.heads: dict[Loop, Environment] = {}
-        self.iterated: dict[Loop, AbstractValue] = defaultdict(lambda: NEVER)
-        self.exits: dict[Hashable, Origins] = defaultdict(lambda: NO_ORIGINS)
+        self.heads: Table[Loop, Environment] = self.rounds.table(Environment())
+        self.iterated: Table[Loop, AbstractValue] = self.rounds.table(NEVER)
+        self.exits: Table[Hashable, Origins] = self.rounds.table(NO_ORIGINS)
         #: The names that hold lazy values, by function.
         self.held: set[tuple[Instance, str]] = set()
         #: The text buffers.
@@ -141,7 +146,7 @@ class Analysis:
         #: The expressions that can be one of them.
         self.buffer_nodes: set[tuple[Instance, int]] = set()
         #: Values whose length a bound needs.
-        self.lengths: dict[Hashable, AbstractValue] = defaultdict(lambda: NEVER)
+        self.lengths: Table[Hashable, AbstractValue] = self.rounds.table(NEVER)
         #: The texts that the schemas of parameters and outputs list. The program has not chosen them.
         self.listed: set[str] = set()
         #: The numbers of the values that holes encode, by their keys in `lengths`.
@@ -154,11 +159,11 @@ class Analysis:
         self.thrown = NEVER
         self.constants: Environment = {}
         #: All values that a walrus gives a name. Laziness, comprehensions and the order of evaluation don't matter then.
-        self.walrus: dict[tuple[Instance, str], AbstractValue] = defaultdict(lambda: NEVER)
+        self.walrus: Table[tuple[Instance, str], AbstractValue] = self.rounds.table(NEVER)
         #: All values of the variables that nested functions read or bind: these may run at any time.
-        self.shared: dict[str, AbstractValue] = defaultdict(lambda: NEVER)
+        self.shared: Table[str, AbstractValue] = self.rounds.table(NEVER)
         #: All values of the names that lambdas and generators read.
-        self.ever: dict[tuple[Instance, str], AbstractValue] = defaultdict(lambda: NEVER)
+        self.ever: Table[tuple[Instance, str], AbstractValue] = self.rounds.table(NEVER)
         self._captured = {
             n.id
             for f in self.facts.every(tree.Lambda, tree.GeneratorExp)
@@ -191,7 +196,8 @@ class Analysis:
     def solve(self) -> None:
         """Run everything until nothing new is found. Raises TooMuch."""
         for number in range(MAX_ROUNDS):
-            self.heap.changed, self.first_change = False, None
+            self.rounds.begin()
+            self.first_change = None
             self.heap.is_late = number >= LATE
             self.frame = Frame(MODULE)
             module = self.facts.module.body
@@ -211,7 +217,7 @@ class Analysis:
                     self._found = {}
                     self._run_function(instance)
                     pending += reversed(self._found)
-            if not self.heap.changed:
+            if not self.rounds.changed:
                 return
             # Arguments have gone from callers to callees. On the way back, results go from callees to callers.
             for instance in reversed(order[1:]):
@@ -264,20 +270,24 @@ class Analysis:
 
     # Tables
 
-    def grow(self, table: dict[Hashable, AbstractValue] | dict, key: Hashable, value: AbstractValue) -> None:  # type: ignore[type-arg]
+    def grow(self, table: Table[K, AbstractValue], key: K, value: AbstractValue) -> None:
         """Add to a table of values."""
-        old = table[key]
+        old = table.unread(key)
         new = old | value
         if new != old:
             table[key] = new.widened() if self.heap.is_late else new
-            self.heap.changed = True
 
-    def add(self, table: dict, key: Hashable, origins: Origins) -> None:  # type: ignore[type-arg]
+    def add(self, table: Table[K, Origins], key: K, origins: Origins) -> None:
         """Add to a table of origins."""
-        old = table[key]
+        old = table.unread(key)
         if not origins <= old:
             table[key] = old | origins
-            self.heap.changed = True
+
+    def note(self, found: set[K], *more: K) -> None:
+        """Add to a set. Each reader wants to know all that is in it."""
+        if not found.issuperset(more):
+            found.update(more)
+            self.rounds.changed = True
 
     def remember(self, node: object, value: AbstractValue, tag: str = "") -> Hashable:
         """Keep a value whose length a bound needs. Returns the key of the table `lengths`."""
@@ -298,14 +308,11 @@ class Analysis:
         new = self.thrown | value
         if new != self.thrown:
             self.thrown = new
-            self.heap.changed = True
+            self.rounds.changed = True
 
     def note_buffer(self, node: object) -> None:
         """Note that an expression can be a text buffer."""
-        place = (self.frame.instance, id(node))
-        if place not in self.buffer_nodes:
-            self.buffer_nodes.add(place)
-            self.heap.changed = True
+        self.note(self.buffer_nodes, (self.frame.instance, id(node)))
 
     def site(self, node: object, tag: str = "") -> Site:
         """The site of a container that an expression makes."""
@@ -315,17 +322,17 @@ class Analysis:
         """Note that a container grows here: by one item, or by the length of the value that was remembered as `amount`."""
         self.heap.count(site, False)
         entry = (self.frame.instance, self.frame.loops, amount, id(self.current))
-        growth = self.heap.at[site].growth
+        growth = self.heap.at.unread(site).growth
         if entry not in growth:
             growth.add(entry)
-            self.heap.changed = True
+            self.heap.at.grown(site)
 
     def sized(self, site: Site, *size: object) -> None:
         """Note a size that a container can have when it is made."""
-        sizes = self.heap.at[site].sizes
+        sizes = self.heap.at.unread(site).sizes
         if size not in sizes:
             sizes.add(size)
-            self.heap.changed = True
+            self.heap.at.grown(site)
 
     # Names
 
@@ -346,8 +353,7 @@ class Analysis:
         local = self.frame.locals.get(name)
         if local is None:
             local = self.constants.get(name, NEVER)
-        at_any_time = self.walrus.get((self.frame.instance, name))
-        return local if at_any_time is None else local | at_any_time
+        return local | self.walrus[self.frame.instance, name]
 
     def note_use(self, node: tree.Expr) -> None:
         """Note that a function, a module or a table is used. It may not be defined yet: that is an exception, too."""
@@ -371,7 +377,7 @@ class Analysis:
     def evaluate_lazy(self, node: tree.Expr, control: Origins) -> AbstractValue:
         """The value of an expression whose items are made later, with the values that names have then."""
         before = self.frame.locals
-        self.frame.locals = {k: v | self.ever.get((self.frame.instance, k), NEVER) for k, v in before.items()}
+        self.frame.locals = {k: v | self.ever[self.frame.instance, k] for k, v in before.items()}
         value = self.evaluate(node, control)
         self.frame.locals = before
         return value
@@ -417,10 +423,7 @@ class Analysis:
     def called(self, instance: Instance, node: object = None) -> None:
         """Note that the running function calls an instance here."""
         self._found[instance] = None
-        place = (self.frame.instance, self.frame.loops, id(node))
-        if place not in self.callers[instance]:
-            self.callers[instance].add(place)
-            self.heap.changed = True
+        self.callers[instance].add((self.frame.instance, self.frame.loops, id(node)))
 
 
 def never_falls_off(body: tuple[tree.Stmt, ...]) -> bool:

@@ -16,7 +16,7 @@ from albert_tools.engine.analysis.containers import anything, concern, extend, r
 from albert_tools.engine.analysis.counted_rounds import counter_of, rounds_of
 from albert_tools.engine.analysis.operators import binary
 from albert_tools.engine.analysis.patterns import bind_pattern
-from albert_tools.engine.analysis.state import Analysis, Environment, Seen
+from albert_tools.engine.analysis.state import Analysis, Environment, Loop, Seen
 from albert_tools.engine.analysis.templates import ANYTHING
 from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Origins, made_with, tested
 from albert_tools.engine.check.facts import fixed_names
@@ -48,7 +48,7 @@ def run(a: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Jumps:
         a.frame.loops = ()
     for stmt in body:
         found = _statement(a, stmt, control | jumps.all)
-        if a.heap.changed and a.first_change is None:
+        if a.rounds.changed and a.first_change is None:
             a.first_change = stmt
         if found is not _NO_JUMPS:
             jumps |= found
@@ -122,9 +122,16 @@ def _assigned(a: Analysis, stmt: tree.Assign, control: Origins) -> AbstractValue
         return a.evaluate(stmt.value, control)
     if len(stmt.targets) == 1 and isinstance(target := stmt.targets[0], tree.Name):
         held = (a.frame.instance, target.id)
-        a.held.add(held)
+        a.note(a.held, held)
         control = control | a.exits[held]
     return a.evaluate_lazy(stmt.value, control)
+
+
+def _add_to_head(a: Analysis, loop: Loop, more: Environment, names: frozenset[str]) -> None:
+    """Add to what the names that a loop binds can be when a round of it begins."""
+    head = dict(a.heads.unread(loop))
+    if _join_into(head, more, names, a.heap.is_late):
+        a.heads[loop] = head
 
 
 def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
@@ -138,7 +145,7 @@ def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
     amount = a.remember(stmt, AbstractValue(ANYTHING) if stmt.op == "*" else value)
     for site in old.sites:
         extend(a, site, inner, amount)
-    is_dict = any(a.heap.at[s].kind == "dict" for s in old.sites)
+    is_dict = any(a.heap.kind(s) == "dict" for s in old.sites)
     if is_dict or (old.sites and stmt.op in "-&^|"):
         # Counters keep what is positive.
         concern(a, old, control | a.heap.condition(value) | (a.heap.condition(old) if is_dict else NO_ORIGINS))
@@ -192,12 +199,12 @@ def _while(a: Analysis, stmt: tree.While, control: Origins) -> Jumps:
     """The test decides about each round, and so does what has left earlier ones."""
     frame, names = a.frame, a.bound_in(stmt)
     loop = (frame.instance, id(stmt))
-    before, head = frame.locals, a.heads.setdefault(loop, Environment())
+    before = frame.locals
     start = before.get(counter_of(stmt))
-    a.heap.changed |= _join_into(head, before, names, a.heap.is_late)
+    _add_to_head(a, loop, before, names)
     frame.loops = (*frame.loops, loop)
     frame.jumps.append((names, Environment(), Environment()))
-    frame.locals = {**before, **head}
+    frame.locals = {**before, **a.heads[loop]}
     a.grow(a.iterated, loop, rounds_of(a, stmt, start))
     tested = control | a.exits[loop]
     tested |= a.heap.condition(a.evaluate(stmt.test, tested))
@@ -205,11 +212,11 @@ def _while(a: Analysis, stmt: tree.While, control: Origins) -> Jumps:
     leaving = run(a, stmt.body, tested)
     _, after_break, at_continue = frame.jumps.pop()
     for end in (frame.locals, at_continue):
-        a.heap.changed |= _join_into(head, end, names, a.heap.is_late)
+        _add_to_head(a, loop, end, names)
     frame.loops = frame.loops[:-1]
     # The test of a later round is evaluated only if those before were true.
     a.add(a.exits, loop, leaving.all | tested)
-    frame.locals = {**before, **head}
+    frame.locals = {**before, **a.heads[loop]}
     _join_into(frame.locals, at_test, names)  # a walrus in the test
     found = Jumps(function=leaving.function)
     if stmt.orelse:
@@ -230,19 +237,19 @@ def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     control = control | a.heap.size(iterated)
     inside = control | a.exits[loop]
     # Names have the values of before the loop, or of the end of any iteration.
-    before, head = frame.locals, a.heads.setdefault(loop, Environment())
-    a.heap.changed |= _join_into(head, before, names, a.heap.is_late)
+    before = frame.locals
+    _add_to_head(a, loop, before, names)
     frame.loops = (*frame.loops, loop)
     frame.jumps.append((names, Environment(), Environment()))
-    frame.locals = {**before, **head}
+    frame.locals = {**before, **a.heads[loop]}
     assign(a, stmt.target, a.heap.items(iterated), inside)
     leaving = run(a, stmt.body, inside)
     _, after_break, at_continue = frame.jumps.pop()
     for end in (frame.locals, at_continue):
-        a.heap.changed |= _join_into(head, end, names, a.heap.is_late)
+        _add_to_head(a, loop, end, names)
     frame.loops = frame.loops[:-1]
     a.add(a.exits, loop, leaving.all)
-    frame.locals = {**before, **head}
+    frame.locals = {**before, **a.heads[loop]}
     found = Jumps(function=leaving.function)
     if stmt.orelse:
         found |= run(a, stmt.orelse, control | leaving.all)

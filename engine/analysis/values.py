@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from albert_tools.engine.analysis import templates
+from albert_tools.engine.analysis.tables import Rounds, Table
 from albert_tools.engine.analysis.templates import Alternatives
 from albert_tools.engine.model.manifest import Origin
 
@@ -197,14 +198,17 @@ class Container:
         self.growth: set[tuple[object, ...]] = set()
 
 
-class Heap:
-    """The containers of a program. `changed` becomes true when something was added."""
+#: Stands for a container that is not made yet.
+NOWHERE = Container("list", False)
 
-    def __init__(self) -> None:
-        self.at: dict[Site, Container] = {}
+
+class Heap:
+    """The containers of a program."""
+
+    def __init__(self, rounds: Rounds) -> None:
+        self.at: Table[Site, Container] = rounds.table(NOWHERE)
         #: Whether a container has one item for each one of a parameter or an output, whatever their content is.
-        self.counted: dict[Site, bool] = {}
-        self.changed = False
+        self._counted: Table[Site, bool | None] = rounds.table(None)
         #: How many containers were followed so far.
         self.followed = 0
         #: Whether so many rounds have passed that what still grows is widened.
@@ -212,14 +216,17 @@ class Heap:
 
     def make(self, site: Site, kind: str = "list", *, outside: bool = False) -> AbstractValue:
         """The value of a container that is made at a site."""
-        if site not in self.at:
+        if self.at.unread(site) is NOWHERE:
             self.at[site] = Container(kind, outside)
-            self.changed = True
         return AbstractValue(sites=frozenset({site}))
+
+    def kind(self, site: Site) -> str:
+        """The kind of a container, which never changes."""
+        return self.at.unread(site).kind
 
     def put(self, site: Site, key: object, value: AbstractValue) -> None:
         """Add what a container can hold under a key."""
-        container = self.at[site]
+        container = self.at.unread(site)
         fields = container.fields
         if not isinstance(key, Key) and (container.blurred or (key not in fields and len(fields) > MAX_KEYS)):
             self._blur(site)
@@ -234,11 +241,11 @@ class Heap:
         new = value if old is None else old | value
         if old is None or new != old:
             fields[key] = new.widened() if self.is_late else new
-            self.changed = True
+            self.at.grown(site)
 
     def _blur(self, site: Site) -> None:
         """Forget which value is under which key."""
-        container = self.at[site]
+        container = self.at.unread(site)
         if container.blurred:
             return
         container.blurred = True
@@ -250,11 +257,11 @@ class Heap:
 
     def set_default(self, site: Site, value: AbstractValue) -> None:
         """Make a dictionary one that adds missing keys."""
-        old = self.at[site].default
-        new = value if old is None else old | value
-        if new != old:
-            self.at[site].default = new
-            self.changed = True
+        container = self.at.unread(site)
+        new = value if container.default is None else container.default | value
+        if new != container.default:
+            container.default = new
+            self.at.grown(site)
 
     def reorder(self, site: Site) -> None:
         """Items can change their places: each of them can now be anywhere."""
@@ -308,15 +315,15 @@ class Heap:
 
     def count(self, site: Site, counted: bool) -> None:
         """Note whether a container has one item for each one of a parameter or an output. It stays one that has not."""
-        new = self.counted.get(site, True) and counted
-        if self.counted.get(site) != new:
-            self.counted[site] = new
-            self.changed = True
+        old = self._counted.unread(site)
+        new = old is not False and counted
+        if new is not old:
+            self._counted[site] = new
 
     def is_counted(self, value: AbstractValue) -> bool:
         """Whether a value has one item or character for each one of a parameter or an output."""
         has_given = all(map(templates.is_given, value.alternatives))
-        return has_given and all(self.counted.get(site, False) for site in value.sites)
+        return has_given and all(self._counted[site] for site in value.sites)
 
     def size(self, value: AbstractValue) -> Origins:
         """As `shape`. Origins of which only the number of items decides are marked."""
@@ -352,7 +359,7 @@ class Heap:
             inner
             for site in value.sites
             for key, inner in self.at[site].fields.items()
-            if key is not KEYS or self.at[site].kind == "open"
+            if key is not KEYS or self.kind(site) == "open"
         )
         return AbstractValue(found.alternatives, found.data | value.data, found.control | value.control, found.sites)
 
@@ -362,11 +369,7 @@ class Heap:
         found = NEVER
         for site in value.sites:
             fields = self.at[site].fields
-            if (
-                constants is None
-                or self.at[site].kind == "open"
-                or any(isinstance(k, int) and k < 0 for k in constants)
-            ):
+            if constants is None or self.kind(site) == "open" or any(isinstance(k, int) and k < 0 for k in constants):
                 found = found | self.values(AbstractValue(sites=frozenset({site})))
             else:
                 found = found | fields.get(REST, NEVER) | join(fields.get(k, NEVER) for k in constants)
