@@ -17,7 +17,7 @@ from albert_tools.engine.check.facts import tool_name
 from albert_tools.engine.model.manifest import Step
 from albert_tools.grammar import tree
 
-_STATEMENTS = frozenset(get_args(tree.Stmt))
+_STATEMENTS, _EXPRESSIONS = frozenset(get_args(tree.Stmt)), frozenset(get_args(tree.Expr))
 
 
 class _Place(NamedTuple):
@@ -32,6 +32,9 @@ class Steps:
 
     def __init__(self, a: Analysis) -> None:
         self._a = a
+        calls = [call for call in a.facts.every(tree.Call) if self._is_followed(call)]
+        #: The ids of these calls and of all nodes around them: no other expression needs a look.
+        self._around = {id(node) for call in calls for node in (call, *a.facts.ancestors(call))}
         self._places = {name: self._places_in(f.body) for name, f in a.facts.functions.items()}
         #: By function: how many calls each step has.
         self._crowds = {name: Counter(p.number for p in found.values()) for name, found in self._places.items()}
@@ -85,7 +88,12 @@ class Steps:
                     before, place, count = (node.iter, place, True), _Place(count + 1, ""), count + 1
             elif isinstance(node, tree.Call) and self._is_followed(node):
                 found[id(node)] = place
-            inner = (child for child in tree.children(node) if before is None or child is not before[0])
+            inner = (
+                child
+                for child in tree.children(node)
+                if (id(child) in self._around or type(child) not in _EXPRESSIONS)
+                and (before is None or child is not before[0])
+            )
             pending += reversed([(child, place, in_loop) for child in inner])
             pending += [before] if before is not None else []
         return found

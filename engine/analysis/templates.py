@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from albert_tools.engine.model.manifest import Hole
@@ -89,7 +90,8 @@ def scalar_of(alternative: Alternative) -> tuple[object] | None:
     return (alternative[0],) if len(alternative) == 1 and isinstance(alternative[0], str) else None
 
 
-def constant(value: object) -> Alternatives:
+@lru_cache(maxsize=1024, typed=True)
+def constant(value: Hashable) -> Alternatives:
     """The alternatives of one Python constant. Bytes and other values are unknown."""
     if isinstance(value, str):
         return frozenset({template((value,))})
