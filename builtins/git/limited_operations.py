@@ -5,7 +5,8 @@ leaves these paths out, however they are named. Three things need more:
 
 - an argument can name an object without its path. Each is turned into the name of a commit, or of a file whose path is allowed;
 - an operation that moves the working tree to another commit (CHECKOUT, MERGE, PULL) takes no pathspecs. Git updates the hidden
-  files then, as it updates any file, and prints no content. It may not throw away a change in them that is not committed;
+  files then, as it updates any file, and prints no content. It may not throw away a change in them that is not committed, and
+  not merge where hidden files were added or removed: git could take one for a file of another name, and write its content there;
 - a commit must have the hidden files of the commit before it, or of the merged one.
 
 What can't be limited is refused.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from albert_tools.builtins.git.git_options import WORDS, parsed
@@ -33,6 +35,7 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
     ),
     "REBASE": (r"--autostash|(-X |--strategy-option[ =]).*subtree.*", "rebase without it"),
     "PULL": ("--autostash", "pull without it"),
+    "CHECKOUT": ("-m|--merge", "commit or STASH first"),
     "TAG": (r"(--format|--sort)=.*raw.*", "use other fields"),
     "STASH": ("-p|--stat", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])'),
 }
@@ -40,6 +43,8 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
 _ALL = (("option", "-a"), ("option", "--all"))
 #: Operations that print files.
 _PRINTING = ("DIFF", "LOG", "SHOW")
+#: Options of MERGE and REBASE that go on with a merge or end it.
+_ENDING = ("--abort", "--continue", "--skip", "--quit")
 #: Operations that move the working tree to another commit.
 _MOVING = ("MERGE", "REBASE", "PULL")
 
@@ -50,7 +55,8 @@ _RANGE_SUFFIX = re.compile(r"\^(@|!|-\d*)\Z")
 Exists = Callable[[str], bool]
 #: Refuses a forbidden path. It is relative to the top folder of the repository, or to the working directory if the flag is set.
 Demand = Callable[[str, bool], None]
-#: Returns the names that ``git diff`` with these words lists; None if it fails.
+#: Returns the names of hidden files that ``git diff`` with these words lists, or with `everywhere` those of all files; None if it
+#: fails.
 Changed = Callable[..., Awaitable[list[str] | None]]
 
 
@@ -127,7 +133,7 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
 
 
 async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed) -> None:
-    """Refuse an operation that would commit or throw away changes in the hidden files.
+    """Refuse an operation that would commit or throw away changes in the hidden files, or that could merge them with others.
 
     Raises:
         Failure: `permission_denied`.
@@ -146,6 +152,30 @@ async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed
             await _demand_clean(changed)
     elif operation == "CHECKOUT" and not options.isdisjoint({"-f", "--force"}):
         await _demand_clean(changed)
+    elif operation == "PULL" and "--ff-only" not in options:
+        raise _refused("PULL does not know before what it merges", "use --ff-only, or FETCH and then MERGE or REBASE")
+    elif operation in ("MERGE", "REBASE") and options.isdisjoint(_ENDING):
+        onto = [
+            word for before, (kind, word) in pairwise([("", ""), *words]) if kind == "value" and before[1] == "--onto"
+        ]
+        ours = named[1] if operation == "REBASE" and len(named) > 1 else "HEAD"
+        for theirs in [*onto, *(named if operation == "MERGE" else named[:1])] or ["@{u}"]:
+            await _demand_mergeable(changed, ("--merge-base", ours, theirs), ("--merge-base", theirs, ours))
+    elif operation == "STASH" and named[:1] in (["pop"], ["apply"]):
+        stash = f"stash@{{{named[1]}}}" if named[1:] and named[1].isdecimal() else (named[1:] or ["stash@{0}"])[0]
+        await _demand_mergeable(changed, (f"{stash}^1", "HEAD"), (f"{stash}^1", stash))
+
+
+async def _demand_mergeable(changed: Changed, *sides: Sequence[str]) -> None:
+    """Refuse a merge if hidden files were added or removed. `sides` are words for what each side has changed."""
+    if [] in [await changed(*side, everywhere=True) for side in sides]:
+        return  # there is nothing to merge
+    for side in sides:
+        if await changed("--diff-filter=AD", *side) != []:
+            raise _refused(
+                "some were added or removed since, and git could mix them with files of other names",
+                "ask the owner to do it",
+            )
 
 
 async def _demand_as_committed(changed: Changed) -> None:

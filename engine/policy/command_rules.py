@@ -72,11 +72,13 @@ def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, res
     from albert_tools.engine.shell.word import Word
 
     name, _, value = resource.name.partition("=")
-    if may_set(name, Word(value), True, Start(resource.use)):
+    if may_set(name, Word(value), True):
         return None
     danger = dangers()["environment"]
+    is_folder = may_set(name, Word("."), True, Start())
+    hint = f"set it in the command: {name}=src COMMAND" if is_folder else "remove the variable"
     message = f"the variable `{shown(name)}` is not known to be harmless: {danger.why}"
-    return Decision("ask", "shipped.unknown_command", "unknown_command", message, "remove the variable", WHOLE_CALL)
+    return Decision("ask", "shipped.unknown_command", "unknown_command", message, hint, WHOLE_CALL)
 
 
 def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Decision | None:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from albert_tools.engine.model.manifest import Alternative, Hole, Part, PlannedCall, Value, values_in
 from albert_tools.engine.shell import marks
 from albert_tools.engine.shell.judge import judge_template
-from albert_tools.engine.shell.places import Start
 from albert_tools.engine.shell.programs import may_set
 from albert_tools.engine.shell.word import HOLE, Word
 
@@ -96,7 +95,7 @@ def _in_variable(template: Alternative) -> tuple[tuple[tuple[Part, ...], str | N
     if not isinstance(template, tuple) or not _holes(template):
         return ()
     name, equals, _ = template[0].partition("=") if isinstance(template[0], str) else ("", "", "")
-    is_harmless = bool(equals) and may_set(name, Word(HOLE, known=False), True, Start())
+    is_harmless = bool(equals) and may_set(name, Word(HOLE, known=False), True)
     return () if is_harmless else ((template, None),)
 
 

@@ -26,14 +26,12 @@ _NAMED = frozenset(
 #: Of these, those that search the folder in which they start if they name none. The first operand is a pattern, or an option is.
 _SEARCHING = frozenset("egrep fgrep grep rg".split())
 _PATTERN = re.compile(r"-[a-zA-Z]*[ef]|--(regexp|file)\b")
-#: Operations of git that print content, and those that don't.
-_SHOWING = frozenset("BLAME DIFF GREP SHOW STASH".split())
-_OTHERS = frozenset(
+#: Operations of git that print no content.
+_SILENT = frozenset(
     "ADD BRANCH CHECKOUT CLONE COMMIT FETCH LOG MERGE PULL PUSH REBASE REMOTE RESET REV-PARSE STATUS SWITCH TAG".split()
 )
-#: Options without a value; ``REVISION:PATH``, with a plain name of a revision; and what makes a pattern of a path.
-_PLAIN = frozenset("-p -u --patch --cached --staged --stat --oneline --name-only --name-status".split())
-_OF_REVISION, _WILD = re.compile(r"[\w./][\w./~^-]*:[^:]+"), re.compile(r"[*?\[\\]|^:|^--$")
+#: ``REVISION:PATH``, with a plain name of a revision.
+_OF_REVISION = re.compile(r"[\w./][\w./~^-]*:[^:]+")
 #: What a file lists is read, too, or is in a message. GNU takes each beginning of the option.
 _LISTED = "--files0-from"
 #: The most options in one word behind which the name of a file is looked for.
@@ -59,20 +57,16 @@ def files_of_program(argv: Sequence[str]) -> list[str] | None:
     return _files_of(judge_argv(tuple(argv)))
 
 
-def files_of_git(operation: str, arguments: Sequence[str], at_top: bool = True) -> list[str] | None:
+def files_of_git(operation: str, arguments: Sequence[str], at_top: bool = False) -> list[str] | None:
     """The files or folders whose content an operation of git may print, as its arguments name them; None if it may print others.
 
     `at_top`: git starts at the top of the repository, from where it reads the path in ``REVISION:PATH``.
     """
-    if operation in _OTHERS and not (operation in _PRINTING and any(map(_PRINTING[operation].match, arguments))):
+    if operation in _SILENT and not (operation in _PRINTING and any(map(_PRINTING[operation].match, arguments))):
         return []
-    words, at = list(arguments), arguments.index("--") if "--" in arguments else len(arguments)
-    paths = words[at + 1 :]
-    if operation == "SHOW" and words and not paths and all(_OF_REVISION.fullmatch(word) for word in words):
-        return [word.partition(":")[2] for word in words] if at_top else None
-    # After some options, `--` is their value.
-    is_certain = operation in _SHOWING | {"LOG"} and (not at or words[at - 1] in _PLAIN or words[at - 1][:1] != "-")
-    return paths if is_certain and paths and not any(map(_WILD.search, paths)) else None
+    # Other paths don't say enough: in the history, a file can be a folder, and have another name.
+    is_certain = operation == "SHOW" and at_top and arguments and all(map(_OF_REVISION.fullmatch, arguments))
+    return [word.partition(":")[2] for word in arguments] if is_certain else None
 
 
 def _files_of(judgement: Judgement) -> list[str] | None:

@@ -119,11 +119,14 @@ def _could_be_an_option(word: Word) -> bool:
     return not word.single and HOLE in word.text
 
 
-def may_set(name: str, value: Word, exported: bool, start: Start) -> bool:
-    """Whether an ordinary command may set this variable; `exported`: for the programs that it starts."""
+def may_set(name: str, value: Word, exported: bool, start: Start | None = None) -> bool:
+    """Whether an ordinary command may set this variable; `exported`: for the programs that it starts.
+
+    Without `start`, the variable is known and the commands are not, so it may not name a folder from which they load code.
+    """
     variables = allow_list()["variables"]
     if re.fullmatch(variables["exported"], name, re.VERBOSE):
         return True
-    if re.fullmatch(variables["folders"], name, re.VERBOSE) and start.is_inside(value):
+    if start is not None and re.fullmatch(variables["folders"], name, re.VERBOSE) and start.is_inside(value):
         return True
     return not exported and re.fullmatch(variables["own"], name, re.VERBOSE) is not None

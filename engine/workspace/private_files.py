@@ -14,8 +14,8 @@ from albert_tools.engine.model.folders import within
 from albert_tools.engine.policy.path_patterns import PathPatterns
 from albert_tools.engine.workspace.path_syntax import GIT_FOLDER
 
-#: The most entries that are searched for a private file.
-MAX_SEARCHED = 50_000
+#: The most entries that are searched for a private file, and links that are followed from one path.
+MAX_SEARCHED, _MAX_LINKS = 50_000, 40
 
 
 def private_file(
@@ -26,8 +26,8 @@ def private_file(
     Paths are absolute, and are searched as far as they lie in `roots`: the folders that the command sees. Links are followed. A
     folder that can't be searched counts as private: one with too many entries, or one that the command could make readable.
     """
-    named = [os.path.normpath(path) for path in paths]
-    for path in named:
+    named = [*paths]
+    for path in map(os.path.normpath, named):
         if patterns.match(path) and allows(path):
             return path
     tops = dict.fromkeys(top for path in named for top in _visible(path, roots))
@@ -67,9 +67,29 @@ def private_file(
 
 
 def _visible(path: str, roots: Iterable[str]) -> Iterator[str]:
-    """The part of each root that lies in a path, behind all links."""
+    """The part of each root that lies in a path, behind all links. Below ``/proc``, each process sees other files: any of them."""
+    if _leads_to_proc(path):
+        return iter(roots)
     real = os.path.realpath(path)
     return (real if within(real, root) else root for root in roots if within(real, root) or within(root, real))
+
+
+def _leads_to_proc(path: str) -> bool:
+    """Whether a path, or a link on its way, leads below ``/proc``."""
+    way, names, links = "/", path.split("/")[::-1], 0
+    while names and links <= _MAX_LINKS:
+        name = names.pop()
+        way = os.path.dirname(way) if name == ".." else os.path.join(way, name) if name not in ("", ".") else way
+        if within(way, "/proc"):
+            return True
+        try:
+            target = os.readlink(way)
+        except OSError:
+            continue
+        links += 1
+        way = "/" if target.startswith("/") else os.path.dirname(way)
+        names += target.split("/")[::-1]
+    return False
 
 
 def _is_own(folder: str) -> bool:

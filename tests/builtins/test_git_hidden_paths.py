@@ -329,18 +329,48 @@ async def test_everyday_work_keeps_the_forbidden_files(repository: Path) -> None
     assert (repository / "secrets/new").read_text() == "added by the owner"
 
 
+@pytest.mark.parametrize("how", [["MERGE", "main"], ["REBASE", "main"], ["STASH", "pop"]], ids=" ".join)
+async def test_a_forbidden_file_is_not_merged_into_a_file_of_another_name(repository: Path, how: list[str]) -> None:
+    """On one branch a file became a forbidden one; here it gets another name."""
+    lines = [f"key{i}\n" for i in range(20)]
+    (repository / "settings").write_text("".join(lines))
+    plain(repository, "add", "settings")
+    plain(repository, "commit", "-q", "-m", "early")
+    plain(repository, "branch", "early")
+    plain(repository, "mv", "settings", "secrets/settings")
+    (repository / "secrets/settings").write_text("".join([*lines, f"{MARK}\n"]))
+    plain(repository, "commit", "-q", "-a", "-m", "late")
+    await git(repository, "CHECKOUT", "-b", "other", "early")
+    (repository / "settings").rename(repository / "public")
+    await git(repository, "ADD", "-A")
+    if how[0] == "STASH":
+        await git(repository, "STASH", "push")
+        await git(repository, "CHECKOUT", "main")
+    else:
+        await git(repository, "COMMIT", "-m", "renamed")
+    assert "added or removed since" in await git(repository, *how)
+    assert not [p for p in repository.iterdir() if p.is_file() and MARK in p.read_text("utf-8", "replace")]
+
+
 @pytest.mark.slow
 async def test_git_moves_between_commits_with_other_forbidden_files(repository: Path) -> None:
-    assert (await git(repository, "CHECKOUT", "-b", "side", "old")).startswith("0 ")
+    plain(repository, "checkout", "-q", "-b", "later")
+    for name in ("secrets/key", "a.txt"):
+        (repository / name).write_text(f"{MARK} later\n")
+    plain(repository, "commit", "-q", "-a", "-m", "later")
+    assert (await git(repository, "CHECKOUT", "old")).startswith("0 ")
     assert (repository / "old.pem").exists()
+    assert (await git(repository, "MERGE", "main")).startswith("0 ")
+    assert not (repository / "old.pem").exists()
+    assert (await git(repository, "CHECKOUT", "-b", "side", "main")).startswith("0 ")
     (repository / "a.txt").write_text("conflict\n")
     await git(repository, "COMMIT", "-a", "-m", "side")
     for ending in (["MERGE", "--abort"], ["MERGE", "--continue"]):
-        assert "CONFLICT" in await git(repository, "MERGE", "main")
+        assert "CONFLICT" in await git(repository, "MERGE", "later")
         (repository / "a.txt").write_text("resolved\n")
         await git(repository, "ADD", "a.txt")
         assert (await git(repository, *ending)).startswith("0 ")
-    assert hidden_in(repository, "HEAD") == hidden_in(repository, "main")
+    assert hidden_in(repository, "HEAD") == hidden_in(repository, "later")
     assert plain(repository, "status", "--short") == ""
 
 

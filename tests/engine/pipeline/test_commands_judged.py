@@ -157,5 +157,9 @@ def test_a_variable_is_judged_from_the_folder_in_which_the_command_starts(
     service: SyncToolService, tmp_path: Path
 ) -> None:
     (tmp_path / "work/.hidden").mkdir()
-    assert call(service, "ls", env=["PYTHONPATH=src"]).ok
-    assert not call(service, "ls", env=["PYTHONPATH=src"], cwd=".hidden").ok
+    assert call(service, "PYTHONPATH=src ls").ok
+    assert not call(service, "PYTHONPATH=src ls", cwd=".hidden").ok
+
+
+def test_a_variable_of_the_call_does_not_load_what_the_command_writes(service: SyncToolService) -> None:
+    assert not call(service, "cp notes sitecustomize.py; pip list", env=["PYTHONPATH=."]).ok

@@ -39,6 +39,10 @@ SEE = [
     ("bash", {"command": "cat secret.txt", "cwd": "conf"}),
     ("bash", {"command": "cat conf/../customers.csv"}),
     ("bash", {"command": "cat linked"}),
+    ("bash", {"command": "cat deep/../secret.txt"}),
+    ("bash", {"command": "cat /proc/self/cwd/linked"}),
+    ("bash", {"command": "cat /dev/fd/../cwd/linked"}),
+    ("bash", {"command": "cat self/linked"}),
     ("bash", {"command": "cp -r conf copy"}),
     ("bash", {"command": "diff -r conf notes"}),
     ("bash", {"command": "sort --files0-from=list"}),
@@ -47,6 +51,7 @@ SEE = [
     ("bash", {"command": "mv customers.csv x; cat x"}),
     ("bash", {"command": "python3 -c 'print(open(\"x\".replace(\"x\", \"cust\" + \"omers.csv\")).read())'"}),
     ("bash", {"command": "git show HEAD:customers.csv"}),
+    ("bash", {"command": "git show HEAD:conf/secret.txt", "cwd": "notes"}),
     ("bash", {"command": "git log -p"}),
     ("bash", {"command": "make"}),
     ("bash", {"command": "cat 'unclosed"}),
@@ -65,12 +70,10 @@ SEE = [
     ("git", {"operation": "TAG", "args": ["--format=%(raw)"]}),
     ("git", {"operation": "TAG", "args": ["-l", "--format=%(*raw)"]}),
     ("git", {"operation": "LOG", "args": ["-S", "Ada"]}),
-    ("git", {"operation": "LOG", "args": ["-p", "-S", "a:b"]}),
-    ("git", {"operation": "LOG", "args": ["-p", "-S", "--", "HEAD"]}),
-    ("git", {"operation": "LOG", "args": ["-p", "-S", "--", "HEAD", "--"]}),
     ("git", {"operation": "DIFF", "args": ["HEAD"]}),
-    ("git", {"operation": "DIFF", "args": ["HEAD", "--", ":(glob)*.csv"]}),
-    ("git", {"operation": "DIFF", "args": ["HEAD", "--", "conf"]}),
+    ("git", {"operation": "DIFF", "args": ["HEAD", "--", "notes"]}),
+    ("git", {"operation": "LOG", "args": ["--follow", "-p", "--", "notes/a.md"]}),
+    ("bash", {"command": "git show HEAD -- notes"}),
     ("git", {"operation": "SHOW", "args": ["HEAD@{10:00}"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD^{/a:b}"]}),
     ("run_program", {"argv": ["grep", "-vfcustomers.csv", "notes/a.md"]}),
@@ -92,7 +95,6 @@ DO_NOT_SEE = [
     ("git", {"operation": "TAG", "args": ["-n"]}),
     ("git", {"operation": "LOG", "args": ["--oneline", "-n5"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]}),
-    ("git", {"operation": "DIFF", "args": ["HEAD", "--", "notes"]}),
     ("git_status", {}),
 ]  # fmt: skip
 
@@ -123,6 +125,9 @@ def work(base: Path) -> Path:
         (root / name).write_text("Ada\n")
     if not (root / ".git").exists():
         (root / "linked").symlink_to("customers.csv")
+        (root / "self").symlink_to("/proc/self/cwd")
+        (root / "conf" / "inner").mkdir()
+        (root / "deep").symlink_to("conf/inner")
         for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "a"]):
             subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
     return root
