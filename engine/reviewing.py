@@ -14,8 +14,10 @@ from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.policy.host_rules import host_of, lists_host
 from albert_tools.engine.review.call_graph import call_graph
 from albert_tools.engine.review.replays import replays
+from albert_tools.engine.review.unusual import hosts_of
 from albert_tools.engine.review.version_changes import changes
 from albert_tools.engine.review.version_review import ExampleRun, VersionReview
 from albert_tools.engine.runs.runs import RunManager
@@ -92,6 +94,7 @@ class Reviewer:
             found,
             self._state(found),
             outdated=self._lookup.outdated(found),
+            listed_hosts=self._listed_hosts(found),
             flows=self._flows(found),
             changes=changes(before, found) if before is not None else None,
             graph=call_graph(found, self._store.load, self._primitive, lambda callee: self._state(callee).state),
@@ -103,6 +106,19 @@ class Reviewer:
             return ()
         decisions = authority.policy.flows.judge_version(found.name, manifest, found.version)
         return tuple(dict.fromkeys((d.verdict, d.message) for d in decisions))
+
+    def _listed_hosts(self, found: ToolVersion) -> frozenset[str]:
+        authority, manifest = self._context.authority, found.definition.manifest
+        if authority is None or manifest is None:
+            return frozenset()
+        layers = authority.policy.layers
+        return frozenset(
+            host
+            for call in manifest.calls
+            for host in hosts_of(call)
+            if (definition := self._primitive(call.tool)) is not None
+            and lists_host(layers, definition, host_of(f"https://{host}") or "")
+        )
 
     def _state(self, version: ToolVersion) -> VersionState:
         if self._context.reviews is None:

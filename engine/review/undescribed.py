@@ -12,7 +12,7 @@ from __future__ import annotations
 import posixpath
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.fixed_hosts import host_of
@@ -63,17 +63,21 @@ _GENERIC = frozenset("key token secret password api".split())
 _SECOND = frozenset("co com org net ac gov edu".split())
 
 
-def undescribed(definition: ToolDefinition) -> tuple[str, ...]:
-    """What a tool does and its name and description do not mention, the riskiest first. Empty without a manifest."""
+def undescribed(definition: ToolDefinition, listed_hosts: Collection[str] = ()) -> tuple[str, ...]:
+    """What a tool does and its name and description do not mention, the riskiest first. Empty without a manifest.
+
+    Nobody must mention `listed_hosts`, which the owner's rules name.
+    """
     if definition.manifest is None:
         return ()
-    found = [*dict.fromkeys(_Comparison(definition, definition.manifest).all())]
+    found = [*dict.fromkeys(_Comparison(definition, definition.manifest, listed_hosts).all())]
     more = [f"and {len(found) - _MAX_FOUND:,} more"] if len(found) > _MAX_FOUND else []
     return (*found[:_MAX_FOUND], *more)
 
 
 class _Comparison:
-    def __init__(self, definition: ToolDefinition, manifest: Manifest) -> None:
+    def __init__(self, definition: ToolDefinition, manifest: Manifest, listed_hosts: Collection[str]) -> None:
+        self._listed = listed_hosts
         self._calls = manifest.calls
         self._words = Words(manifest)
         said = f"{definition.name} {definition.description}".casefold()
@@ -120,7 +124,7 @@ class _Comparison:
             inner = [*values_in(value)]
             hosts = [host_of(one) for each in inner for one in each.alternatives if isinstance(one, tuple)]
             for host in [*hosts, *(None for each in inner if each.open)]:
-                known = self._has_host(host) if host is not None else self._has_kind("network")
+                known = host in self._listed or (self._has_host(host) if host else self._has_kind("network"))
                 if not (is_said and known):
                     yield f"{verb} {host if host is not None else 'a host that is not fixed'}"
 

@@ -18,6 +18,7 @@ from albert_tools.engine.review.planned_effects import RISKS, planned_effects
 from albert_tools.engine.review.replays import Replays
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.engine.review.undescribed import undescribed
+from albert_tools.engine.review.unusual import unusual
 from albert_tools.engine.review.version_changes import Changes
 
 #: The most characters of a value that are shown on one line.
@@ -61,6 +62,7 @@ class VersionReview(Struct, frozen=True):
         version: The version.
         state: Its state, who decided it, when and why.
         outdated: Why the version can't run; None if it can.
+        listed_hosts: The fixed hosts of its requests that the owner's rules name.
         flows: Its flows that the rules deny or ask about, each as a verdict and a sentence.
         changes: What is new since the last approved version; None if no other version was approved.
         graph: The tools that it calls, see `call_graph`.
@@ -72,6 +74,7 @@ class VersionReview(Struct, frozen=True):
     version: ToolVersion
     state: VersionState
     outdated: str | None = None
+    listed_hosts: frozenset[str] = frozenset()
     flows: tuple[tuple[str, str], ...] = ()
     changes: Changes | None = None
     graph: tuple[Node, ...] = ()
@@ -87,7 +90,13 @@ class VersionReview(Struct, frozen=True):
     @property
     def undescribed(self) -> tuple[str, ...]:
         """What the version does and its author does not mention, see `engine.review.undescribed`."""
-        return undescribed(self.version.definition)
+        return undescribed(self.version.definition, self.listed_hosts)
+
+    @property
+    def unusual(self) -> tuple[str, ...]:
+        """What is unusual about the version, see `engine.review.unusual`."""
+        manifest = self.version.definition.manifest
+        return () if manifest is None else unusual(manifest, self.listed_hosts)
 
     @property
     def lines(self) -> list[Line]:
@@ -142,6 +151,7 @@ class VersionReview(Struct, frozen=True):
             "outdated": self.outdated,
             "sentence": self.sentence,
             "undescribed": list(self.undescribed),
+            "unusual": list(self.unusual),
             "manifest": None if d.manifest is None else view(d.manifest),
             "look_alikes": self.look_alikes,
             "flow_rules": [{"verdict": verdict, "message": message} for verdict, message in self.flows],

@@ -187,6 +187,8 @@ def show(found: VersionReview, console: Console, now: float) -> None:
         console.say(console.paint(f"  ! {problem}", *STYLES["danger"]), 4)
     console.say()
     console.say(console.paint(found.sentence, "bold"))
+    for text in found.unusual:
+        console.say(console.paint(f"  ! {text}", *STYLES["warning"]), 4)
     if found.undescribed:
         text = f"  ! not in its description: {'; '.join(found.undescribed)}"
         console.say(console.paint(text, *STYLES["warning"]), 4)
