@@ -215,4 +215,4 @@ def text_result(a: Analysis, call: Invocation) -> AbstractValue:
 
 def truth_result(a: Analysis, call: Invocation) -> AbstractValue:
     """A boolean that is computed from the arguments."""
-    return booleans(a, *call.all)
+    return booleans(a, *call.all, by=name_of(call.node))

@@ -17,9 +17,10 @@ from albert_tools.engine.analysis.values import (
     AbstractValue,
     Key,
     Origins,
+    compared,
     constant,
     join,
-    tested,
+    marks_in,
 )
 
 
@@ -212,10 +213,11 @@ def numbers(a: Analysis, *values: AbstractValue) -> AbstractValue:
     return A_NUMBER._replace(data=data, control=control) if data or control else A_NUMBER
 
 
-def booleans(a: Analysis, *values: AbstractValue) -> AbstractValue:
-    """A boolean that is computed from values."""
+def booleans(a: Analysis, *values: AbstractValue, by: str = "") -> AbstractValue:
+    """A boolean that is computed from values, by an operator, a function or a method."""
     found = text_of(a, *values, alternatives=templates.TRUE_OR_FALSE)
-    return found._replace(data=tested(found.data))
+    directly = [marks_in(v.alternatives) for each in values for v in (each, a.heap.items(each) if each.sites else each)]
+    return found._replace(data=compared(found.data, by, frozenset().union(*directly)))
 
 
 def read_keys(a: Analysis, control: Origins, *values: AbstractValue) -> None:

@@ -31,6 +31,7 @@ from albert_tools.engine.model.manifest import (
     ENCODED,
     Alternative,
     Bound,
+    Comparison,
     Hole,
     Manifest,
     Origin,
@@ -125,12 +126,14 @@ class _Export:
     def _origins(self, origins: Origins) -> tuple[Origin, ...]:
         return self._named(marks_of(origins).origins)
 
-    def _compared(self, control: Origins, arguments: Iterable[AbstractValue]) -> tuple[str | int | float, ...]:
-        """The constants that decide whether a call is made, or what it is given."""
+    def _compared(self, control: Origins, arguments: Iterable[AbstractValue]) -> tuple[Comparison, ...]:
+        """The comparisons that decide whether a call is made, or what it is given."""
         found = set(marks_of(control).tested)
         for data, decided in map(self._a.heap.deep, arguments):
             found |= marks_of(data | decided).tested
-        return self._constants(found)
+        direct = {c.constant for c in found if c.by}
+        kept = self._constants(c.constant for c in found)
+        return tuple(sorted((c for c in found if c.constant in kept and (c.by or c.constant not in direct)), key=repr))
 
     def _constants(self, found: Iterable[str | int | float]) -> tuple[str | int | float, ...]:
         """Constants that can be stored. Texts that schemas list, and numbers that a program counts to, say nothing."""

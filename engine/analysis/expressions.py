@@ -178,6 +178,9 @@ def _logical(a: Analysis, node: tree.BoolOp, control: Origins) -> AbstractValue:
     return found.under(decided)
 
 
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
 def _compare(a: Analysis, node: tree.Compare, control: Origins) -> AbstractValue:
     if not any(is_lazy(a, x) for x in node.comparators):
         return _compared(a, node, control, NO_ORIGINS)
@@ -194,7 +197,10 @@ def _compared(a: Analysis, node: tree.Compare, control: Origins, stops: Origins)
         if is_lazy(a, x):
             decided |= stops | a.heap.condition(join(found))
         found.append(a.evaluate(x, control | decided))
-    return booleans(a, *found)
+    # `200 < x` is `x > 200`.
+    is_first = len(node.ops) == 1 and bool(found[0].constants()) and not found[1].constants()
+    by = _MIRRORED.get(node.ops[0], node.ops[0]) if is_first else node.ops[0] if len(node.ops) == 1 else ""
+    return booleans(a, *found, by=by)
 
 
 def _unary(a: Analysis, node: tree.UnaryOp, control: Origins) -> AbstractValue:

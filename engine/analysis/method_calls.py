@@ -129,7 +129,7 @@ def _read_lines(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractVa
 
 
 def _truth(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    return booleans(a, box, *call.all)
+    return booleans(a, box, *call.all, by=name_of(call.node))
 
 
 def _number(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:

@@ -6,7 +6,7 @@ from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.calls import Invocation, call_back, is_written
 from albert_tools.engine.analysis.containers import new_list, new_tuple, numbers, only_site, text_of
 from albert_tools.engine.analysis.state import Analysis
-from albert_tools.engine.analysis.values import NONE, REST, AbstractValue, constant, join, tested
+from albert_tools.engine.analysis.values import NONE, REST, AbstractValue, compared, constant, join, marks_in
 from albert_tools.grammar import tree
 
 #: The functions and methods that search a text.
@@ -18,7 +18,7 @@ def match_objects(
 ) -> AbstractValue:
     """A match, a list of matches, or a list of texts. All texts in them are pieces of the subject."""
     data, control = a.heap.deep(join(every))
-    data = tested(data)
+    data = compared(data, name, marks_in(join(every[:1]).alternatives))
     known = templates.pieces(subject.alternatives) if subject.alternatives and not subject.sites else templates.ANYTHING
     piece = AbstractValue(known, data, control)
     site = a.site(node, "match")

@@ -18,7 +18,7 @@ from albert_tools.engine.analysis.operators import binary
 from albert_tools.engine.analysis.patterns import bind_pattern
 from albert_tools.engine.analysis.state import Analysis, Environment, Loop, Seen
 from albert_tools.engine.analysis.templates import ANYTHING
-from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Origins, made_with, tested
+from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Origins, compared, made_with
 from albert_tools.engine.check.facts import fixed_names
 from albert_tools.grammar import tree
 
@@ -328,7 +328,8 @@ def _match(a: Analysis, stmt: tree.Match, control: Origins) -> Jumps:
     before, after, jumps = frame.locals, Environment(), _NO_JUMPS
     for case in stmt.cases:
         frame.locals = dict(before)
-        control = control | tested(made_with(_constants_of(case.pattern)))
+        constants = made_with(_constants_of(case.pattern))
+        control = control | compared(constants, "case", constants)
         bind_pattern(a, case.pattern, value, control)
         if case.guard is not None:
             control = control | a.heap.condition(a.evaluate(case.guard, control))

@@ -14,10 +14,10 @@ from albert_tools.engine.analysis.values import (
     REST,
     AbstractValue,
     Origins,
+    comparisons,
     constant,
     made_with,
     sizes_of,
-    tested,
 )
 from albert_tools.engine.model.manifest import Hole, Origin, PlannedCall, Value
 from albert_tools.engine.model.manifest import Part as StoredPart
@@ -50,7 +50,7 @@ def decided_by(a: Analysis, planned: PlannedCall, substitution: Substitution) ->
             kind == "call" or a.heap.is_counted(substitution.arguments.get(name, NEVER))
         )
         found |= (sizes_of(data) if counted else data) | control
-    return tested(made_with(planned.compared)).union(found)
+    return comparisons(planned.compared).union(found)
 
 
 def instantiate(a: Analysis, value: Value, substitution: Substitution, site: Hashable) -> AbstractValue:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from albert_tools.engine.analysis import templates
 from albert_tools.engine.analysis.tables import Rounds, Table
 from albert_tools.engine.analysis.templates import Alternatives
-from albert_tools.engine.model.manifest import Origin
+from albert_tools.engine.model.manifest import Comparison, Origin
 
 Origins: TypeAlias = frozenset[Origin]
 #: Where containers are made: the context, the node, and what is made there.
@@ -114,9 +114,22 @@ def sizes_of(origins: Iterable[Origin]) -> Origins:
     return frozenset(o if o.startswith((_SIZE, _MADE, _TESTED)) else f"{_SIZE}{o}" for o in origins)
 
 
-def tested(origins: Origins) -> Origins:
-    """These origins, with the constants among them marked as those that a decision has compared."""
-    return frozenset(f"{_TESTED}{o[len(_MADE) :]}" if o.startswith(_MADE) else o for o in origins)
+def compared(origins: Origins, by: str = "", directly: Origins = NO_ORIGINS) -> Origins:
+    """These origins, with the constants among them marked as those that a decision has compared; `directly` those that it has
+    compared by the operator, function or method `by`."""
+    return frozenset(
+        _comparison(json.loads(o[len(_MADE) :]), by if o in directly else "") if o.startswith(_MADE) else o
+        for o in origins
+    )
+
+
+def comparisons(found: Iterable[Comparison]) -> Origins:
+    """The marks of comparisons."""
+    return frozenset(_comparison(c.constant, c.by) for c in found)
+
+
+def _comparison(constant: object, by: str) -> Origin:
+    return f"{_TESTED}{json.dumps([constant, by])}"
 
 
 def without_constants(origins: Origins) -> Origins:
@@ -139,7 +152,7 @@ class Marks(NamedTuple):
     origins: Origins
     counted: Origins
     made: frozenset[str | int | float]
-    tested: frozenset[str | int | float]
+    tested: frozenset[Comparison]
 
 
 @lru_cache(maxsize=4096)
@@ -153,7 +166,8 @@ def marks_of(origins: Origins) -> Marks:
             plain.add(origin)
         else:
             marked.add(origin[len(_SIZE) :])
-    made, tests = (frozenset(map(json.loads, found[mark])) for mark in (_MADE, _TESTED))
+    made = frozenset(map(json.loads, found[_MADE]))
+    tests = frozenset(Comparison(*json.loads(mark)) for mark in found[_TESTED])
     return Marks(frozenset(plain | found[_SIZE]), frozenset(found[_SIZE] - plain), made, tests)
 
 

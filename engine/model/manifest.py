@@ -17,7 +17,7 @@ from msgspec import Struct
 
 #: The number of the present analysis. Raise it with each change after which a source can have another manifest. Then stored
 #: versions are analysed again.
-ANALYSIS = 3
+ANALYSIS = 4
 
 #: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
 Origin: TypeAlias = str
@@ -123,6 +123,14 @@ Step: TypeAlias = tuple[int, ...]
 ANY_NAME = "*"
 
 
+class Comparison(Struct, frozen=True, array_like=True):
+    """A comparison with a constant. `by` is the operator, function or method, such as ``<`` or ``endswith``; empty if the constant
+    was made into something else before."""
+
+    constant: str | int | float
+    by: str = ""
+
+
 class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A call of a primitive that a run can make.
 
@@ -141,7 +149,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
         bound: How often it is made at most, in one run of the tool.
         step: When it is made.
         counted: Those of `control` of which only the number of items or characters decides: the call is made once for each one.
-        compared: The constants with which a program compares something to decide whether the call is made, or what it is given.
+        compared: The comparisons that decide whether the call is made, or what it is given.
     """
 
     tool: str
@@ -155,7 +163,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     bound: Bound = None
     step: Step = ()
     counted: tuple[Origin, ...] = ()
-    compared: tuple[str | int | float, ...] = ()
+    compared: tuple[Comparison, ...] = ()
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -192,8 +192,8 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
     named = [(VERBS[use], words.value(*values, use=use) + _unnamed(values, words)) for use, values in resources]
     if any(EXECUTED in text for _, text in named):
         content = words  # what others execute is never folded
-    constants = [words.constant(c) for call in calls for c in call.compared]
-    compared = [*dict.fromkeys(constants)] if risk >= RISKS["write"] else []
+    comparisons = dict.fromkeys(words.comparison(c) for call in calls for c in call.compared)
+    compared = [*comparisons] if risk >= RISKS["write"] else []
     bound = _sum(c.bound for c in calls)
     return Effect(
         tool=first.tool,

@@ -16,6 +16,7 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.manifest import (
     Alternative,
     Bound,
+    Comparison,
     Hole,
     Manifest,
     Origin,
@@ -99,6 +100,10 @@ class Words:
     def constant(self, value: str | float) -> str:
         """A constant on its own."""
         return _quoted(value, self._longest) if isinstance(value, str) else json.dumps(value)
+
+    def comparison(self, one: Comparison) -> str:
+        """A comparison: ``".tmp" (endswith)``, ``200 (<)``."""
+        return f"{self.constant(one.constant)} ({one.by})" if one.by else self.constant(one.constant)
 
     def alternatives(self, value: Value, use: str = "") -> list[str]:
         """Each text, list or object that a value can be."""

@@ -225,7 +225,7 @@ class _Facts:
             tests = _Kind(
                 f"what {tool} does now depends on a comparison with", f"{tool} no longer depends on a comparison with"
             )
-            self._add(tests, map(self._words.constant, call.compared), risk)
+            self._add(tests, map(self._words.comparison, call.compared), risk)
         for name, value in call.arguments.items():
             use = call.uses.get(name)
             if use == "url":

@@ -41,6 +41,7 @@ def reviewing(folder: Path) -> Iterator[SyncToolService]:
 def text_of(review: VersionReview) -> str:
     """What a reviewer reads about a version, except its source and its docstring."""
     found = [review.version.definition.signature().partition(" ->")[0], review.sentence]
+    found += [f"unusual: {text}" for text in review.unusual]
     if review.undescribed:
         found.append(f"not in its description: {'; '.join(review.undescribed)}")
     for line in review.lines:

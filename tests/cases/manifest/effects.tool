@@ -25,7 +25,7 @@ def t(path: str) -> str:
     return text
 # manifest: http_request connects to "https://api.example.org/in"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "a very rare text"
+# manifest: > compared with "a very rare text" (==)
 # manifest: > body ‹output of read_file({path})›
 # manifest: read_file reads {path}; at most once
 # manifest: result from read_file({path})

@@ -81,7 +81,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "abc"
+# manifest: > compared with "abc" (in)
 # manifest: > body ANYTHING with "abc"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -95,7 +95,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "ab"
+# manifest: > compared with "ab" (in)
 # manifest: > body ‹number› (from read_file(".env"))
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -317,7 +317,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "k=(.*)"
+# manifest: > compared with "k=(.*)" (search)
 # manifest: > body "" or ‹part of ‹output of read_file(".env")››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -332,7 +332,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "k"
+# manifest: > compared with "k" (search)
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -430,7 +430,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "abcdef"
+# manifest: > compared with "abcdef" (in)
 # manifest: > body ANYTHING with "abcdef"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -449,7 +449,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "abcdef"
+# manifest: > compared with "abcdef" (in)
 # manifest: > body ‹any number of ‹part of "abcdef"››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -469,7 +469,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "k"
+# manifest: > compared with "k" (in)
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -510,7 +510,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "k"
+# manifest: > compared with "k" (in)
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
@@ -681,7 +681,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with -3
+# manifest: > compared with -3 (==)
 # manifest: > body ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -742,7 +742,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "k"
+# manifest: > compared with "k" (==)
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -761,7 +761,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "k"
+# manifest: > compared with "k" (==)
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -847,7 +847,7 @@ def t(a: int, b: int) -> None:
     except Exception:
         tools.write_file(path="b", content="x")
 # manifest: write_file writes "a" or "b"; at most 2 ×
-# manifest: > compared with 2
+# manifest: > compared with 2 (>)
 # manifest: > content "x"
 # manifest: when and how often is decided by
 # manifest: > write_file {a}, {b}
@@ -875,7 +875,7 @@ def t(a: int, b: int, c: int) -> None:
     except Exception:
         tools.write_file(path="c", content="x")
 # manifest: write_file writes "a" or "b" or "c"; at most 3 ×
-# manifest: > compared with 2
+# manifest: > compared with 2 (>)
 # manifest: > content "x"
 # manifest: when and how often is decided by
 # manifest: > write_file {a}, {b}, {c}
@@ -916,7 +916,7 @@ def t(folder: str) -> None:
         tools.http_request(method="POST", url="https://d.example/1" if c > "m" else "https://d.example/2", body="")
 # manifest: http_request connects to "https://a.example" or "https://b.example" or "https://c.example" or "https://d.example/1" or "https://d.example/2"; up to 1,000 ×, the limit of a run
 # manifest: > method "POST"
-# manifest: > compared with "m"
+# manifest: > compared with "m" (>)
 # manifest: > body ""
 # manifest: read_file reads "a"; at most once
 # manifest: when and how often is decided by

@@ -116,9 +116,9 @@ def t(folder: str, to: str = ".npmrc") -> None:
             case ["keep", *rest]:
                 tools.write_file(path=to, content="1" if "k" in rest else "2")
 # manifest: delete_file deletes {folder}/**; up to 1,000 ×, the limit of a run
-# manifest: > compared with ".bak", ".tmp", 7
+# manifest: > compared with ".bak" (endswith), ".tmp" (endswith), 7 (>)
 # manifest: write_file writes ".npmrc" (CREDENTIALS) or {to}; up to 1,000 ×, the limit of a run
-# manifest: > compared with "/", "keep"
+# manifest: > compared with "/", "keep" (case)
 # manifest: > content "1" or "2"
 # manifest: find_files reads {folder}; at most once
 # manifest: > pattern "*"
