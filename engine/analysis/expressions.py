@@ -197,10 +197,17 @@ def _compared(a: Analysis, node: tree.Compare, control: Origins, stops: Origins)
         if is_lazy(a, x):
             decided |= stops | a.heap.condition(join(found))
         found.append(a.evaluate(x, control | decided))
-    # `200 < x` is `x > 200`.
-    is_first = len(node.ops) == 1 and bool(found[0].constants()) and not found[1].constants()
-    by = _MIRRORED.get(node.ops[0], node.ops[0]) if is_first else node.ops[0] if len(node.ops) == 1 else ""
-    return booleans(a, *found, by=by)
+    return booleans(a, *found, by=_operator(node.ops[0], *found) if len(node.ops) == 1 else "")
+
+
+def _operator(op: str, left: AbstractValue, right: AbstractValue) -> str:
+    """How something is compared with a constant: `200 < x` is `x > 200`, and `in` can ask for an item, a part or a whole."""
+    is_first = bool(left.constants()) and not right.constants()
+    negation, _, name = op.rpartition(" ")
+    if name == "in":
+        name = "contained" if is_first else "one of" if right.sites else "part of"
+        return f"{negation} {name}".lstrip()
+    return _MIRRORED.get(op, op) if is_first else op
 
 
 def _unary(a: Analysis, node: tree.UnaryOp, control: Origins) -> AbstractValue:

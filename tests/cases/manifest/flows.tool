@@ -81,7 +81,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "abc" (in)
+# manifest: > compared with "abc" (part of)
 # manifest: > body ANYTHING with "abc"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -95,7 +95,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "ab" (in)
+# manifest: > compared with "ab" (part of)
 # manifest: > body ‹number› (from read_file(".env"))
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -430,7 +430,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "abcdef" (in)
+# manifest: > compared with "abcdef" (part of)
 # manifest: > body ANYTHING with "abcdef"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -449,7 +449,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "abcdef" (in)
+# manifest: > compared with "abcdef" (part of)
 # manifest: > body ‹any number of ‹part of "abcdef"››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -469,7 +469,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "k" (in)
+# manifest: > compared with "k" (contained)
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -510,7 +510,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > compared with "k" (in)
+# manifest: > compared with "k" (contained)
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
