@@ -242,6 +242,17 @@ def test_the_bounds_of_a_set_of_planned_calls_hold_together(bench: Bench) -> Non
     assert "it calls launch at most 2 times" in bench.error("t", names=["a", "a", "a"]).message
 
 
+@pytest.mark.parametrize(("often", "names"), [("wv", "yzyz"), ("zv", "yzyzy")])
+def test_the_bounds_of_planned_calls_that_overlap_hold_together(bench: Bench, often: str, names: str) -> None:
+    bench.define(LOOP, parameters="names: list[str]")
+    bounds = {"xy": 1, "yz": 1, "zw": 1, often: 9}
+    calls = (planned("launch", times, name=Value(tuple((name,) for name in of))) for of, times in bounds.items())
+    approved(bench, Manifest(calls=tuple(calls)))
+    assert bench.value("t", names=[*names[:-1]]) == len(names) - 1
+    assert bench.error("t", names=[*names]).rule == "manifest"
+    assert [*names[:-1], *names[:-1]] == DONE
+
+
 NAMES = st.sampled_from(["a", "ab", "b", "a-1"])
 ALTERNATIVES = st.sampled_from(
     [("a",), ("a", Hole("any")), (Hole("parameter", "first"),), ("a-", Hole("number")), (Hole("word"),)]
