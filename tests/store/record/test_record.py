@@ -365,6 +365,26 @@ def test_waiting_threads_share_a_sync(folder: Path, syncs: list[int]) -> None:
     assert 1 <= len(syncs) <= 15
 
 
+def test_an_entry_that_is_committed_during_a_sync_needs_another_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = Record(folder)
+    real, during, syncs = durability._sync, list[int](), list[int]()
+
+    def sync(handle: int) -> None:
+        real(handle)
+        syncs.append(handle)
+        if not during:
+            during.append(record.append("b", {}))
+
+    monkeypatch.setattr(durability, "_sync", sync)
+    record.durable(record.append("a", {}))
+    assert len(syncs) == 1
+    record.durable(during[0])
+    assert len(syncs) == 2
+    record.close()
+
+
 async def test_a_cancelled_waiter_does_not_affect_the_others(folder: Path, syncs: list[int]) -> None:
     record = Record(folder)
     waiters = [asyncio.ensure_future(record.adurable(record.append("step", {"i": i}))) for i in range(5)]
