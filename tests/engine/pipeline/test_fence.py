@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from albert_tools.engine.authority.reviews import BY_RULES
 from albert_tools.engine.model.manifest import ANALYSIS, Hole, Manifest, PlannedCall, Symbol, Term, Value
 from albert_tools.engine.pipeline import reviewed
 from tests.engine.conftest import DONE, PRIMITIVES, Bench
+from tests.helpers.effort import examples
 
 
 @primitive(effects=["delete"])
@@ -266,7 +267,7 @@ def shredding(bench: Bench) -> Bench:
 
 
 # All inputs share a service. Each input approves another manifest.
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40)
 @given(st.lists(NAMES, min_size=1, max_size=4), st.lists(st.tuples(ALTERNATIVES, st.integers(0, 3)), max_size=3))
 def test_no_call_outside_the_manifest_is_executed(shredding: Bench, names: list[str], plan: list[Any]) -> None:
     DONE.clear()
