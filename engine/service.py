@@ -625,7 +625,12 @@ class ToolService:
         if isinstance(source, Mapping):
             from albert_tools.engine.structured import render_source
 
-            source = await asyncio.to_thread(render_source, dict(source))
+            try:
+                source = await asyncio.to_thread(render_source, dict(source))
+            except RecursionError:
+                raise Failure(
+                    "invalid_arguments", "the form is nested too deep", hint="write a simpler schema"
+                ) from None
         if not isinstance(source, str | bytes):
             raise Failure(
                 "invalid_arguments",

@@ -1,13 +1,13 @@
 """The fence around a run of an approved version: its calls are those of its manifest, and not more often.
 
 The number of calls is compared with their bound if the arguments of the run decide it. Several planned calls can allow the same
-call, so calls are counted by the set of planned calls that allow them. The calls that only a set of planned calls allows must not
-be more than the bounds of this set together.
+call. It is counted with one of them, and if that makes room for a later call, it is counted with another one instead (a matching,
+by augmenting paths). So a call is one too many exactly if no assignment of all calls to planned calls respects the bounds.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import reduce
 from typing import Any
@@ -33,9 +33,9 @@ class Fence:
         self._planned = manifest.calls if manifest is not None else ()
         self._arguments = arguments
         self._written = spell
-        self._made: Counter[frozenset[int]] = Counter()
-        #: The bounds of sets of planned calls together.
-        self._bounds: dict[frozenset[int], int | None] = {}
+        #: How many calls are counted with a planned call, by the planned calls that allow them.
+        self._made: dict[int, Counter[frozenset[int]]] = defaultdict(Counter)
+        self._bounds: dict[int, int | None] = {}
 
     def admit(
         self, tool: ToolDefinition, arguments: Any, callers: tuple[str, ...]
@@ -55,10 +55,7 @@ class Fence:
         named = [i for i, one in enumerate(self._planned) if one.tool == tool.name and one.via == callers]
         allowing = frozenset(i for i in named if inside(self._planned[i], given, self._arguments, self._spell))
         if allowing:
-            self._made[allowing] += 1
-            return self._too_often(tool.name, allowing, frozenset(named)), tuple(
-                self._planned[i] for i in sorted(allowing)
-            )
+            return self._too_often(tool.name, allowing), tuple(self._planned[i] for i in sorted(allowing))
         # The manifest of a callee that was saved without one is its effects.
         if any(p.tool in callers and set(tool.effects) <= set(p.effects) for p in self._planned):
             return None, ()
@@ -70,19 +67,32 @@ class Fence:
         except Failure:
             return normal(path)
 
-    def _too_often(self, tool: str, allowing: frozenset[int], named: frozenset[int]) -> str | None:
-        """Why a call that was just counted is one too many. `named` are all planned calls of its tool by its caller."""
-        for allowed in {allowing, named, *(s for s in self._made if allowing < s)}:
-            most = self._most(allowed)
-            if most is not None and sum(n for made, n in self._made.items() if made <= allowed) > most:
-                return f"it calls {tool} at most {'once' if most == 1 else f'{most:,} times'}"
-        return None
+    def _too_often(self, tool: str, allowing: frozenset[int]) -> str | None:
+        """Count a call with a planned call that allows it. Returns why it is one too many, or None."""
+        #: The planned calls that can get room, each with the one that a call would be moved from, and what allows that call.
+        reached: dict[int, tuple[int, frozenset[int]] | None] = dict.fromkeys(sorted(allowing))
+        queue = [*reached]
+        for one in queue:
+            most = self._most(one)
+            if most is None or self._made[one].total() < most:
+                while (move := reached[one]) is not None:
+                    before, other = move
+                    self._made[one][other] += 1
+                    self._made[before][other] -= 1
+                    one = before
+                self._made[one][allowing] += 1
+                return None
+            for other in (o for o, count in self._made[one].items() if count):
+                for new in sorted(other - reached.keys()):
+                    reached[new] = one, other
+                    queue.append(new)
+        together = sum(self._most(one) or 0 for one in reached)
+        return f"it calls {tool} at most {'once' if together == 1 else f'{together:,} times'}"
 
-    def _most(self, allowed: frozenset[int]) -> int | None:
-        if allowed not in self._bounds:
-            bounds = [bound_of(self._planned[i].bound, self._arguments) for i in allowed]
-            self._bounds[allowed] = None if None in bounds else sum(b for b in bounds if b is not None)
-        return self._bounds[allowed]
+    def _most(self, planned: int) -> int | None:
+        if planned not in self._bounds:
+            self._bounds[planned] = bound_of(self._planned[planned].bound, self._arguments)
+        return self._bounds[planned]
 
 
 def bound_of(bound: Bound, arguments: Mapping[str, Any]) -> int | None:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools import Failure, SourceError, SyncToolService, ToolService, primitive
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.testing import scratch_workspace
+from tests.helpers.effort import examples
 from tests.helpers.gate import GATE, hold, until_async
 
 DONE: list[str] = []
@@ -492,7 +493,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(15)
 @given(
     name=st.sampled_from(["list_directory", "read_file", "odd", "nothing", ""]),
     arguments=st.dictionaries(st.sampled_from(["path", "kind", "recursive", "x"]), JSON, max_size=3),

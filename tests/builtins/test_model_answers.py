@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.builtins.models.answers import Events
+from tests.helpers.effort import examples
 
 STREAM = (
     b": hi\n\ndata: one\n\ndata:two\r\ndata: \xc3\xa4\r\n\r\n"
@@ -15,7 +16,7 @@ STREAM = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(cuts=st.lists(st.integers(0, len(STREAM)), max_size=20))
 def test_events_do_not_depend_on_the_pieces(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]

@@ -7,11 +7,12 @@ import re
 import time
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.line_patterns import LinePattern
+from tests.helpers.effort import examples
 
 #: Cases that implementations often treat differently: case beyond ASCII, line ends, characters of several bytes, ends of
 #: texts.
@@ -54,7 +55,7 @@ def found(pattern: str, text: bytes, ignore_case: bool = False) -> list[int]:
     return [n for n, _ in LinePattern(pattern, ignore_case).lines(text)]
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@examples(100)
 @given(PATTERNS, TEXTS, st.booleans())
 @example("$", b"a", False)
 @example("$", b"\n", False)

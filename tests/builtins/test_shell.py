@@ -10,7 +10,6 @@ import re
 import shlex
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -211,11 +210,9 @@ async def test_a_command_that_did_not_start_is_not_recorded(context: Any, root: 
 
 async def test_the_remaining_time_of_the_caller_applies(context: Any) -> None:
     context.remaining = 1.0
-    start = time.monotonic()
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(Failure, match=r"still running after 0\.5 s") as caught:
         await bash(context, "sleep 60", timeout=30)
     assert caught.value.code == "timeout"
-    assert time.monotonic() - start < 25
 
 
 #: Ways of a process to stay alive. Each one writes to its own file.
@@ -247,10 +244,8 @@ async def test_a_timeout_kills_the_whole_tree(context: Any, root: Path) -> None:
     ],
 )
 async def test_background_processes_are_killed(context: Any, root: Path, launch: str) -> None:
-    start = time.monotonic()
     result = await bash(context, f"{launch} while [ ! -s beats ]; do sleep 0.01; done; echo done")
     assert result["output"] == "done\n"
-    assert time.monotonic() - start < 25
     assert await gone(root)
 
 

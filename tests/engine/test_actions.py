@@ -422,9 +422,14 @@ def test_errors_of_a_source_are_those_of_the_owner(make_bench: Any) -> None:
         bench.service.define("def t() -> int:\n    return open(1)\n", session=token)
     assert caught.value.diagnostics
     deep: dict[str, Any] = {}
-    for _ in range(5000):
+    # Deeper than any Python recurses.
+    for _ in range(100_000):
         deep = {"a": deep}
     assert refused(lambda: bench.service.define(deep, session=token)).code == "invalid_arguments"
+    schema = {"type": "object", "properties": {"a": {"enum": [deep]}}}
+    form = {"name": "t", "description": "T.", "parameters": schema, "implementation": "return 1"}
+    for session in (token, None):
+        assert refused(lambda s=session: bench.service.check(form, session=s)).message == "the form is nested too deep"
     failing = one("return 1", above="@example(arguments={}, result=2)\n")
     assert refused(lambda: bench.service.define(failing, session=token)).code == "example_failed"
     assert refused(lambda: bench.service.remove("nothing", session=token)).code == "unknown_tool"

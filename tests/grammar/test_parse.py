@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -13,6 +13,7 @@ from albert_tools.grammar.python_parser import parse_python
 from albert_tools.grammar.second_reading import different_line, disagreement, twins
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
 from albert_tools.grammar.unsupported import CONSTRUCTS
+from tests.helpers.effort import examples
 
 EVERY_FORM = (Path(__file__).parent / "every_form.tool").read_text(encoding="utf-8")
 
@@ -201,7 +202,7 @@ def test_the_size_limit() -> None:
     assert parse("#" * (MAX_SOURCE_BYTES - 1) + "\n").module is not None
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(st.one_of(st.text(max_size=60), st.binary(max_size=60)))
 def test_no_input_makes_it_raise(source: str | bytes) -> None:
     found = parse(source)
@@ -212,7 +213,7 @@ _WORDS = "x 1 's' f'{a}' ( ) [ ] { } : , = == := if else for in not lambda def r
 _SNIPPETS = [*_WORDS.split(), "\n", "    "]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.lists(st.sampled_from(_SNIPPETS), max_size=25).map(" ".join))
 def test_random_tokens_are_never_parsed_differently_from_python(source: str) -> None:
     assert "readings-differ" not in codes(source)

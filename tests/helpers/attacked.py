@@ -79,7 +79,8 @@ class World:
             "ws/sub/probes.py": PROBES,
         }.items():
             (top / name).write_text(content)
-        self.victim = subprocess.Popen(["/bin/sleep", "1000"], env={"SECRET": SECRET})
+        # Alone in its process group.
+        self.victim = subprocess.Popen(["/bin/sleep", "1000"], env={"SECRET": SECRET}, start_new_session=True)
         self._listening = [
             self._listen(socket.AF_INET, ("127.0.0.1", 0)),
             self._listen(socket.AF_INET, ("127.0.0.1", 0), socket.SOCK_DGRAM),
@@ -225,6 +226,8 @@ def attack(report: Callable[[Any], None], top: str, kind: str | None, user: int,
         # After a change of user, the kernel hides this process from other processes of that user, and denies it its own /proc
         # files.
         ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+    # It adopts what escapes, so a process above an attacker is this one at most.
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     batch = [name for name in names if kind is not None and name not in ALONE]
     for each in ([batch] if batch else []) + [[name] for name in names if name not in batch]:
         world = World(Path(top) / each[0])

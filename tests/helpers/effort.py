@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, settings
 
 #: The `--hypothesis-profile` with many examples.
 LONG = "long"
-settings.register_profile(LONG, deadline=None)
+settings.register_profile(LONG, deadline=None, max_examples=2000)
 
-# On a busy machine an example can take longer than any deadline.
-settings.register_profile("default", deadline=None, derandomize=True)
+# A property without `@examples` has these numbers. On a busy machine an example can take longer than any deadline.
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("default")
 
 

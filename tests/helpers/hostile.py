@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib
 from typing import Any
 
 from albert_tools import Failure, primitive
@@ -50,7 +51,8 @@ def write_file(path: str) -> None:
 
 
 def truncate_library() -> None:
-    os.open(os.__file__, os.O_RDONLY | os.O_TRUNC)
+    # This file is empty, so nothing is lost.
+    os.open(urllib.__file__, os.O_RDONLY | os.O_TRUNC)
 
 
 def unlink_file(path: str) -> None:
@@ -128,11 +130,10 @@ def fork() -> int:
 
 
 def fork_bomb() -> None:
-    while True:
-        try:
-            os.fork()
-        except OSError:
-            time.sleep(0.001)
+    for _ in range(200):
+        if os.fork() == 0:
+            time.sleep(5)
+            os._exit(0)
 
 
 def start_program() -> int:
@@ -230,7 +231,7 @@ def deaf() -> None:
 
 def memory_bomb() -> None:
     kept = []
-    while True:
+    for _ in range(2000):
         kept.append(bytes(1_000_000))
 
 

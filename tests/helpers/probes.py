@@ -3,12 +3,16 @@
 The sandbox runs ``python3 probes.py NAME,… FACTS``, with the standard library only. Each probe is a function. Its docstring
 names, for each confinement, the layer that must stop the probe. A successful probe prints ESCAPED, prints the secret, or
 changes something that the test checks afterwards. Several probes run one after the other, each in a separate process.
+
+A probe harms nothing if the sandbox fails, also as root. It changes only what the test has made; it signals only processes that
+the test has started; of the system it asks for changes that change nothing, and undoes what it gets. It ends by itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -262,10 +266,13 @@ def change_times_outside(f: Any) -> None:
     """bwrap: mount namespace; landlock: filter"""
     with contextlib.suppress(OSError):
         os.utime(f"{f['out']}/target", (1, 1))
-    with contextlib.suppress(OSError):
-        os.utime("/usr/bin/env", (1, 1))
-    with contextlib.suppress(OSError):
-        os.utime(os.open("/usr/bin/env", os.O_RDONLY), (1, 1))
+    # Its present times.
+    program = "/usr/bin/env"
+    times = os.stat(program).st_atime_ns, os.stat(program).st_mtime_ns
+    for file in (program, os.open(program, os.O_RDONLY)):
+        with contextlib.suppress(OSError):
+            os.utime(file, ns=times)
+            escaped(file)
 
 
 @probe
@@ -287,8 +294,10 @@ def change_the_system(f: Any) -> None:
         "/opt/albert-probe",
         "/root/albert-probe",
     ):
-        with contextlib.suppress(OSError), open(path, "w") as file:
-            file.write("x")
+        with contextlib.suppress(OSError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            os.unlink(path)
+            escaped(path)
 
 
 @probe
@@ -430,9 +439,12 @@ def enter_a_namespace(f: Any) -> None:
 @probe
 def mount_something(f: Any) -> None:
     """bwrap: filter; landlock: filter"""
-    call(165 if X86 else 40, b"none", b"sub", b"tmpfs", 0, None)
-    call(165 if X86 else 40, b"/", b"sub", None, 4096, None)
-    call(166 if X86 else 39, f"{f['ws']}/secrets".encode(), 2)
+    unmount, detach = 166 if X86 else 39, 2
+    # What is mounted below the test's folder would be deleted with it.
+    for arguments in ((b"none", b"sub", b"tmpfs", 0, None), (b"secrets", b"sub", None, 4096, None)):
+        if call(165 if X86 else 40, *arguments) == 0:
+            LIBC.syscall(unmount, b"sub", detach)
+    call(unmount, f"{f['ws']}/secrets".encode(), detach)
     call(428, -100, b"/", 1)
     call(430, b"tmpfs", 0)
 
@@ -498,16 +510,19 @@ def use_another_architectures_calls(f: Any) -> None:
 @probe
 def set_the_clock(f: Any) -> None:
     """bwrap: filter, capabilities; landlock: filter, capabilities"""
-    call(164 if X86 else 170, struct.pack("<qq", 1, 0), None)
-    call(170 if X86 else 161, b"albert", 6)
+    # Without a time, the kernel only says whether it could be set. The name is the present one.
+    call(164 if X86 else 170, None, None)
+    name = os.uname().nodename.encode()
+    call(170 if X86 else 161, name, len(name))
 
 
 @probe
 def make_device_nodes(f: Any) -> None:
     """bwrap: filter, capabilities; landlock: Landlock, filter"""
-    for place in ("sub/mem", "/tmp/mem"):
+    for place in ("sub/null", "/tmp/albert-probe"):
         with contextlib.suppress(OSError):
-            os.mknod(place, 0o20666, os.makedev(1, 1))
+            os.mknod(place, 0o20600, os.makedev(1, 3))
+            os.unlink(place)
             escaped(place)
 
 
@@ -533,8 +548,11 @@ def open_devices(f: Any) -> None:
 @probe
 def load_a_module(f: Any) -> None:
     """bwrap: filter, capabilities; landlock: filter, capabilities"""
-    call(175 if X86 else 105, b"", 0, b"")
-    call(246 if X86 else 104, 0, 0, None, 0)
+    # An empty module, and a kernel of too many parts. Only who could load them is told so.
+    for number, arguments in ((175 if X86 else 105, (b"", 0, b"")), (246 if X86 else 104, (0, 99, None, 0))):
+        call(number, *arguments)
+        if ctypes.get_errno() in (errno.EINVAL, errno.ENOEXEC):
+            escaped(number)
 
 
 @probe
@@ -543,6 +561,7 @@ def use_control_groups(f: Any) -> None:
     for top, _, _ in os.walk("/sys/fs/cgroup"):
         with contextlib.suppress(OSError):
             os.mkdir(f"{top}/albert-probe")
+            os.rmdir(f"{top}/albert-probe")
             escaped(top)
 
 
@@ -552,14 +571,12 @@ def use_control_groups(f: Any) -> None:
 @probe
 def kill_others(f: Any) -> None:
     """bwrap: pid namespace; landlock: Landlock"""
-    for pid in (f["victim"], f["service"]):
+    # The victim is the only process of its group.
+    for pid in (f["victim"], -f["victim"], f["service"]):
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(OSError):
-            signal.pidfd_send_signal(os.pidfd_open(pid), signal.SIGKILL)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with contextlib.suppress(OSError):
-        os.kill(-1, signal.SIGTERM)
+            signal.pidfd_send_signal(os.pidfd_open(abs(pid)), signal.SIGKILL)
 
 
 @probe
@@ -568,6 +585,7 @@ def kill_what_is_above(f: Any) -> None:
     if os.fork() == 0:
         time.sleep(0.05)
         os.setsid()
+        # What adopts this process is above it: the sandbox, or else the process that makes the attacks.
         for pid in {1, os.getppid()}:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGSTOP)
@@ -701,8 +719,8 @@ def type_into_the_terminal(f: Any) -> None:
 
 
 def beat() -> None:
-    """Append to a file until this process ends."""
-    while True:
+    """Append to a file for a minute, or until this process is ended."""
+    for _ in range(3000):
         with open("sub/beats", "a") as file:
             file.write("x")
         time.sleep(0.02)
@@ -726,16 +744,31 @@ def outlive_the_command(f: Any) -> None:
 def outlive_the_timeout(f: Any) -> None:
     """bwrap: pid namespace; landlock: launcher"""
     outlive_the_command(f)
-    time.sleep(600)
+    time.sleep(60)
 
 
 @probe
 def fork_without_end(f: Any) -> None:
     """bwrap: bounds, pid namespace; landlock: bounds, launcher"""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # Each process needs a permit, so that they are few if nothing bounds them, and ends soon.
+    permits, returned = os.pipe()
+    os.set_blocking(permits, False)
+    os.write(returned, bytes(500))
+    signal.alarm(20)
+    first = os.getpid()
     while True:
-        with contextlib.suppress(OSError):
-            os.fork()
+        try:
+            os.read(permits, 1)
+        except BlockingIOError:
+            if os.getpid() == first:
+                escaped("500 processes")
+            signal.pause()
+        try:
+            if os.fork() == 0:
+                signal.alarm(20)
+        except OSError:
+            os.write(returned, b"x")
 
 
 @probe
@@ -744,9 +777,9 @@ def take_memory_across_children(f: Any) -> None:
     for _ in range(40):
         if os.fork() == 0:
             taken = bytearray(os.urandom(1 << 20)) * 20
-            time.sleep(600)
+            time.sleep(60)
             print(len(taken))
-    time.sleep(600)
+    time.sleep(60)
 
 
 @probe
@@ -777,11 +810,13 @@ def take_memory_that_is_shared(f: Any) -> None:
 @probe
 def fill_the_temporary_folder(f: Any) -> None:
     """bwrap: bounds; landlock: nothing"""
-    block, written = bytes(1 << 20), 0
-    for n in range(64):
-        with contextlib.suppress(OSError), open(f"{os.environ['TMPDIR']}/fill{n}", "wb", buffering=0) as file:
+    block, written, paths = bytes(1 << 20), 0, [f"{os.environ['TMPDIR']}/fill{n}" for n in range(8)]
+    for path in paths:
+        with contextlib.suppress(OSError), open(path, "wb", buffering=0) as file:
             for _ in range(16):
                 written += file.write(block)
+    for path in paths:
+        os.unlink(path)
     if written > 100 << 20:
         escaped(f"{written} bytes")
 

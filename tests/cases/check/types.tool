@@ -414,6 +414,17 @@ def t(path: str, limit: int) -> Row | list[str] | float | None:
     if limit == 4:
         return tuple(path.split())
 ---
+# an optional field can be missing, so it fits any optional field
+class Found(TypedDict):
+    size: NotRequired[int]
+
+class Shown(TypedDict):
+    size: NotRequired[str]
+
+def t(found: Found) -> Shown:
+    """Show."""
+    return found
+---
 # a tool that only raises returns nothing
 def t(path: str) -> str:
     """Refuse."""
@@ -466,6 +477,23 @@ def t(value: Literal["a", "b"] | None) -> Any:
     if value in ("a", "b"):
         return value + 1  # error: 16 [operand-type] "'+' never works between str and int"
     return value + 1  # error: 12 [operand-type] "'+' never works between None and int"
+---
+# a float can equal a whole number
+def t(count: int) -> Any:
+    """Narrow."""
+    half = count / 2
+    if half == 1:
+        return half.upper()  # error: 21 [missing-attribute] "float has no method 'upper'"
+---
+# a dict can be of a class that has more methods
+from collections import Counter
+
+def _most(value: Any) -> Any:
+    return value.most_common(1) if isinstance(value, dict) else value
+
+def t(words: list[str]) -> Any:
+    """Count."""
+    return _most(Counter(words))
 ---
 # what match says
 def t(value: str | list[str] | None) -> Any:

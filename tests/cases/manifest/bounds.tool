@@ -50,6 +50,13 @@ def t(count: int) -> None:
         tools.sleep(seconds=1)
 # manifest: sleep at most {count}
 ---
+# range with a negative start has more than the value of a parameter
+def t(count: int) -> None:
+    """Wait."""
+    for number in range(-5, count):
+        tools.sleep(seconds=1)
+# manifest: sleep up to 1,000 ×, the limit of a run
+---
 # retries in a loop of constants
 def t(url: str) -> str:
     """Fetch, with three attempts."""

@@ -533,6 +533,20 @@ def t() -> None:
 # manifest: > body "" or ‹part of ‹output of read_file(".env")››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
+# a name that a pattern binds before it fails
+def t(x: Any) -> None:
+    """Write."""
+    y = "a"
+    match x:
+        case [y, 1]:
+            return
+    tools.write_file(path=y, content="")
+# manifest: write_file writes "a" or ANYTHING from {x}; at most once
+# manifest: > content ""
+# manifest: result from {x}
+# manifest: when and how often is decided by
+# manifest: > write_file {x}
+---
 # a value inside of parsed JSON
 import json
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from albert_tools.engine.authority.reviews import BY_RULES, MAX_VERSIONS, Reviews
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.record import durability
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.verify import verify
 from albert_tools.store.tools.tool_store import TinyToolStore
@@ -67,6 +69,18 @@ def test_a_refused_version_has_the_reason(reviews: Reviews, decide: str, state: 
     assert (done.state, done.by, done.decided, done.reason) == (state, "ann", words, ": too loud")
     assert reviews.queue() == []
     assert reviews.approve("shout", FIRST.version, "ann").state == "active"
+
+
+@pytest.mark.parametrize("decide", ["approve", "reject", "send_back", "revoke"])
+def test_a_decision_is_answered_only_if_it_is_on_the_disk(
+    reviews: Reviews, decide: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(handle: int) -> None:
+        raise OSError(errno.EIO, "")
+
+    monkeypatch.setattr(durability, "_sync", fail)
+    with pytest.raises(Failure, match="can't sync the record"):
+        getattr(reviews, decide)("shout", FIRST.version, "ann", "too loud")
 
 
 @pytest.mark.parametrize("decide", ["reject", "send_back"])

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.check.annotation_schemas import MAX_SCHEMA_NODES
@@ -18,6 +18,7 @@ from albert_tools.engine.check.finding_limits import MAX_FINDINGS, MAX_TEXT
 from albert_tools.engine.model.definition import ToolParameter
 from albert_tools.engine.model.schema import violations
 from albert_tools.grammar.source_error import SourceError
+from tests.helpers.effort import examples
 from tests.helpers.harness import catalog, chunks, errors
 
 WHOLE = '''
@@ -296,7 +297,7 @@ SOURCES = [c.source.lstrip("\n") for folder in ("parse", "check", "run") for c i
 ALL_WORDS = sorted({word for source in SOURCES for word in WORDS.findall(source)})
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(SOURCES),
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 2), st.sampled_from(ALL_WORDS)), min_size=1, max_size=4),

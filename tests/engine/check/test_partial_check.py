@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.check.checker import check
@@ -14,6 +14,7 @@ from albert_tools.engine.check.partial_check import CAUSED
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.tree import ExprStmt, FunctionDef
 from albert_tools.testing import registry
+from tests.helpers.effort import examples
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "tools").glob("*.tool"))
 
@@ -162,7 +163,7 @@ SNIPPETS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.lists(SNIPPETS, max_size=20).map(" ".join))
 def test_no_text_makes_it_raise(source: str) -> None:
     check(source, registry())

@@ -144,7 +144,7 @@ def programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> str:
     )
 
 
-@examples(100)
+@examples(50)
 @given(programs(), st.sampled_from([None, "text", [3, 4], {"path": "p"}]))
 def test_what_is_reported_fails_each_time_and_a_result_fits(source: str, argument: Any) -> None:
     report = check(source, catalog())

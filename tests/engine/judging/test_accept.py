@@ -82,6 +82,8 @@ RECURSIVE = {"$ref": "#/$defs/A"}
         {"calls": ["http_request"]},
         {"calls": ["nothing"]},
         {"calls": ["never_asked"]},
+        # The manifest agrees with this call, but a person finds it nowhere in the source.
+        {"calls": ["read_file", "http_request"], "manifest": {"effects": ["read", "network"], "calls": [CALL]}},
         {"imports": ["os"]},
         {"manifest": {"effects": ["read"], "calls": [{"tool": "http_request", "effects": ["network"]}]}},
         {"manifest": {"effects": ["read"], "calls": [{**CALL, "effects": []}]}},

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from albert_tools.engine.authority.reviews import BY_RULES
 from albert_tools.engine.model.manifest import ANALYSIS, Hole, Manifest, PlannedCall, Symbol, Term, Value
 from albert_tools.engine.pipeline import reviewed
 from tests.engine.conftest import DONE, PRIMITIVES, Bench
+from tests.helpers.effort import examples
 
 
 @primitive(effects=["delete"])
@@ -242,6 +243,17 @@ def test_the_bounds_of_a_set_of_planned_calls_hold_together(bench: Bench) -> Non
     assert "it calls launch at most 2 times" in bench.error("t", names=["a", "a", "a"]).message
 
 
+@pytest.mark.parametrize(("often", "names"), [("wv", "yzyz"), ("zv", "yzyzy")])
+def test_the_bounds_of_planned_calls_that_overlap_hold_together(bench: Bench, often: str, names: str) -> None:
+    bench.define(LOOP, parameters="names: list[str]")
+    bounds = {"xy": 1, "yz": 1, "zw": 1, often: 9}
+    calls = (planned("launch", times, name=Value(tuple((name,) for name in of))) for of, times in bounds.items())
+    approved(bench, Manifest(calls=tuple(calls)))
+    assert bench.value("t", names=[*names[:-1]]) == len(names) - 1
+    assert bench.error("t", names=[*names]).rule == "manifest"
+    assert [*names[:-1], *names[:-1]] == DONE
+
+
 NAMES = st.sampled_from(["a", "ab", "b", "a-1"])
 ALTERNATIVES = st.sampled_from(
     [("a",), ("a", Hole("any")), (Hole("parameter", "first"),), ("a-", Hole("number")), (Hole("word"),)]
@@ -255,7 +267,7 @@ def shredding(bench: Bench) -> Bench:
 
 
 # All inputs share a service. Each input approves another manifest.
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40)
 @given(st.lists(NAMES, min_size=1, max_size=4), st.lists(st.tuples(ALTERNATIVES, st.integers(0, 3)), max_size=3))
 def test_no_call_outside_the_manifest_is_executed(shredding: Bench, names: list[str], plan: list[Any]) -> None:
     DONE.clear()

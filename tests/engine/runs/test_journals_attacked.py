@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -102,17 +104,15 @@ def test_forged_headers(waiting: Waiting, field: str) -> None:
 
 
 def test_forged_entries(waiting: Waiting) -> None:
+    """None is continued. One that has the form of an entry can be shown."""
     for number, entry in enumerate(waiting.steps[1:], 1):
-        for field in list(entry):
-            for value in [*ODD, "gone"]:
-
-                def edit(found: list[Any], n: int = number, f: str = field, v: Any = value) -> list[Any]:
-                    steps = json.loads(json.dumps(waiting.steps))
-                    steps[n].pop(f) if v == "gone" else steps[n].update({f: v})
-                    return steps
-
-                waiting.forge_journal(edit)
-                assert waiting.code("show") in (None, "damaged"), (number, field, value)
+        for field, value in itertools.product(entry, [None, 7, "x", [1], {"a": {}}, "gone"]):
+            forged = {name: part for name, part in {**entry, field: value}.items() if part != "gone"}
+            if forged == entry:
+                continue
+            waiting.forge_journal(lambda _, n=number, e=forged: [*waiting.steps[:n], e, *waiting.steps[n + 1 :]])
+            assert waiting.code("resume") == "damaged", (number, field, value)
+            assert waiting.code("show") in (None, "damaged"), (number, field, value)
     assert not (waiting.bench.work / "b").exists()
 
 
@@ -275,14 +275,15 @@ def test_a_repeat_checks_the_journal(make_bench: Any) -> None:
             assert result.ok or result.error.code in CODES
 
 
-def test_deep_and_large_entries(waiting: Waiting) -> None:
-    def deep(entries: list[Any]) -> None:
-        nested: Any = 1
-        for _ in range(900):
-            nested = [nested]
-        entries[-1]["value"] = nested
+DEEP = reduce(lambda inner, _: [inner], range(900), [])
 
-    waiting.forge_record(deep)
-    for work in ("show", "resume", "replay"):
-        code = waiting.code(work)
-        assert code is None or code in CODES
+
+@pytest.mark.parametrize(
+    ("value", "code"), [(DEEP, "invalid_result"), ("x" * 5_000_000, "exception")], ids=["deep", "large"]
+)
+def test_a_deep_or_large_result_of_a_step(waiting: Waiting, value: Any, code: str) -> None:
+    waiting.forge_record(lambda steps: [s.update(value=value) for s in steps if s.get("t") == "end"] and None)
+    assert waiting.code("show") is None
+    # It is no result of the tool, or none that the program expects.
+    assert [waiting.code(work) for work in ("resume", "replay")] == [code, code]
+    assert not (waiting.bench.work / "b").exists()

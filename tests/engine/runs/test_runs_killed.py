@@ -212,8 +212,8 @@ def killed_at(tmp_path: Path, numbers: list[int]) -> None:
 
 def test_killed_between_entry_sync_and_effect(tmp_path: Path) -> None:
     names = points_of(tmp_path)
-    # A random sample; `make test-slow` tests all points.
-    killed_at(tmp_path, sorted(random.sample(range(1, len(names) + 1), 5)))
+    # A sample; `make test-slow` tests all points.
+    killed_at(tmp_path, sorted(random.Random(2).sample(range(1, len(names) + 1), 3)))
 
 
 @pytest.mark.slow

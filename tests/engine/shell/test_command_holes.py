@@ -6,12 +6,13 @@ import shlex
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.manifest import Hole, PlannedCall, Value
 from albert_tools.engine.shell.command_holes import is_loose, loose_holes
 from albert_tools.engine.shell.judge import judge_command
+from tests.helpers.effort import examples
 
 GIVEN = Hole("parameter", "q")
 QUOTED = Hole("quoted", of=(GIVEN,))
@@ -229,7 +230,7 @@ def test_a_variable_that_is_not_fixed(entry: Any, is_free: bool) -> None:
     assert is_loose(call) is is_free
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(
     st.sampled_from(HARMLESS),
     st.text(st.sampled_from("ab \n'\"\\$`;|&<>(){}#!*?~=-/:") | st.characters(codec="utf-8"), max_size=20),

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.shell.dangers import dangers
 from albert_tools.engine.shell.judge import judge_argv, judge_command
 from albert_tools.engine.shell.reader import MAX_LENGTH
+from tests.helpers.effort import examples
 
 DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
 ROWS = [
@@ -356,13 +357,13 @@ _BITS += [
 _BITS += [">&", "&&", ";;", "$'", "\\\n", "é", "\u2028"]
 
 
-@settings(max_examples=400, deadline=None)
+@examples(150)
 @given(st.one_of(st.lists(st.sampled_from(_BITS), max_size=40).map("".join), st.text(max_size=200)))
 def test_every_text_gets_a_verdict(command: str) -> None:
     assert judge_command(command).verdict in ("ordinary", "unknown", "dangerous")
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=12), min_size=1, max_size=5))
 def test_quoted_words_are_read_literally(words: list[str]) -> None:
     quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
@@ -489,7 +490,7 @@ INNERMOST = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@examples(150)
 @given(st.sampled_from(_DANGEROUS), st.sampled_from(INNERMOST), st.lists(st.sampled_from(WRAPPERS), max_size=4))
 def test_wrapping_a_dangerous_command_never_makes_it_ordinary(
     command: str, innermost: Any, wrappers: list[Any]

@@ -96,7 +96,7 @@ _LISTS = st.fixed_dictionaries(
 )
 
 
-@examples(150)
+@examples(60)
 @given(
     st.builds(
         lambda top, tool: {"forbidden_paths": top, "tools": {"bash": tool}}, st.lists(_PATTERN, max_size=3), _LISTS

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 from blake3 import blake3
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.contents.content_store import BLOCK, Collected, Contents, ref_of
 from tests.helpers.children import Child, Parent, Report
+from tests.helpers.effort import examples
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ EDGES = [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 999, 2 * BLOC
 NUMBERS = st.sampled_from(EDGES) | st.integers(0, 3 * BLOCK)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(25)
 @given(offset=NUMBERS, limit=NUMBERS)
 def test_a_slice_is_the_same_as_in_python(kept: tuple[Contents, str, bytes], offset: int, limit: int) -> None:
     contents, ref, content = kept

@@ -193,6 +193,17 @@ def test_a_database_that_is_truncated_while_it_is_used_gets_no_entry(folder: Pat
     assert not verify(folder).ok
 
 
+def test_another_record_with_as_many_entries_gets_no_entry(folder: Path, tmp_path: Path) -> None:
+    for place in (folder, tmp_path / "other"):
+        with Record(place) as record:
+            for i in range(3):
+                record.append("step", {"i": i, "of": place.name})
+    shutil.copy(tmp_path / "other" / FILE, folder / FILE)
+    with pytest.raises(Failure, match="entry 3 was written: it was cut off or replaced") as caught:
+        Record(folder).append("b", {})
+    assert caught.value.code == "damaged"
+
+
 def append_and_die(report: Report, folder: Path, count: int) -> None:
     record = Record(folder)
     for i in range(count):

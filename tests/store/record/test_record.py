@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.failure import Failure
@@ -23,6 +23,7 @@ from albert_tools.store.record.entry import MAX_BYTES, MAX_DEPTH, text_of
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.verify import verify
 from tests.helpers.children import Child, Report, forked, wait_for
+from tests.helpers.effort import examples
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -38,7 +39,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(20)
 @given(steps=STEPS)
 def test_entries_of_several_records_are_read_back_in_order(steps: list[tuple[int, str, dict[str, Any], int]]) -> None:
     now = [1_700_000_000_000_000_000]
@@ -363,6 +364,26 @@ def test_waiting_threads_share_a_sync(folder: Path, syncs: list[int]) -> None:
     for thread in threads:
         thread.join()
     assert 1 <= len(syncs) <= 15
+
+
+def test_an_entry_that_is_committed_during_a_sync_needs_another_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = Record(folder)
+    real, during, syncs = durability._sync, list[int](), list[int]()
+
+    def sync(handle: int) -> None:
+        real(handle)
+        syncs.append(handle)
+        if not during:
+            during.append(record.append("b", {}))
+
+    monkeypatch.setattr(durability, "_sync", sync)
+    record.durable(record.append("a", {}))
+    assert len(syncs) == 1
+    record.durable(during[0])
+    assert len(syncs) == 2
+    record.close()
 
 
 async def test_a_cancelled_waiter_does_not_affect_the_others(folder: Path, syncs: list[int]) -> None:

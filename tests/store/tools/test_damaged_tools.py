@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.definition import digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.tools.names import Place
 from albert_tools.store.tools.tool_store import TinyToolStore
+from tests.helpers.effort import examples
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.just("../../../x"),
@@ -183,7 +184,7 @@ def test_any_content_of_an_entry_raises_only_failures(tmp_path: Path, make) -> N
         origin.save(make(text=str(i)))
     sound = Place.of(origin.folder, "shout").entry.read_bytes()
 
-    @settings(max_examples=100, deadline=None)
+    @examples(50)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         with tempfile.TemporaryDirectory(dir=tmp_path) as root:

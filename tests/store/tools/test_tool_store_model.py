@@ -7,13 +7,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.tools import tool_store
 from albert_tools.store.tools.tool_store import TinyToolStore
+from tests.helpers.effort import examples
 
 NAMES = st.sampled_from(["a", "A", "readFile", "readfile", "list_all"])
 TEXTS = st.integers(0, 5).map(str)
@@ -83,7 +84,5 @@ def test_the_store_is_a_dictionary_with_a_history(make, monkeypatch: pytest.Monk
 
     run_state_machine_as_test(
         Machine,
-        settings=settings(
-            max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(examples(15), stateful_step_count=20),
     )

@@ -7,7 +7,6 @@ import json
 import os
 import select
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -274,10 +273,10 @@ async def test_a_client_that_floods_over_http_uses_its_own_share(place: Place):
         ]
         refused, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         assert {call.result().status_code for call in refused} == {429}
-        began = time.monotonic()
         answer = await post(client, place, "tools/call", name="read_file", arguments={"path": "notes.md"})
         assert answer.json()["result"]["structuredContent"] == {"result": "hello"}
-        assert time.monotonic() - began < PATIENCE / 2
+        # It did not have to wait for the flood.
+        assert not all(call.done() for call in calls)
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)

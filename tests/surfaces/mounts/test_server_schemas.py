@@ -48,7 +48,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@examples(60)
+@examples(25)
 @given(SCHEMAS, SCHEMAS, st.text(max_size=60), st.text(max_size=12))
 def test_any_listing_makes_a_valid_primitive_or_is_refused(arguments: Any, result: Any, said: str, name: str) -> None:
     found = pinned("m", [{"name": name, "description": said, "inputSchema": arguments, "outputSchema": result}])

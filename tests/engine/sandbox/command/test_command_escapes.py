@@ -22,7 +22,7 @@ from tests.helpers.children import Child
 #: Attacks that are not stopped, as the manual says.
 NOT_STOPPED = {("landlock", "fill_the_temporary_folder")}
 
-#: Probes that succeed without confinement, and do no harm to the machine.
+#: Probes that succeed without confinement, also for an ordinary user.
 REAL = [
     "read_by_absolute_path",
     "read_through_a_link",

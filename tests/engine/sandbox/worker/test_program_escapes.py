@@ -55,8 +55,8 @@ ATTEMPTS: dict[str, tuple[tuple[str, ...], str]] = {
         ALL,
         OS + "m = g['sys'].modules['ctypes']\nreturn m.CDLL(None).mmap(0, 4096, 7, 34, -1, 0)",
     ),
-    "subclasses to ptrace": (ALL, OS + "return g['sys'].modules['ctypes'].CDLL(None).ptrace(16, 1, 0, 0)"),
-    "subclasses to chmod": (ALL, OS + "return g['chmod']('/tmp', 511)"),
+    "subclasses to ptrace": (ALL, OS + "return g['sys'].modules['ctypes'].CDLL(None).ptrace(16, g['getppid'](), 0, 0)"),
+    "subclasses to chmod": (ALL, OS + "return g['chmod']('/tmp', 1023)"),
     "subclasses to unlink": (ALL, OS + "return g['unlink']('/tmp/nothing-is-here')"),
     "subclasses to prctl": (ALL, OS + "return g['sys'].modules['ctypes'].CDLL(None).prctl(38, 0, 0, 0, 0)"),
     "subclasses to setrlimit": (
