@@ -29,9 +29,10 @@ MAX_ENTRY = 64 * 1024 * 1024
 #: The most archived versions of a plausible entry.
 MAX_ARCHIVED = 2**31
 
-#: Nanoseconds. Two writes within one tick of a file system's clock (at most 2 s) leave the same times. So an equal stamp proves
-#: that a file is unchanged only if the file was older than this when the stamp was taken.
-SETTLING = 2_000_000_000
+#: Nanoseconds. Two writes within one tick of a file system's clock leave the same times. So an equal time proves that nothing has
+#: changed only if the time was older than this when it was read. A file system that stores whole seconds has ticks of up to 2 s.
+#: One that stores fractions has ticks of at most 10 ms; the rest is for a server whose clock differs.
+SETTLING, SETTLING_FRACTIONS = 2_000_000_000, 100_000_000
 
 #: Changes with every change of a file: modification time and change time (ns), size (bytes), inode.
 Stamp = tuple[int, int, int, int]
@@ -118,9 +119,9 @@ def stamp_of(status: os.stat_result) -> Stamp:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
-def is_settled(stamp: Stamp, now: int) -> bool:
-    """Whether a stamp taken at `now` (ns since 1970) is old enough to be compared with later stamps."""
-    return max(stamp[0], stamp[1]) < now - SETTLING
+def is_settled(changed: int, now: int) -> bool:
+    """Whether a time of change that was read at `now` (ns since 1970) is old enough to be compared with later times."""
+    return changed < now - (SETTLING_FRACTIONS if changed % SETTLING_FRACTIONS else SETTLING)
 
 
 def read_entry(path: Path, name: str) -> Entry | None:
@@ -147,7 +148,7 @@ def read_entry(path: Path, name: str) -> Entry | None:
     finally:
         os.close(handle)
     stamp = stamp_of(status)
-    return Entry(_tables(content, name), stamp, is_settled(stamp, now))
+    return Entry(_tables(content, name), stamp, is_settled(max(stamp[:2]), now))
 
 
 def _tables(content: bytes, name: str) -> Tables:

@@ -117,6 +117,10 @@ class TinyToolStore:
             self._loaded[path, version] = entry.stamp, found
         return found
 
+    def has(self, name: str) -> bool:
+        """Whether there is an entry of the tool. It may be deleted or damaged."""
+        return NAME.match(name) is not None and os.path.lexists(Place.of(self.folder, name).entry)
+
     def list(self) -> builtins.list[Summary]:
         """The tools that are not deleted, sorted by name. Damaged entries have a `problem`.
 
@@ -138,6 +142,14 @@ class TinyToolStore:
     def names(self) -> builtins.list[str]:
         """The names of the tools that are neither deleted nor damaged, in order. Raises as `page`."""
         return self._opened_index().names()
+
+    def alike(self, name: str) -> builtins.list[str]:
+        """Those of `names` that could look like `name`, see `look_key`. Raises as `page`."""
+        return self._opened_index().alike(name)
+
+    def callers(self, name: str) -> builtins.list[tuple[str, str]]:
+        """The tools that call a saved tool, each with the version of it that it calls. Raises as `page`."""
+        return self._opened_index().callers(name)
 
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
         """At most `limit` versions of a tool, newest first, and the total number. The tool may be deleted. Never raises."""
