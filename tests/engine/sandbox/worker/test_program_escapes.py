@@ -25,6 +25,7 @@ from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.grammar.python_parser import parse_python
 
 CATALOG = ToolRegistry(builtin_primitives())
 LIMITS = RunLimits(own_seconds=0.3, run_seconds=5.0, cpu_seconds=3, memory_bytes=128 * MiB, calls=20)
@@ -189,7 +190,7 @@ def test_checker_refuses(body: str) -> None:
 def test_gate_refuses_with_the_checker_off(body: str) -> None:
     try:
         text = lowered(body)
-        judge(text)
+        judge(parse_python(text))
     except (Refused, SyntaxError):
         return
     pytest.fail(f"the gate let this through:\n{text}")
