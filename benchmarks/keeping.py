@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools import ToolService
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_version
@@ -24,6 +23,7 @@ from albert_tools.engine.model.definition import ToolVersion
 from albert_tools.engine.model.manifest import Manifest
 from albert_tools.grammar.parse import parse
 from albert_tools.store.tools.tool_store import TinyToolStore
+from albert_tools.testing import registry
 
 BODY = '''def {name}(paths: list[str]) -> dict:
     """Count lines.
@@ -43,7 +43,7 @@ _STORE_HEAD = "| tools in the store | save, ms | load, ms | first list, ms | lis
 
 def table(sizes: list[int], rounds: int) -> list[str]:
     """The lines of the three tables."""
-    catalog = ToolRegistry(builtin_primitives())
+    catalog = registry()
     lines = ["| lines of source | parse, ms | check, ms | compile, ms |", "|---:|---:|---:|---:|"]
     for count in (10, 40, 160, 640, 1440):  # the last one has almost the most bytes that are allowed
         source = BODY.format(name="t", more="".join(MORE.format(i=i) for i in range(max(0, count - 10))))
@@ -77,7 +77,7 @@ def table(sizes: list[int], rounds: int) -> list[str]:
 
 async def _growth(sizes: list[int], rounds: int) -> list[str]:
     """The lines of the table of `define`, for homes with different numbers of tools. In each round every home has its turn."""
-    catalog = ToolRegistry(builtin_primitives())
+    catalog = registry()
     new: dict[int, list[float]] = {size: [] for size in sizes}
     replaced: dict[int, list[float]] = {size: [] for size in sizes}
     async with AsyncExitStack() as stack:

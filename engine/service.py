@@ -1308,7 +1308,7 @@ class ToolService:
         def deprecated() -> VersionState:
             version = self.reviews.active().get(name)
             if version is None:
-                raise Failure("not_found", f"{name} is not active", hint="`albert list` shows which tools are active")
+                raise Failure("not_found", f"{name} is not active", hint="`albert tools` shows which tools are active")
             return self.reviews.deprecate(name, version, by, why)
 
         return await asyncio.to_thread(deprecated)

@@ -6,8 +6,6 @@ import ast
 
 import pytest
 
-from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check, check_or_raise
 from albert_tools.engine.compile import gate
 from albert_tools.engine.compile.lower import lower
@@ -15,8 +13,9 @@ from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.failure import Failure
 from albert_tools.grammar.python_parser import parse_python
+from albert_tools.testing import registry
 
-CATALOG = ToolRegistry(builtin_primitives())
+CATALOG = registry()
 
 
 def lowered(body: str, before: str = "") -> str:
