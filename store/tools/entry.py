@@ -4,6 +4,11 @@ TinyDB's file format is plain JSON, `{table: {id: document}}`, so a reader needs
 the import takes as long as a run of a tool. A reader takes no lock: writers replace whole files, so an open file is a complete
 entry, old or new.
 
+Every file contains the number of its layout. A file of another layout is neither read nor replaced. This one is number 1::
+
+    {"meta": {"1": {"schema": 1, "name": …, "head": <version>, "deleted": false, "archived": <count>}},
+     "versions": {"<id>": <ToolVersion document>, …}}
+
 The content is not trusted. If a file doesn't have the layout of an entry, `Damaged` is raised with the reason. A version is
 returned only after `ToolVersion.from_document` has verified its hash.
 """
@@ -20,8 +25,13 @@ from typing import Any
 from msgspec import Struct
 
 from albert_tools.engine.model.definition import ToolVersion
-from albert_tools.store.tools.migrate import META, VERSIONS, NewerSchema, Tables, migrate
 from albert_tools.store.tools.names import VERSION
+
+Tables = dict[str, dict[str, Any]]
+
+SCHEMA = 1
+META = "meta"
+VERSIONS = "versions"
 
 #: The most bytes of an entry. Usual entries have some hundred kilobytes.
 MAX_ENTRY = 64 * 1024 * 1024
@@ -39,15 +49,15 @@ Stamp = tuple[int, int, int, int]
 
 
 class Damaged(Exception):
-    """An entry that can't be used; the text contains the reason. `newer`: a later release has written it."""
+    """An entry that can't be used; the text contains the reason. With `other_layout`, another release has written it."""
 
-    def __init__(self, why: str, newer: bool = False) -> None:
+    def __init__(self, why: str, other_layout: bool = False) -> None:
         super().__init__(why)
-        self.newer = newer
+        self.other_layout = other_layout
 
 
 class Entry(Struct, frozen=True):
-    """One file, in the present layout. If `settled` is true, a later equal stamp proves that the file is unchanged."""
+    """One file. If `settled` is true, a later equal stamp proves that the file is unchanged."""
 
     tables: Tables
     stamp: Stamp
@@ -153,10 +163,17 @@ def read_entry(path: Path, name: str) -> Entry | None:
 
 def _tables(content: bytes, name: str) -> Tables:
     try:
-        tables = migrate(json.loads(content))
+        tables: Tables = json.loads(content)
+        # The first layout had no number.
+        schema = tables[META]["1"]["schema"] if META in tables or VERSIONS not in tables else 0
+        if type(schema) is int and schema >= 0 and schema != SCHEMA:
+            why = f"it has layout {schema}, and this version of Albert Tools reads {SCHEMA}"
+            raise Damaged(why, other_layout=True)
         meta = tables[META]["1"]
         typed = (
-            isinstance(meta["name"], str)
+            type(schema) is int
+            and schema == SCHEMA
+            and isinstance(meta["name"], str)
             and isinstance(meta["head"], str)
             and isinstance(meta["deleted"], bool)
             and type(meta["archived"]) is int
@@ -164,8 +181,6 @@ def _tables(content: bytes, name: str) -> Tables:
             and tables[META].keys() == {"1"}
             and all(VERSION.match(d["version"]) and str(int(i)) == i for i, d in tables[VERSIONS].items())
         )
-    except NewerSchema as error:
-        raise Damaged(str(error), newer=True) from error
     except UnicodeDecodeError as error:
         raise Damaged("it is not text") from error
     except json.JSONDecodeError as error:
