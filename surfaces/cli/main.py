@@ -202,7 +202,13 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=False, prog="albert")
     parser.set_defaults(albert=parser, commands=commands.choices)
 
+    # A parser takes 0.2 ms to make. If the first word is a command, no other one can be meant, and none but `help` shows others.
+    named = next(iter(words or ()), "")
+    other = _Parser(add_help=False, conflict_handler="resolve") if named in _COMMANDS and named != "help" else None
+
     def command(name: str, text: str, among: Any = commands) -> argparse.ArgumentParser:
+        if other is not None and among is commands and name != named:
+            return other
         made: argparse.ArgumentParser = among.add_parser(
             name, help=text, description=text, parents=[shared], add_help=name != "run"
         )
