@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check import checker
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.testing import registry
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "tools"
 LENGTHS = (500, 1_000, 2_000, 5_000)
@@ -24,7 +24,7 @@ class Tools:
     """The built-in primitives, and tools that are added."""
 
     def __init__(self) -> None:
-        self.known = {p.name: p.definition for p in builtin_primitives()}
+        self.known = {p.name: p.definition for p in registry().primitives()}
 
     def get(self, name: str) -> ToolDefinition | None:
         return self.known.get(name)

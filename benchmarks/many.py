@@ -18,11 +18,10 @@ from typing import Any
 import httpx
 
 from albert_tools import ToolService
-from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.store.tools.entry import SETTLING
 from albert_tools.surfaces.web.access import Access
 from albert_tools.surfaces.web.app import Pages
+from albert_tools.testing import registry
 from benchmarks.keeping import version_named
 from benchmarks.spared import tokenizer
 
@@ -91,7 +90,7 @@ async def _review(service: ToolService) -> Callable[[str], Awaitable[str]]:
 async def _fill(top: Path) -> None:
     """Save the tools, activate some, and build the index."""
     async with ToolService.open(home=top / "home", workspace=top / "project", governance={}) as service:
-        catalog = ToolRegistry(builtin_primitives())
+        catalog = registry()
         for i in range(TOOLS):
             service.store.save(version_named(f"tool_{i}", catalog))
         for i in range(ACTIVE):

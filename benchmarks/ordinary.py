@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.grammar.source_error import SourceError
+from albert_tools.testing import registry
 
 FOLDER = Path(__file__).parent / "ordinary_programs"
 
@@ -98,7 +97,7 @@ class Albert:
         self._loop = asyncio.new_event_loop()
         self._sandbox = Sandbox(RunLimits())
         self._loop.run_until_complete(self._sandbox.start())
-        self._registry = ToolRegistry(builtin_primitives())
+        self._registry = registry()
 
     def prepare(self, program: Program) -> Callable[[list[Any]], Any]:
         checked = check_or_raise(as_tool(program), self._registry)

@@ -138,7 +138,7 @@ def _cold(rounds: int) -> list[str]:
         commands = {
             "`python -c pass`": [sys.executable, "-c", "pass"],
             "`albert run one n=1`": [*albert, "run", "one", "n=1"],
-            "`albert list`": [*albert, "list"],
+            "`albert tools`": [*albert, "tools"],
         }
         times: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(rounds):

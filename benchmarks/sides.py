@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.sandbox.worker.prelude import prelude
+from albert_tools.testing import registry
 
 #: Functions that RestrictedPython requires from its user: the augmented assignments.
 INPLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -99,7 +98,7 @@ class Albert:
         self._loop.run_until_complete(self._sandbox.start())
 
     def prepare(self, source: str) -> Callable[[int], tuple[float, Any]]:
-        program = compile_program(check_or_raise(source, ToolRegistry(builtin_primitives())))
+        program = compile_program(check_or_raise(source, registry()))
 
         async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
             raise AssertionError

@@ -72,8 +72,3 @@ def builtin_loaders(names: Iterable[str] | None = None) -> dict[str, Callable[[]
         if name not in PLACES:
             raise ValueError(f"there is no built-in primitive {name!r}{did_you_mean(str(name), PLACES)}")
     return {name: partial(builtin, name) for name in chosen}
-
-
-def builtin_primitives() -> tuple[Primitive, ...]:
-    """Every primitive, loaded."""
-    return tuple(builtin(name) for name in PLACES)

@@ -9,7 +9,6 @@ import ast
 import re
 from pathlib import Path
 
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.check.codes import LIMITS, WHEN_DEFINED
 from albert_tools.engine.check.discovery import RULE_MODULES
 from albert_tools.engine.check.types import failing_types
@@ -21,6 +20,7 @@ from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
 from albert_tools.surfaces.cli.exit_codes import EXITS
 from albert_tools.surfaces.cli.primitives_page import primitives_page
+from albert_tools.testing import registry
 
 
 def errors() -> str:
@@ -176,7 +176,7 @@ def _finding_code(code: FindingCode) -> list[str]:
 
 def primitives() -> str:
     """The page of the primitives that come with Albert Tools."""
-    return primitives_page(builtin_primitives())
+    return primitives_page(registry().primitives())
 
 
 #: Where the table of attacks begins in the page that it ends.

@@ -74,8 +74,6 @@ MAX_VERSIONS = 10
 _OF_MODE = ("mode", "tool_mode")
 #: The words of a search that primitives are compared with.
 MAX_WORDS = 16
-#: The most tools that are searched for calls of a replaced tool.
-MAX_CALLERS = 1000
 
 
 class Listed(Struct, frozen=True):
@@ -540,16 +538,8 @@ class ToolService:
         return await asyncio.to_thread(self._callers, name, None)
 
     def _callers(self, name: str, but: str | None) -> tuple[str, ...]:
-        """The composites that call a version of a tool other than `but`. Their sources contain its name, so a search finds them."""
-        found = []
-        for summary in self.store.search(name, MAX_CALLERS):
-            try:
-                calls = self.store.load(summary.name).calls
-            except Failure:
-                continue
-            if any(c.name == name and c.kind == "composite" and c.version != but for c in calls):
-                found.append(summary.name)
-        return tuple(sorted(found))
+        """The composites that call a version of a tool other than `but`."""
+        return tuple(caller for caller, version in self.store.callers(name) if version != but)
 
     def _denied(self, session: Session | None = None) -> dict[str, Failure]:
         """The tools that an example must not execute, each with the reason.
@@ -1323,7 +1313,7 @@ class ToolService:
         def deprecated() -> VersionState:
             version = self.reviews.active().get(name)
             if version is None:
-                raise Failure("not_found", f"{name} is not active", hint="`albert list` shows which tools are active")
+                raise Failure("not_found", f"{name} is not active", hint="`albert tools` shows which tools are active")
             return self.reviews.deprecate(name, version, by, why)
 
         return await asyncio.to_thread(deprecated)
@@ -1483,11 +1473,11 @@ class _Catalog:
         # All names count, also for a session: a tool that looks like another one would deceive the others.
         if self.get(name) is not None:
             return None
-        try:
-            return look_alike(name, (*self._service.registry.names(), *self.together, *RESERVED))
-        except Failure:
-            # The store can't be read, so it has no tools.
-            return look_alike(name, (*self._service.registry.primitive_names, *RESERVED))
+        known = [*self._service.registry.primitive_names, *self.together, *RESERVED]
+        # A store that can't be read has no tools.
+        with suppress(Failure):
+            known += self._service.store.alike(name)
+        return look_alike(name, known)
 
 
 def _version(checked: CheckedSource, author: str = "") -> ToolVersion:

@@ -13,6 +13,7 @@ Untrusted text passes four stages. The cost of each stage is limited for any inp
 
 from __future__ import annotations
 
+import ast
 import keyword
 import os
 import re
@@ -45,10 +46,11 @@ MAX_PARSE_DEPTH = 150
 
 
 class Parsed(Struct, frozen=True):
-    """`module` is None if and only if `diagnostics` contains an error."""
+    """`module` is None if and only if `diagnostics` contains an error. `python` is CPython's tree of the text, if it was needed."""
 
     module: tree.Module | None
     diagnostics: tuple[Diagnostic, ...]
+    python: ast.Module | SyntaxError | None = None
 
 
 @with_room
@@ -69,11 +71,13 @@ def parse(source: str | bytes, *, max_bytes: int = MAX_SOURCE_BYTES) -> Parsed:
     except BuildError as error:
         return Parsed(None, (error.diagnostic,))
     except UnexpectedToken as error:
-        return Parsed(None, in_order(_explain(text, error)))
-    difference = disagreement(module)
+        theirs = python_tree(text)
+        return Parsed(None, in_order(_explain(text, error, theirs)), theirs)
+    theirs = python_tree(text)
+    difference = disagreement(module, theirs)
     if difference is not None:
-        return Parsed(None, (difference,))
-    return Parsed(module, ())
+        return Parsed(None, (difference,), theirs)
+    return Parsed(module, (), theirs)
 
 
 def parse_or_raise(source: str | bytes) -> tree.Module:
@@ -194,9 +198,8 @@ _EXPRESSION_STARTS = {"NAME", "NUMBER", "STRING", "LPAR", "LSQB", "LBRACE", "NON
 _EXPRESSION_CONTINUES = {"DOT", "LPAR", "LSQB"}
 
 
-def _explain(text: str, error: UnexpectedToken) -> list[Diagnostic]:
+def _explain(text: str, error: UnexpectedToken, theirs: ast.Module | SyntaxError) -> list[Diagnostic]:
     """Explain why the grammar refuses a text: constructs outside the language, CPython's own message, or the expected tokens."""
-    theirs = python_tree(text)
     if not isinstance(theirs, SyntaxError):
         outside = refusals(theirs)
         if outside:

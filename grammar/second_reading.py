@@ -30,9 +30,8 @@ def python_tree(text: str) -> ast.Module | SyntaxError:
         return SyntaxError(f"Python can't read this: {error}")
 
 
-def disagreement(module: tree.Module) -> Diagnostic | None:
-    """The finding that refuses the text if the two trees differ, otherwise None."""
-    theirs = python_tree(module.source)
+def disagreement(module: tree.Module, theirs: ast.Module | SyntaxError) -> Diagnostic | None:
+    """The finding that refuses the text if the two trees differ, otherwise None. `theirs` is `python_tree` of the text."""
     if isinstance(theirs, SyntaxError):
         return _refusal(theirs)
     line = different_line(module, theirs)

@@ -26,24 +26,21 @@ def make_private(folder: Path, what: str) -> None:
     check_private(folder, what)
 
 
-def check_private(folder: Path, what: str, *, follow: bool = True) -> bool:
-    """Returns whether `folder` exists. An existing folder must be private; without `follow`, it also must not be a link.
+def check_private(folder: Path, what: str) -> bool:
+    """Returns whether `folder` exists. An existing folder must be private.
 
     Raises:
         Failure: `io_error`, as `make_private`.
     """
     try:
-        found = os.stat(folder, follow_symlinks=follow)
+        found = os.stat(folder)
     except FileNotFoundError:
         return False
     except OSError as error:
         raise io_failure(f"examine the folder of {what},", folder, error) from error
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
         return True
-    if stat.S_ISLNK(found.st_mode):
-        problem = "is a link"
-        hint = "replace the link by the folder that it leads to, or set ALBERT_HOME to a folder of your own"
-    elif not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(found.st_mode):
         problem, hint = "is not a folder", "move the file away"
     elif found.st_uid != os.geteuid():
         problem = "belongs to another user"

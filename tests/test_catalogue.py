@@ -25,16 +25,16 @@ import pytest
 import yaml
 
 from albert_tools import SyncToolService
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.definition import Schema
 from albert_tools.engine.model.record_types import Entry
 from albert_tools.engine.model.schema import violations
 from albert_tools.store.record.record import Record
+from albert_tools.testing import registry
 from tests.helpers.catalogue_rows import DEMANDS, PUBLISHED, Row, elsewhere
 from tests.surfaces.conftest import Albert
 
 ROOT = Path(__file__).resolve().parents[1]
-PRIMITIVES = {p.name: p for p in builtin_primitives()}
+PRIMITIVES = {p.name: p for p in registry().primitives()}
 
 #: The example program that goes from a text to a commit.
 EXAMPLE = (ROOT / "examples" / "tools" / "build_and_commit.tool").read_text("utf-8")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from albert_tools.engine.model.failure import Failure
@@ -29,8 +29,7 @@ Host = tuple[str, int]
 class HostLimits:
     """The limits of one service for all hosts."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._until: OrderedDict[Host, float] = OrderedDict()
         self._turns: dict[Host, tuple[asyncio.Semaphore, int]] = {}
 
@@ -57,7 +56,7 @@ class HostLimits:
                 self._turns[host] = semaphore, users - 1
 
     async def _wait_for_pause(self, host: Host, seconds: float) -> None:
-        wait = self._until.get(host, 0.0) - self._clock()
+        wait = self._until.get(host, 0.0) - time.monotonic()
         if wait <= 0:
             self._until.pop(host, None)
             return
@@ -80,7 +79,7 @@ class HostLimits:
         if seconds is None:
             return None
         seconds = min(seconds, MAX_PAUSE)
-        self._until[host] = max(self._until.pop(host, 0.0), self._clock() + seconds)
+        self._until[host] = max(self._until.pop(host, 0.0), time.monotonic() + seconds)
         while len(self._until) > MAX_HOSTS:
             self._until.popitem(last=False)
         return int(seconds * 1000)

@@ -12,12 +12,10 @@ where the proxy read one (request smuggling). h11 parses both sides.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import h11
@@ -97,8 +95,8 @@ class FilteringProxy:
     Args:
         judge: Decides whether a URL is allowed.
         named: Addresses that are allowed although they are not public.
-        path: The Unix socket to create; by default the proxy listens on a port of the loopback interface.
-        listening: A listening socket to use instead, perhaps of another network namespace.
+        listening: A listening socket, perhaps of another network namespace; by default the proxy listens on a port of the loopback
+            interface.
         resolve: Resolves host names.
         bounds: The limits.
     """
@@ -108,14 +106,12 @@ class FilteringProxy:
         judge: Judge,
         *,
         named: tuple[Network, ...] = (),
-        path: Path | None = None,
         listening: socket.socket | None = None,
         resolve: Resolver = system_resolver,
         bounds: ProxyBounds | None = None,
     ) -> None:
         self._judge = judge
         self._named = named
-        self._path = path
         self._listening = listening
         self._resolve = resolve
         self._bounds = bounds or ProxyBounds()
@@ -125,8 +121,8 @@ class FilteringProxy:
         self._bytes = 0
         #: The last thousand requests, in order.
         self.seen: list[Seen] = []
-        #: The path of the socket, or its host and port.
-        self.address: str | tuple[str, int] = ""
+        #: Its host and port.
+        self.address: tuple[str, int] = "", 0
 
     #: The proxies of this process.
     _running: ClassVar[set[FilteringProxy]] = set()
@@ -140,17 +136,6 @@ class FilteringProxy:
         if self._listening is not None:
             self._server = await asyncio.start_server(self._accept, sock=self._listening, backlog=_BACKLOG)
             self.address = self._listening.getsockname()[:2]
-        elif self._path is not None:
-            listening = socket.socket(socket.AF_UNIX)
-            try:
-                listening.bind(str(self._path))
-                # Set the mode before listening: no other user may connect.
-                os.chmod(self._path, 0o600)
-                self._server = await asyncio.start_unix_server(self._accept, sock=listening, backlog=_BACKLOG)
-            except BaseException:
-                listening.close()
-                raise
-            self.address = str(self._path)
         else:
             self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=_BACKLOG)
             self.address = self._server.sockets[0].getsockname()[:2]
@@ -162,9 +147,6 @@ class FilteringProxy:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._path is not None:
-            with suppress(OSError):
-                os.unlink(self._path)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

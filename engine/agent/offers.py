@@ -88,7 +88,7 @@ def offered(service: ToolService, session: str | None) -> list[Offer]:
         try:
             loaded = service.store.load(name, version)
         except Failure:
-            # A damaged tool can't be called. `albert list` names it.
+            # A damaged tool can't be called. `albert tools` names it.
             continue
         if reviews is not None and reviews.of(loaded).state == "active" and not _denied(service, loaded.definition):
             found.append(Offer(loaded.definition, version))

@@ -90,7 +90,7 @@ class ToolRegistry:
         primitive = self.primitive(name)
         if primitive is not None:
             return primitive.definition
-        if self.load is None:
+        if self._store is None or self.load is None or not self._store.has(name):
             return None
         try:
             return self.load(name).definition

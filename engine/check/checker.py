@@ -41,7 +41,7 @@ from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Diagnostic, Severity, in_order
 from albert_tools.grammar.parse import parse
 from albert_tools.grammar.recursion import with_room
-from albert_tools.grammar.second_reading import uncompilable
+from albert_tools.grammar.second_reading import python_tree, uncompilable
 from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES, source_text
 
@@ -75,9 +75,11 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
     known = _KnownTools(catalog)
     parsed = parse(text)
     if parsed.module is None:
-        others = partial_findings(text, lambda module: _findings(Facts(module, known, limits)))
+        others = partial_findings(
+            parsed.python or python_tree(text), lambda module: _findings(Facts(module, known, limits))
+        )
         return Report(capped(in_order([*parsed.diagnostics, *others])), None)
-    facts = Facts(parsed.module, known, limits)
+    facts = Facts(parsed.module, known, limits, parsed.python)
     found = in_order(_findings(facts))
     if any(d.severity == Severity.ERROR for d in found):
         return Report(_with_working_fixes(capped(found), _errors(found), facts, _findings), None)

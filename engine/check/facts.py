@@ -6,6 +6,7 @@ module, a type or the language means the same wherever it stands. Any other name
 
 from __future__ import annotations
 
+import ast
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
 from functools import cached_property
@@ -19,6 +20,7 @@ from albert_tools.engine.model.limits import MAX_TOOL_DEPTH
 from albert_tools.engine.model.protocols import Catalog
 from albert_tools.grammar import tree
 from albert_tools.grammar.diagnostic import Span
+from albert_tools.grammar.python_parser import parse_python
 
 _Node = TypeVar("_Node", bound=tree.Node)
 
@@ -66,6 +68,7 @@ class Facts(Struct, eq=False, dict=True):
     module: tree.Module
     catalog: Catalog
     limits: CheckLimits
+    _python: ast.Module | SyntaxError | None = None
     parents: dict[int, tree.Node] = field(default_factory=dict)
     functions: dict[str, tree.FunctionDef] = field(default_factory=dict)
     typed_dicts: dict[str, tree.ClassDef] = field(default_factory=dict)
@@ -112,6 +115,11 @@ class Facts(Struct, eq=False, dict=True):
                         self.aliases[named] = value
                 case tree.AnnAssign(value=value) if value and self.type_name(stmt.annotation) == "TypeAlias":
                     self.aliases[stmt.target.id] = value
+
+    def take_python(self) -> ast.Module:
+        """CPython's tree of the source. Each caller may change its own, so only the first one gets the tree of the parser."""
+        taken, self._python = self._python, None
+        return taken if isinstance(taken, ast.Module) else parse_python(self.module.source)
 
     def _is_type(self, node: tree.Expr) -> bool:
         match node:

@@ -17,8 +17,6 @@ from msgspec.structs import replace
 
 from albert_tools.grammar.diagnostic import Diagnostic, Span
 from albert_tools.grammar.parse import parse
-from albert_tools.grammar.python_parser import parse_python
-from albert_tools.grammar.second_reading import python_tree
 from albert_tools.grammar.tree import Module
 from albert_tools.grammar.unsupported import refusals
 
@@ -28,27 +26,26 @@ _Node = TypeVar("_Node", bound=ast.AST)
 CAUSED = frozenset({"block-depth", "unreachable", "unused-result"})
 
 
-def partial_findings(source: str | bytes, findings: Callable[[Module], Iterable[Diagnostic]]) -> list[Diagnostic]:
-    """The result of `findings` for the translation of a refused source. It is empty if CPython also refuses the source."""
-    try:
-        text = source.decode() if isinstance(source, bytes) else source
-    except UnicodeDecodeError:
-        return []
-    theirs = python_tree(text.removeprefix("\ufeff"))
+def partial_findings(
+    theirs: ast.Module | SyntaxError, findings: Callable[[Module], Iterable[Diagnostic]]
+) -> list[Diagnostic]:
+    """The result of `findings` for the translation of a refused source; empty if CPython also refuses the source.
+
+    `theirs` is CPython's tree of the source. It is changed.
+    """
     if isinstance(theirs, SyntaxError) or not refusals(theirs):
         return []
     translation = _Translation(theirs)
     try:
         translated = ast.fix_missing_locations(translation.visit(theirs))
         text = ast.unparse(translated)
-        parsed = parse_python(text)
-    except (ValueError, SyntaxError, RecursionError):
+    except (ValueError, RecursionError):
         return []
-    module = parse(text).module
-    if module is None:
+    parsed = parse(text)
+    if parsed.module is None or not isinstance(parsed.python, ast.Module):
         return []
-    places = dict(_places(translated, parsed))
-    return list(_relocated(findings(module), places, translation, text.split("\n")))
+    places = dict(_places(translated, parsed.python))
+    return list(_relocated(findings(parsed.module), places, translation, text.split("\n")))
 
 
 def _relocated(

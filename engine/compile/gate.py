@@ -18,8 +18,6 @@ from typing import Any, TypeVar
 
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
-from albert_tools.grammar.python_parser import parse_python
-
 NODES = frozenset(
     """Module FunctionDef arguments arg Return Delete Assign AugAssign For While If Raise Try ExceptHandler Assert Import ImportFrom
     alias Expr Pass Break Continue Match match_case MatchValue MatchSingleton MatchSequence MatchMapping MatchClass MatchStar
@@ -116,15 +114,15 @@ class Refused(Exception):
         self.problems = problems
 
 
-def judge(text: str) -> None:
-    """Check a lowered text.
+def judge(module: ast.Module) -> None:
+    """Check CPython's tree of a lowered text.
 
     Raises:
-        Refused: The text contains something that is not in the lists.
+        Refused: The tree contains something that is not in the lists.
     """
     errors: list[str] = []
     policy = _Policy(errors, [], {})
-    policy.visit(parse_python(text))
+    policy.visit(module)
     if "ToolError" in policy.bound:
         errors.append("'ToolError' is redefined")
     for free in sorted(set(policy.used_names) - policy.bound - GLOBALS - HIDDEN_CALLS - HIDDEN_NAMES):

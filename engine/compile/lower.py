@@ -42,9 +42,10 @@ _READERS = frozenset({("csv", "reader"), ("csv", "DictReader")})
 
 
 class Lowered(Struct, frozen=True):
-    """The lowered text. `lines[i]` is the source line for line ``i + 1`` of `text`."""
+    """The lowered text. `module` is CPython's tree of it. `lines[i]` is the source line for line ``i + 1`` of `text`."""
 
     text: str
+    module: ast.Module
     lines: tuple[int, ...]
 
 
@@ -55,7 +56,7 @@ def lower(checked: Checked) -> Lowered:
         AssertionError: The text does not parse to the lowered tree. This is a defect of Albert Tools, and nothing is saved.
     """
     for plain_strings in (False, True):
-        parsed = parse_python(checked.source)
+        parsed = checked.facts.take_python()
         module = _Lowering(checked.facts, parsed, plain_strings).module(parsed)
         try:
             text = ast.unparse(module) + "\n"
@@ -64,7 +65,7 @@ def lower(checked: Checked) -> Lowered:
             continue
         lines = _line_map(text, module, again)
         if lines is not None:
-            return Lowered(text, lines)
+            return Lowered(text, again, lines)
     raise AssertionError("the lowered text does not parse to the lowered tree")
 
 

@@ -20,7 +20,7 @@ def compile_program(checked: Checked) -> Program:
     """
     lowered = lower(checked)
     try:
-        judge(lowered.text)
+        judge(lowered.module)
     except Refused as refused:
         raise Failure(
             "internal_error",

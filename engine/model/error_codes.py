@@ -80,7 +80,7 @@ CODES: dict[str, Code] = {
         "validation",
         "There is no tool of that name, or no such version of it.",
         "`read_flie` instead of `read_file`; a tool that was removed.",
-        "`albert list` lists the tools; `albert show NAME` lists the versions of one.",
+        "`albert tools` lists the tools; `albert show NAME` lists the versions of one.",
         denial="unknown_tool",
     ),
     "invalid_arguments": Code(

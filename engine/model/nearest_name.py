@@ -37,8 +37,8 @@ def misspelt(name: str, known: Iterable[str]) -> str | None:
     return nearest(name, known, 0.6 if len(name) <= 5 else 0.8)
 
 
-#: Characters that are hard to tell apart in most fonts.
-_SAME_LOOK = str.maketrans("I10", "llo")
+#: Characters that are hard to tell apart in most fonts, in names with capitals and without.
+_SAME_LOOK, _SAME_LOOK_FOLDED = str.maketrans("I10", "llo"), str.maketrans("i10", "llo")
 
 
 def look_alike(name: str, known: Iterable[str]) -> str | None:
@@ -49,6 +49,11 @@ def look_alike(name: str, known: Iterable[str]) -> str | None:
         if other != name and (_folded(other) == plain or _folded(other.translate(_SAME_LOOK)) == seen):
             return other
     return None
+
+
+def look_key(name: str) -> str:
+    """A key for finding candidates: names that look alike have the same key, and few others."""
+    return _folded(name).translate(_SAME_LOOK_FOLDED)
 
 
 def _folded(name: str) -> str:

@@ -79,6 +79,9 @@ class ToolStore(Protocol):
             Failure: `unknown_tool`, `damaged`, or `io_error` if the operating system refuses to read.
         """
 
+    def has(self, name: str) -> bool:
+        """Whether there is an entry of the tool. It may be deleted or damaged."""
+
     def renew(self, version: ToolVersion) -> None:
         """Replace the manifest of a stored version by that of `version`, durably. Nothing else changes.
 
@@ -94,6 +97,12 @@ class ToolStore(Protocol):
 
     def names(self) -> builtins.list[str]:
         """The names of the tools that are neither deleted nor damaged, in order."""
+
+    def alike(self, name: str) -> builtins.list[str]:
+        """Those of `names` that could look like `name`, see `look_key`. The time does not depend on the number of tools."""
+
+    def callers(self, name: str) -> builtins.list[tuple[str, str]]:
+        """The tools that call a saved tool, each with the version of it that it calls. Deleted and damaged tools are left out."""
 
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
         """At most `limit` versions of a tool, newest first, and the total number of versions. The tool may be deleted."""

@@ -46,10 +46,10 @@ _COUNTS = re.compile(r"(?i)_tokens\Z")
 MAX_ALL = 64 * 1024
 
 
-def redacted(value: Any, name: str = "") -> Any:
-    """A copy of a value for the record: JSON of limited size. `name` is the value's key or parameter."""
+def redacted(value: Any) -> Any:
+    """A copy of a value for the record: JSON of limited size."""
     try:
-        return _Redaction().of(value, name, 0)
+        return _Redaction().of(value, "", 0)
     except Exception as error:
         # A caller's object may raise when it is read. The entry must be written nevertheless.
         return {"$unreadable": type(error).__name__[:100]}

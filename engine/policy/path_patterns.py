@@ -41,6 +41,7 @@ class PathPatterns:
         self._rooted_wild: dict[str, list[tuple[GitIgnoreSpec, str, str]]] = {}
         self._names: dict[str, tuple[str, str]] = {}
         self._suffixes: dict[str, list[tuple[str, str, str]]] = {}
+        self._prefixes: dict[str, tuple[str, str]] = {}
         self._wild: list[tuple[GitIgnoreSpec, str, str]] = []
         #: Each pattern as its literal folder and the rest, which is relative to this folder.
         self._forms: dict[tuple[str, str], None] = {}
@@ -53,7 +54,7 @@ class PathPatterns:
         self._fixed = [*dict.fromkeys(_fixed(above, rest) for above, rest in self._forms)]
 
     def __bool__(self) -> bool:
-        return bool(self._rooted or self._rooted_wild or self._names or self._suffixes or self._wild)
+        return bool(self._forms)
 
     def match(self, path: str) -> tuple[str, str] | None:
         """The (pattern, rule) that matches an absolute path without ``.`` and ``..``; None if no pattern matches."""
@@ -69,7 +70,7 @@ class PathPatterns:
             part, above = path[at + 1 : end], path[:end]
             found = self._rooted.get(above) or self._under(above, path)
             if not found and at >= floor:
-                found = self._names.get(part) or self._by_suffix(part)
+                found = self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
             at = end
         if found or not self._wild or floor == len(path):
             return found
@@ -89,7 +90,7 @@ class PathPatterns:
 
     def reach(self, folder: str) -> bool:
         """Whether a pattern may match a path below a folder. If not, what is below need not be searched."""
-        if self._names or self._suffixes or self._wild:
+        if self._names or self._suffixes or self._prefixes or self._wild:
             return True
         here = f"{_fold(folder).rstrip('/')}/"
         return any(above.startswith(here) for above in (*self._rooted, *self._rooted_wild)) or any(
@@ -119,6 +120,9 @@ class PathPatterns:
             if part.endswith(suffix):
                 return pattern, rule
         return None
+
+    def _by_prefix(self, part: str) -> tuple[str, str] | None:
+        return next((found for prefix, found in self._prefixes.items() if part.startswith(prefix)), None)
 
     def _add(self, pattern: str, rule: str) -> None:
         text = _fold(expanded(pattern, self._home_text, self._workspace_text))
@@ -152,6 +156,8 @@ class PathPatterns:
             self._names[name] = (pattern, rule)
         elif name.startswith("*.") and not _WILD.search(name[1:]) and "/" not in name:
             self._suffixes.setdefault(name[name.rindex(".") :], []).append((name[1:], pattern, rule))
+        elif name.endswith("*") and not _WILD.search(name[:-1]) and "/" not in name:
+            self._prefixes[name[:-1]] = (pattern, rule)
         else:
             self._wild.append((_spec(text), pattern, rule))
 

@@ -22,7 +22,7 @@ from albert_tools.store.os_errors import io_failure
 from albert_tools.store.private_folder import check_private, make_private
 from albert_tools.store.record.durability import Durability
 from albert_tools.store.record.gate import START, Gate, Tail
-from albert_tools.store.record.schema import TABLES, UPGRADES, VERSION
+from albert_tools.store.record.schema import TABLES, VERSION
 
 #: The database's file in the folder of the record. SQLite adds `-wal` and `-shm`.
 FILE = "record.sqlite3"
@@ -312,8 +312,6 @@ class Database:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if not version:
                 connection.executescript(f"BEGIN IMMEDIATE;{TABLES}PRAGMA user_version={VERSION};COMMIT;")
-            elif version in UPGRADES:
-                connection.executescript(f"BEGIN IMMEDIATE;{UPGRADES[version]}PRAGMA user_version={VERSION};COMMIT;")
             elif version != VERSION:
                 raise Failure(
                     "damaged",

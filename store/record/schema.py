@@ -12,31 +12,7 @@ import re
 #: A database with another version is refused.
 VERSION = 4
 
-_REVIEWS = """
-CREATE TABLE reviews(
-  tool TEXT NOT NULL, version TEXT NOT NULL, state TEXT NOT NULL, reviewer TEXT NOT NULL, why TEXT NOT NULL, at TEXT NOT NULL,
-  manifest TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(tool, version));
-CREATE INDEX reviews_by_state ON reviews(state, tool);
-"""
-
-_SEEN = """
-CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL, PRIMARY KEY(session, kind));
-"""
-
-_STORED = """
-CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref));
-"""
-
-#: The statements that bring a database of this version to the present one. Format 2 had the table `activations`: the versions that
-#: the owner offered to agents. That was no approval of a manifest, so these versions are pending again.
-UPGRADES = {
-    1: f"{_REVIEWS}{_SEEN}{_STORED}",
-    2: f"DROP TABLE activations;{_REVIEWS}{_SEEN}{_STORED}",
-    3: _STORED,
-}
-
-TABLES = (
-    """
+TABLES = """
 CREATE TABLE entries(
   n INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL);
 CREATE INDEX entries_of_run ON entries(run, n) WHERE run <> '';
@@ -70,11 +46,16 @@ CREATE TABLE runs(
 CREATE INDEX runs_by_age ON runs(began);
 CREATE TABLE steps(
   run TEXT NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(run, seq));
+
+CREATE TABLE reviews(
+  tool TEXT NOT NULL, version TEXT NOT NULL, state TEXT NOT NULL, reviewer TEXT NOT NULL, why TEXT NOT NULL, at TEXT NOT NULL,
+  manifest TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(tool, version));
+CREATE INDEX reviews_by_state ON reviews(state, tool);
+
+CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL, PRIMARY KEY(session, kind));
+
+CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref));
 """
-    + _REVIEWS
-    + _SEEN
-    + _STORED
-)
 
 #: The tables with the state: all but the entries and the steps.
 STATE_TABLES = tuple(name for name in re.findall(r"CREATE TABLE (\w+)", TABLES) if name not in ("entries", "steps"))

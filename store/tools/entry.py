@@ -4,6 +4,11 @@ TinyDB's file format is plain JSON, `{table: {id: document}}`, so a reader needs
 the import takes as long as a run of a tool. A reader takes no lock: writers replace whole files, so an open file is a complete
 entry, old or new.
 
+Every file contains the number of its layout. A file of another layout is neither read nor replaced. This one is number 1::
+
+    {"meta": {"1": {"schema": 1, "name": …, "head": <version>, "deleted": false, "archived": <count>}},
+     "versions": {"<id>": <ToolVersion document>, …}}
+
 The content is not trusted. If a file doesn't have the layout of an entry, `Damaged` is raised with the reason. A version is
 returned only after `ToolVersion.from_document` has verified its hash.
 """
@@ -20,8 +25,13 @@ from typing import Any
 from msgspec import Struct
 
 from albert_tools.engine.model.definition import ToolVersion
-from albert_tools.store.tools.migrate import META, VERSIONS, NewerSchema, Tables, migrate
 from albert_tools.store.tools.names import VERSION
+
+Tables = dict[str, dict[str, Any]]
+
+SCHEMA = 1
+META = "meta"
+VERSIONS = "versions"
 
 #: The most bytes of an entry. Usual entries have some hundred kilobytes.
 MAX_ENTRY = 64 * 1024 * 1024
@@ -29,24 +39,25 @@ MAX_ENTRY = 64 * 1024 * 1024
 #: The most archived versions of a plausible entry.
 MAX_ARCHIVED = 2**31
 
-#: Nanoseconds. Two writes within one tick of a file system's clock (at most 2 s) leave the same times. So an equal stamp proves
-#: that a file is unchanged only if the file was older than this when the stamp was taken.
-SETTLING = 2_000_000_000
+#: Nanoseconds. Two writes within one tick of a file system's clock leave the same times. So an equal time proves that nothing has
+#: changed only if the time was older than this when it was read. A file system that stores whole seconds has ticks of up to 2 s.
+#: One that stores fractions has ticks of at most 10 ms; the rest is for a server whose clock differs.
+SETTLING, SETTLING_FRACTIONS = 2_000_000_000, 100_000_000
 
 #: Changes with every change of a file: modification time and change time (ns), size (bytes), inode.
 Stamp = tuple[int, int, int, int]
 
 
 class Damaged(Exception):
-    """An entry that can't be used; the text contains the reason. `newer`: a later release has written it."""
+    """An entry that can't be used; the text contains the reason. With `other_layout`, another release has written it."""
 
-    def __init__(self, why: str, newer: bool = False) -> None:
+    def __init__(self, why: str, other_layout: bool = False) -> None:
         super().__init__(why)
-        self.newer = newer
+        self.other_layout = other_layout
 
 
 class Entry(Struct, frozen=True):
-    """One file, in the present layout. If `settled` is true, a later equal stamp proves that the file is unchanged."""
+    """One file. If `settled` is true, a later equal stamp proves that the file is unchanged."""
 
     tables: Tables
     stamp: Stamp
@@ -118,9 +129,9 @@ def stamp_of(status: os.stat_result) -> Stamp:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
-def is_settled(stamp: Stamp, now: int) -> bool:
-    """Whether a stamp taken at `now` (ns since 1970) is old enough to be compared with later stamps."""
-    return max(stamp[0], stamp[1]) < now - SETTLING
+def is_settled(changed: int, now: int) -> bool:
+    """Whether a time of change that was read at `now` (ns since 1970) is old enough to be compared with later times."""
+    return changed < now - (SETTLING_FRACTIONS if changed % SETTLING_FRACTIONS else SETTLING)
 
 
 def read_entry(path: Path, name: str) -> Entry | None:
@@ -147,15 +158,22 @@ def read_entry(path: Path, name: str) -> Entry | None:
     finally:
         os.close(handle)
     stamp = stamp_of(status)
-    return Entry(_tables(content, name), stamp, is_settled(stamp, now))
+    return Entry(_tables(content, name), stamp, is_settled(max(stamp[:2]), now))
 
 
 def _tables(content: bytes, name: str) -> Tables:
     try:
-        tables = migrate(json.loads(content))
+        tables: Tables = json.loads(content)
+        # The first layout had no number.
+        schema = tables[META]["1"]["schema"] if META in tables or VERSIONS not in tables else 0
+        if type(schema) is int and schema >= 0 and schema != SCHEMA:
+            why = f"it has layout {schema}, and this version of Albert Tools reads {SCHEMA}"
+            raise Damaged(why, other_layout=True)
         meta = tables[META]["1"]
         typed = (
-            isinstance(meta["name"], str)
+            type(schema) is int
+            and schema == SCHEMA
+            and isinstance(meta["name"], str)
             and isinstance(meta["head"], str)
             and isinstance(meta["deleted"], bool)
             and type(meta["archived"]) is int
@@ -163,8 +181,6 @@ def _tables(content: bytes, name: str) -> Tables:
             and tables[META].keys() == {"1"}
             and all(VERSION.match(d["version"]) and str(int(i)) == i for i, d in tables[VERSIONS].items())
         )
-    except NewerSchema as error:
-        raise Damaged(str(error), newer=True) from error
     except UnicodeDecodeError as error:
         raise Damaged("it is not text") from error
     except json.JSONDecodeError as error:

@@ -15,8 +15,7 @@ from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Saved
-from albert_tools.store.tools.entry import Damaged, Entry, prove, read_entry
-from albert_tools.store.tools.migrate import VERSIONS
+from albert_tools.store.tools.entry import VERSIONS, Damaged, Entry, prove, read_entry
 from albert_tools.store.tools.names import ENTRY_SUFFIX, PREFIX, VERSION, Place, name_at
 from albert_tools.store.tools.scan import entries_of, shards_of
 

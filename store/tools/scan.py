@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from albert_tools.engine.model.definition import Callee
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.tools.entry import Damaged, Stamp, is_settled, read_entry, stamp_of
@@ -17,13 +18,14 @@ from albert_tools.store.tools.names import ENTRY_SUFFIX, SHARD, name_at
 
 
 class Described(NamedTuple):
-    """One entry: its summary for a listing, its source for searching, and its stamp.
+    """One entry: its summary for a listing, its source for searching, the composites that it calls, and its stamp.
 
     `stamp` is None if the file is too new for its stamp to be compared with later ones.
     """
 
     summary: Summary
     source: str = ""
+    calls: tuple[Callee, ...] = ()
     deleted: bool = False
     stamp: Stamp | None = None
 
@@ -87,7 +89,8 @@ def describe(shard: Path, file: str) -> Described | None:
     summary = Summary(
         name, newest.version, newest.definition.description, newest.created, entry.count, author=newest.author
     )
-    return Described(summary, newest.source, stamp=stamp)
+    calls = tuple(c for c in newest.calls if c.kind == "composite")
+    return Described(summary, newest.source, calls, stamp=stamp)
 
 
 def _stamp(path: Path) -> Stamp | None:
@@ -96,4 +99,4 @@ def _stamp(path: Path) -> Stamp | None:
         stamp = stamp_of(os.stat(path))
     except OSError:
         return None
-    return stamp if is_settled(stamp, now) else None
+    return stamp if is_settled(max(stamp[:2]), now) else None

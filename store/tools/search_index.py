@@ -1,6 +1,7 @@
 """The search index: a cache that is updated from the files before each answer.
 
-It is an SQLite database in the cache folder, with one row per entry and a full-text table of names, descriptions and sources.
+It is an SQLite database in the cache folder, with one row per entry, a row for each saved tool that an entry calls, and a
+full-text table of names, descriptions and sources.
 Saving a tool does not change the index. A whole list compares the stamps of all entries and reads the changed entries. Searches,
 names and pages must be fast. So they skip each shard whose folder has an unchanged modification time. A save renames a file into
 its shard, which changes this time. If the time is so recent that two writes could have the same time, it is not used. A file that
@@ -25,15 +26,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.nearest_name import look_key
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.store.places import make_folder
-from albert_tools.store.tools.entry import SETTLING, Stamp
+from albert_tools.store.tools.entry import Stamp, is_settled
 from albert_tools.store.tools.scan import describe, entries_of, shards_of
 
 _T = TypeVar("_T")
 
 #: The layout of the tables below. A database with another layout is deleted.
-LAYOUT = 2
+LAYOUT = 3
 #: Seconds to wait while another process updates the index.
 PATIENCE = 5.0
 #: The most words of a query that are used, because each word costs time.
@@ -44,8 +46,12 @@ CREATE TABLE shards (shard TEXT PRIMARY KEY, mtime INTEGER NOT NULL) WITHOUT ROW
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY, shard TEXT NOT NULL, file TEXT NOT NULL, stamp TEXT, deleted INTEGER NOT NULL,
     name TEXT NOT NULL, version TEXT NOT NULL, description TEXT NOT NULL, created TEXT NOT NULL,
-    versions INTEGER NOT NULL, problem TEXT, author TEXT NOT NULL, UNIQUE (shard, file)
+    versions INTEGER NOT NULL, problem TEXT, author TEXT NOT NULL, look TEXT NOT NULL, UNIQUE (shard, file)
 );
+CREATE INDEX entries_by_look ON entries (look);
+CREATE TABLE calls (callee TEXT NOT NULL, version TEXT NOT NULL, entry INTEGER NOT NULL);
+CREATE INDEX calls_by_callee ON calls (callee);
+CREATE INDEX calls_by_entry ON calls (entry);
 """
 _FULL_TEXT = "CREATE VIRTUAL TABLE words USING fts5(name, description, source)"
 #: A modification time that no folder has.
@@ -86,6 +92,18 @@ class Index:
         """The names of the undamaged entries, sorted. Raises as `list`."""
         query = "SELECT name FROM entries WHERE NOT deleted AND problem IS NULL ORDER BY name"
         return self._answer(lambda database: [row[0] for row in database.execute(query)])
+
+    def alike(self, name: str) -> builtins.list[str]:
+        """Those of `names` that have the same `look_key` as `name`. Raises as `list`."""
+        query = "SELECT name FROM entries WHERE look = ? AND NOT deleted AND problem IS NULL ORDER BY name"
+        return self._answer(lambda database: [row[0] for row in database.execute(query, (look_key(name),))])
+
+    def callers(self, name: str) -> builtins.list[tuple[str, str]]:
+        """The names of the entries that call a saved tool, each with the version that it calls. Raises as `list`."""
+        query = (
+            "SELECT e.name, c.version FROM calls c JOIN entries e ON e.id = c.entry WHERE c.callee = ? ORDER BY e.name"
+        )
+        return self._answer(lambda database: database.execute(query, (name,)).fetchall())
 
     def search(self, text: str, limit: int, any_word: bool = False) -> builtins.list[Summary]:
         """The entries that contain every word of `text`. If there are none, or with `any_word`: any word. If still none: any word
@@ -180,19 +198,15 @@ class Index:
             stale += [(shard, f) for f in before if f not in files]
         # If a folder has changed within the last tick of its clock, its time could stay equal after a second change. So it isn't
         # stored.
-        times = {s: present[s] if present[s] < now - SETTLING else NEVER for s in look}
+        times = {s: present[s] if is_settled(present[s], now) else NEVER for s in look}
         fresh = {s: mtime for s, mtime in times.items() if known.get(s) != mtime}
         if not stale and not fresh and not gone:
             return
         database.execute("BEGIN IMMEDIATE")
         try:
-            for shard, file in stale:
-                self._replace(database, shard, file)
-            database.executemany("REPLACE INTO shards VALUES (?, ?)", fresh.items())
             # An entry that could not be read may become readable without a change of its folder.
-            database.execute(
-                f"UPDATE shards SET mtime = {NEVER} WHERE shard IN (SELECT shard FROM entries WHERE stamp IS NULL)"
-            )
+            fresh |= {shard: NEVER for shard, file in stale if self._replace(database, shard, file)}
+            database.executemany("REPLACE INTO shards VALUES (?, ?)", fresh.items())
             database.executemany("DELETE FROM shards WHERE shard = ?", [(s,) for s in gone])
             database.execute("COMMIT")
         except BaseException:
@@ -200,15 +214,17 @@ class Index:
                 database.execute("ROLLBACK")
             raise
 
-    def _replace(self, database: sqlite3.Connection, shard: str, file: str) -> None:
+    def _replace(self, database: sqlite3.Connection, shard: str, file: str) -> bool:
+        """Read an entry again. Returns True if it has to be read the next time, too."""
         key = (shard, file)
         old = database.execute("SELECT id FROM entries WHERE shard = ? AND file = ?", key).fetchone()
         if old is not None:
             database.execute("DELETE FROM entries WHERE id = ?", old)
             database.execute("DELETE FROM words WHERE rowid = ?", old)
+            database.execute("DELETE FROM calls WHERE entry = ?", old)
         found = describe(self._folder / shard, file)
         if found is None:
-            return
+            return False
         s = found.summary
         stamp = None if found.stamp is None else _text(found.stamp)
         values = (
@@ -222,11 +238,14 @@ class Index:
             s.versions,
             s.problem,
             s.author,
+            look_key(s.name),
         )
         row = database.execute(f"INSERT INTO entries VALUES (NULL{', ?' * len(values)})", values).lastrowid
         if not found.deleted:
             words = (row, f"{s.name} {_split(s.name)}", s.description, found.source)
             database.execute("INSERT INTO words (rowid, name, description, source) VALUES (?, ?, ?, ?)", words)
+        database.executemany("INSERT INTO calls VALUES (?, ?, ?)", [(c.name, c.version, row) for c in found.calls])
+        return stamp is None
 
 
 def _open(path: str) -> sqlite3.Connection:

@@ -15,7 +15,7 @@ from tinydb import TinyDB
 from tinydb.storages import Storage
 
 from albert_tools.store.atomic import write_atomic
-from albert_tools.store.tools.migrate import Tables
+from albert_tools.store.tools.entry import Tables
 
 
 class EntryStorage(Storage):

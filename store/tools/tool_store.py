@@ -27,15 +27,18 @@ from albert_tools.store.atomic import set_aside, write_atomic, writing
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.places import make_folder, sync_folder
 from albert_tools.store.tools.entry import (
+    META,
+    SCHEMA,
+    VERSIONS,
     Damaged,
     Entry,
     Stamp,
+    Tables,
     prove,
     read_entry,
     stamp_of,
 )
 from albert_tools.store.tools.history import completed, history, verify
-from albert_tools.store.tools.migrate import META, SCHEMA, VERSIONS, Tables
 from albert_tools.store.tools.names import VERSION, Place
 
 if TYPE_CHECKING:
@@ -117,6 +120,10 @@ class TinyToolStore:
             self._loaded[path, version] = entry.stamp, found
         return found
 
+    def has(self, name: str) -> bool:
+        """Whether there is an entry of the tool. It may be deleted or damaged."""
+        return NAME.match(name) is not None and os.path.lexists(Place.of(self.folder, name).entry)
+
     def list(self) -> builtins.list[Summary]:
         """The tools that are not deleted, sorted by name. Damaged entries have a `problem`.
 
@@ -138,6 +145,14 @@ class TinyToolStore:
     def names(self) -> builtins.list[str]:
         """The names of the tools that are neither deleted nor damaged, in order. Raises as `page`."""
         return self._opened_index().names()
+
+    def alike(self, name: str) -> builtins.list[str]:
+        """Those of `names` that could look like `name`, see `look_key`. Raises as `page`."""
+        return self._opened_index().alike(name)
+
+    def callers(self, name: str) -> builtins.list[tuple[str, str]]:
+        """The tools that call a saved tool, each with the version of it that it calls. Raises as `page`."""
+        return self._opened_index().callers(name)
 
     def history(self, name: str, limit: int) -> tuple[builtins.list[Saved], int]:
         """At most `limit` versions of a tool, newest first, and the total number. The tool may be deleted. Never raises."""
@@ -195,7 +210,7 @@ class TinyToolStore:
 
         Raises:
             Failure: `invalid_arguments` for an invalid name, or a version whose hash doesn't match its content (`named()`);
-                `io_error` if it can't be written; `damaged` if a newer release wrote the entry, or if the entry is damaged and
+                `io_error` if it can't be written; `damaged` if the entry has another layout, or if the entry is damaged and
                 `over` is given; `exists` if the newest version is not `over`.
         """
         name = version.name
@@ -275,7 +290,7 @@ class TinyToolStore:
                 document.update(newest.to_document(), manifest=manifest)
             return entry.tables
         except Damaged as error:
-            if error.newer or over is not None:
+            if error.other_layout or over is not None:
                 raise _damaged(name, place.entry, error) from error
             set_aside(place.entry)
             return _fresh(place, name, _sound(entry, name))
@@ -401,8 +416,8 @@ def _damaged(name: str, path: Path, error: Damaged) -> Failure:
     return Failure(
         "damaged",
         f"the entry of the tool {name!r} can't be used: {error}",
-        hint="upgrade Albert Tools"
-        if error.newer
+        hint=f"use the version that wrote it, or move {path} away"
+        if error.other_layout
         else f"save the tool again (the damaged file is kept beside it), or repair or move away {path}",
         tool=name,
         details={"path": str(path)},

@@ -72,9 +72,9 @@ class TerminalView:
                 self._print_blocks(self._blocks.end())
                 self.remark(event.text)
 
-    def remark(self, text: str, style: str = "yellow") -> None:
+    def remark(self, text: str) -> None:
         """Print a line of ours about the chat."""
-        self._print(Line(f"! {one_line(text)}", style=style))
+        self._print(Line(f"! {one_line(text)}", style="yellow"))
 
     def _open(self) -> None:
         live = Live(

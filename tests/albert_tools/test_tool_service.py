@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from albert_tools import Failure, SourceError, SyncToolService, ToolService, primitive
 from albert_tools.engine.model.error_codes import CODES
+from albert_tools.store.tools.tool_store import TinyToolStore
 from albert_tools.testing import scratch_workspace
 from tests.helpers.effort import examples
 from tests.helpers.gate import GATE, hold, until_async
@@ -115,6 +116,16 @@ def test_define_then_run_here_and_in_another_process(service: SyncToolService, t
     )
     command = [sys.executable, "-c", script, str(tmp_path / "home"), str(folder)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "1\n"
+
+
+def test_a_definition_lists_no_other_tools(service: SyncToolService, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.define('def other() -> int:\n    """One."""\n    return 1\n')
+    for name in ("list", "names", "page"):
+        monkeypatch.setattr(TinyToolStore, name, lambda *_: 1 / 0)
+    for number in (1, 2):
+        service.define(f'def one() -> int:\n    """One."""\n    return {number}\n')
+    with pytest.raises(SourceError, match="'Other' looks like 'other'"):
+        service.define('def Other() -> int:\n    """One."""\n    return 1\n')
 
 
 def test_callers_keep_the_version_that_they_were_checked_against(service: SyncToolService) -> None:

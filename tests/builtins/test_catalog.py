@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.schema import violations
+from albert_tools.testing import registry
 
 
 def test_names_and_gates() -> None:
-    names = [p.name for p in builtin_primitives()]
+    names = [p.name for p in registry().primitives()]
     assert len(set(names)) == len(names)
     # A log may contain secrets that no redaction finds.
-    assert [p.name for p in builtin_primitives() if p.gated] == ["read_system_logs"]
+    assert [p.name for p in registry().primitives() if p.gated] == ["read_system_logs"]
 
 
-@pytest.mark.parametrize("primitive", builtin_primitives(), ids=lambda p: p.name)
+@pytest.mark.parametrize("primitive", registry().primitives(), ids=lambda p: p.name)
 def test_every_primitive_is_described(primitive: Primitive) -> None:
     d = primitive.definition
     assert d.description
@@ -25,7 +25,7 @@ def test_every_primitive_is_described(primitive: Primitive) -> None:
     assert primitive.context is None or primitive.context not in [p.name for p in d.parameters]
 
 
-@pytest.mark.parametrize("primitive", builtin_primitives(), ids=lambda p: p.name)
+@pytest.mark.parametrize("primitive", registry().primitives(), ids=lambda p: p.name)
 def test_defaults_fit_their_schemas(primitive: Primitive) -> None:
     for p in primitive.definition.parameters:
         assert p.required or violations(p.default, p.schema) == []

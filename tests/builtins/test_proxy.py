@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import ssl
-import stat
 import time
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -45,10 +43,7 @@ def through(proxy: FilteringProxy, trust: ssl.SSLContext | bool = True) -> httpx
 
 async def spoken(proxy: FilteringProxy, data: bytes, seconds: float = 30) -> bytes:
     """Return the answer of the proxy to these bytes."""
-    if isinstance(proxy.address, str):
-        reader, writer = await asyncio.open_unix_connection(proxy.address)
-    else:
-        reader, writer = await asyncio.open_connection(*proxy.address)
+    reader, writer = await asyncio.open_connection(*proxy.address)
     try:
         async with asyncio.timeout(seconds):
             writer.write(data)
@@ -118,19 +113,6 @@ async def test_a_tunnel(tmp_path: Path) -> None:
             url = f"https://good.example:{server.port}/"
             assert (await client.get(url)).text == "hello"
     assert [(s.method, s.url, s.refused) for s in proxy.seen] == [("CONNECT", url, None)]
-
-
-async def test_a_unix_socket_is_open_to_its_user_only(tmp_path: Path) -> None:
-    path = tmp_path / "proxy"
-    with raw(hello) as server:
-        async with proxied(path=path) as proxy:
-            assert proxy.address == str(path)
-            assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-            transport = httpx.AsyncHTTPTransport(uds=str(path))
-            said = await spoken(proxy, b"GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: a\r\n\r\n" % server.port)
-            await transport.aclose()
-    assert said.endswith(b"hello")
-    assert not path.exists()
 
 
 async def test_a_refused_url_is_not_connected_to() -> None:

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from albert_tools import Failure, SyncToolService
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.check.checker import Checked, Report, check
 from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.testing import registry
 from tests.helpers.plain_tools import problem
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / "tools").glob("*.tool"))}
-BUILTIN = {p.name: p.definition for p in builtin_primitives()}
+BUILTIN = {p.name: p.definition for p in registry().primitives()}
 
 
 class Catalog:

@@ -6,17 +6,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 
-from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
 from albert_tools.grammar import strategies
 from albert_tools.grammar.diagnostic import Severity
+from albert_tools.testing import registry
 from tests.helpers.effort import examples
 from tests.helpers.formatting import assert_formats
 from tests.helpers.harness import FixedCatalog
 
-CATALOG = ToolRegistry(builtin_primitives())
+CATALOG = registry()
 many = settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -6,11 +6,11 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import Checked, check_or_raise
 from albert_tools.grammar.choices import Choices, RandomChoices
 from albert_tools.grammar.generated_programs import Program, program
+from albert_tools.testing import registry
 from tests.helpers.harness import FixedCatalog
 
 
@@ -18,7 +18,7 @@ class GeneratedTools(FixedCatalog):
     """The catalogue. `saved` has the saved tools."""
 
     def __init__(self) -> None:
-        super().__init__([p.definition for p in builtin_primitives()])
+        super().__init__([p.definition for p in registry().primitives()])
         self.saved: dict[str, Checked] = {}
 
     def save(self, name: str, made: Program) -> None:

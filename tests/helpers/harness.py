@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
 from albert_tools.grammar.diagnostic import Diagnostic, Severity
+from albert_tools.testing import registry
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -231,7 +231,7 @@ def catalog() -> FixedCatalog:
     path = ToolParameter("path", _TEXT)
     return FixedCatalog(
         [
-            *(p.definition for p in builtin_primitives()),
+            *(p.definition for p in registry().primitives()),
             _composite("count_words", 1, ("read",), path),
             _composite("summarise", 1, ("read",), path, ToolParameter("limit", {"type": "integer"}, "", False, 10)),
             _composite("deep_7", 7, ("read",), path),

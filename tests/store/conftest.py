@@ -24,3 +24,10 @@ def make() -> MakeVersion:
 def store(tmp_path: Path) -> TinyToolStore:
     """An empty store with a cache."""
     return TinyToolStore(tmp_path / "tools", tmp_path / "cache")
+
+
+@pytest.fixture
+def settle_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trust each time of change at once, as after some seconds."""
+    monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING", 1)
+    monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING_FRACTIONS", 1)

@@ -50,9 +50,9 @@ CASES = [
     (["frobnicate"], 2, "there is no command 'frobnicate'"),
     (["rn", "x"], 2, "there is no command 'rn'; did you mean 'run'?"),
     (["run"], 2, "run: missing NAME\n"),
-    (["list", "extra"], 2, "list takes no argument 'extra'"),
-    (["list", "--jsn"], 2, "no option --jsn; did you mean '--json'?"),
-    (["list", "--frobnicate"], 2, "no option --frobnicate"),
+    (["tools", "extra"], 2, "tools takes no argument 'extra'"),
+    (["tools", "--jsn"], 2, "no option --jsn; did you mean '--json'?"),
+    (["tools", "--frobnicate"], 2, "no option --frobnicate"),
     (["completion", "tcsh"], 2, "invalid choice"),
 ]
 
@@ -98,11 +98,11 @@ def test_no_workspace(ready, tmp_path: Path) -> None:
     done = ready("run", "current_time", cwd=tmp_path)
     assert done.code == 3
     assert "--workspace" in done.err
-    assert ready("list", cwd=tmp_path).code == 0
+    assert ready("tools", cwd=tmp_path).code == 0
 
 
 @pytest.mark.parametrize(
-    "words", [["list"], ["define", "a.tool"], ["run", "shout", "text=a"], ["search", "x"]], ids=str
+    "words", [["tools"], ["define", "a.tool"], ["run", "shout", "text=a"], ["search", "x"]], ids=str
 )
 def test_a_home_that_is_a_file(albert, words) -> None:
     albert.write("a.tool", 'def shout(text: str) -> str:\n    """Shout."""\n    return text.upper()\n')
@@ -114,7 +114,7 @@ def test_a_home_that_is_a_file(albert, words) -> None:
 
 
 def test_home_need_not_be_set(ready) -> None:
-    assert ready("list", env={"HOME": None}).code == 0
+    assert ready("tools", env={"HOME": None}).code == 0
 
 
 def test_the_current_folder_was_deleted(ready, tmp_path: Path) -> None:
@@ -137,15 +137,15 @@ def test_streams_that_are_closed_or_full(ready) -> None:
             ["bash", "-c", script], cwd=ready.project, env=ready.environ, capture_output=True, text=True, timeout=60
         )
 
-    left = shell("albert list | true; exit ${PIPESTATUS[0]}")
+    left = shell("albert tools | true; exit ${PIPESTATUS[0]}")
     assert (left.returncode, left.stderr) == (0, "")
-    closed = shell("albert list >&-")
+    closed = shell("albert tools >&-")
     assert (closed.returncode, closed.stderr) == (0, "")
     stdin = shell("albert check - <&-")
     assert stdin.returncode == 1
     assert "there is no stdin" in stdin.stderr
     if Path("/dev/full").exists():
-        for words in ("list", "list --json", "prompt"):
+        for words in ("tools", "tools --json", "prompt"):
             full = shell(f"albert {words} > /dev/full")
             assert full.returncode == 1
             assert full.stderr == "error: the output can't be written: No space left on device\n"
@@ -180,8 +180,8 @@ def test_a_defect_names_the_way_to_its_traceback(ready, tmp_path: Path) -> None:
         "from albert_tools.store import places\nplaces.Homes.resolve = lambda *a: 1 / 0\n"
     )
     env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ready.environ['PYTHONPATH']}"}
-    done = ready("list", env=env)
+    done = ready("tools", env=env)
     assert done.code == 1
     assert "ZeroDivisionError" in done.err
     assert "ALBERT_DEBUG=1" in done.err
-    assert ready("list", "--json", env=env).document()["error"]["code"] == "internal_error"
+    assert ready("tools", "--json", env=env).document()["error"]["code"] == "internal_error"

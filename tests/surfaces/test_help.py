@@ -7,6 +7,7 @@ import pytest
 from albert_tools.engine.check.codes import CODES as DIAGNOSTIC_CODES
 from albert_tools.engine.model.error_codes import CODES as ERROR_CODES
 from albert_tools.engine.model.vocabulary import INSTEAD
+from albert_tools.surfaces.cli.main import make_parser
 
 from .conftest import Albert
 
@@ -77,3 +78,12 @@ def test_an_error_without_a_hint_points_to_it(ready: Albert) -> None:
     done = ready("check", "wide.tool")
     assert "error[too_large]" in done.err
     assert "\n  help: `albert help too_large` says more\n" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [(["run", "tools"], ["run"]), (["--json", "run"], None), (["nowhere"], None), (["help", "run"], None)],
+)
+def test_if_the_first_word_is_a_command_only_its_parser_is_made(words: list[str], made: list[str] | None) -> None:
+    every = list(make_parser().get_default("commands"))
+    assert list(make_parser(words).get_default("commands")) == (made or every)

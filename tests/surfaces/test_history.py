@@ -45,11 +45,11 @@ def test_callers_of_an_older_version_are_named_until_they_are_defined_again(albe
         "warning: top still calls an older base; define it again, or use `albert upgrade`, to call this one" in done.err
     )
     assert albert("define", "base.tool", "--json").document()["callers"] == ["top"]
-    assert re.search(r"top +allow +Call another\.  calls an older base", albert("list").out)
+    assert re.search(r"top +allow +Call another\.  calls an older base", albert("tools").out)
     shown = albert("show", "top").out
     assert re.search(r"calls    base  composite [0-9a-f]{12}  an older version; now [0-9a-f]{12}\n", shown)
     assert "define top again" in shown
-    listed = {t["name"]: t for t in albert("list", "--json").document()["tools"]}
+    listed = {t["name"]: t for t in albert("tools", "--json").document()["tools"]}
     assert listed["top"]["changed"] == ["base"]
     (call,) = albert("show", "top", "--json").document()["calls"]
     assert call["newest"] == listed["base"]["version"] != call["version"]
@@ -58,7 +58,7 @@ def test_callers_of_an_older_version_are_named_until_they_are_defined_again(albe
     albert.write("base.tool", version(3))
     both = albert("define", "top.tool", "base.tool")
     assert (both.code, both.err) == (0, "")
-    assert "calls an older" not in albert("list").out + albert("show", "top").out
+    assert "calls an older" not in albert("tools").out + albert("show", "top").out
     assert albert("run", "top", "text=a").out == "AAA!\n"
 
 
@@ -144,7 +144,7 @@ def test_a_tool_that_calls_an_outdated_one_is_refused(albert: Albert) -> None:
         assert done.code == 1
         assert "error[outdated-callee]: 'top' is outdated: base can't be loaded" in done.err
         assert "help: define top again first, from its source" in done.err
-    assert "\n  above " not in albert("list").out
+    assert "\n  above " not in albert("tools").out
     # Following the hint is enough.
     assert albert("define", "base.tool").code == 0
     assert albert("define", "above.tool", "top.tool").code == 0
@@ -160,7 +160,7 @@ def test_check_knows_the_other_files_of_the_command(albert: Albert) -> None:
     document = albert("check", "top.tool", "base.tool", "--json").document()
     assert [(f["file"], f["examples"]) for f in document["files"]] == [("base.tool", 1), ("top.tool", 0)]
     assert albert("check", "top.tool").code == 1
-    assert not [t for t in albert("list", "--json").document()["tools"] if t["kind"] == "composite"]
+    assert not [t for t in albert("tools", "--json").document()["tools"] if t["kind"] == "composite"]
     albert.write("base.tool", BASE.replace("text: str", "words: str"))
     assert "error[" in albert("check", "top.tool", "base.tool").err
     albert.write("base.tool", BASE.replace("text.upper()", "tools.top(text=text)"))
@@ -198,7 +198,7 @@ def test_a_callee_that_was_removed_is_not_an_older_one(albert: Albert) -> None:
     define(albert, TOP, "top.tool")
     removed = albert("remove", "base")
     assert removed.out.startswith("removed base; its versions are kept; top still calls it\n")
-    assert "an older" not in albert("list").out
+    assert "an older" not in albert("tools").out
     assert "since removed" in albert("show", "top").out
     assert albert("run", "top", "text=a").out == "A!\n"
 
@@ -208,14 +208,14 @@ def test_a_person_approves_a_tool_in_one_version(albert: Albert) -> None:
     version = albert("define", "base.tool", "--json").document()["version"]
     done = albert("review", "base", "--approve")
     assert re.fullmatch(rf"active base  {version[:12]}\n", done.out)
-    assert f"Be called.  active, approved by {getpass.getuser()}\n" in albert("list").out
+    assert f"Be called.  active, approved by {getpass.getuser()}\n" in albert("tools").out
     albert.write("base.tool", BASE.replace("upper", "lower"))
     assert albert("define", "base.tool").code == 0
-    assert "active in an older version" in albert("list").out
+    assert "active in an older version" in albert("tools").out
     assert albert("review", f"base@{version[:8]}", "--approve", "--json").document()["version"] == version
     assert albert("review", "base", "--deprecate").out == f"deprecated base  {version[:12]}\n"
     assert albert("review", "base", "--deprecate").code == 1
-    assert "Be called.  not reviewed\n" in albert("list").out
+    assert "Be called.  not reviewed\n" in albert("tools").out
     assert albert("review", "base", "--revoke", "it shouts").out.endswith(": it shouts\n")
     assert "base was revoked" in albert("run", "base", "text=a").err
     assert "base is active, by" in albert("ledger", "tail").out

@@ -76,13 +76,13 @@ def test_an_argument_given_twice(mixed: Albert) -> None:
     ("words", "code", "help_"),
     [
         (["remove", "read_file"], 3, "to turn a primitive off"),
-        (["remove", "no_such"], 3, "`albert list` lists the tools"),
-        (["run", "no_such"], 3, "`albert list` lists the tools"),
-        (["show", "no_such", "--version", "1234567"], 3, "`albert list` lists the tools"),
+        (["remove", "no_such"], 3, "`albert tools` lists the tools"),
+        (["run", "no_such"], 3, "`albert tools` lists the tools"),
+        (["show", "no_such", "--version", "1234567"], 3, "`albert tools` lists the tools"),
         (["run", "read_file", "path=zzz"], 1, "`albert run list_directory path=.` lists it"),
         (["run", "escape", "--args", "@nofile"], 2, "name a file that exists, or - for stdin"),
         (["run", "escape", "--args", "[1]"], 2, """write --args '{"name": "value"}'"""),
-        (["list", "extra"], 2, "usage: albert list"),
+        (["tools", "extra"], 2, "usage: albert tools"),
         (["define", "nofile"], 1, "name a file that exists"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
@@ -96,7 +96,7 @@ def test_errors_have_hints(ready: Albert, words: list[str], code: int, help_: st
 def test_albert_alone_lists_the_commands(ready: Albert) -> None:
     done = ready()
     assert (done.code, done.out) == (2, "")
-    for name in ("define", "check", "fmt", "run", "list", "search", "show", "remove", "doctor", "prompt"):
+    for name in ("define", "check", "fmt", "run", "tools", "search", "show", "remove", "doctor", "prompt"):
         assert re.search(rf"^  {name} +\w", done.err, re.MULTILINE)
     assert ready("--json").document()["error"]["code"] == "usage"
 

@@ -33,7 +33,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Albert:
 @pytest.mark.parametrize(
     "words",
     [
-        ["list"],
+        ["tools"],
         ["search", "text"],
         ["show", "talkative"],
         ["show", "read_file"],
@@ -62,11 +62,11 @@ def text_words(lines: list[str]) -> list[str]:
 
 
 def test_continuation_lines_are_indented(full: Albert) -> None:
-    lines = seen(full.terminal("list", columns=80)[1])
+    lines = seen(full.terminal("tools", columns=80)[1])
     i = next(i for i, line in enumerate(lines) if line.startswith("  talkative"))
     column = lines[i].index("Says")
     assert lines[i + 1].index(lines[i + 1].strip()) == column
-    narrow = seen(full.terminal("list", columns=40)[1])
+    narrow = seen(full.terminal("tools", columns=40)[1])
     i = narrow.index("  talkative  allow")
     assert narrow[i + 1].startswith("    Says")
     assert narrow[i + 2].startswith("    ")
@@ -83,7 +83,7 @@ def test_paragraphs_fill_their_lines(full: Albert) -> None:
 
 
 def test_lines_are_not_wrapped_into_a_pipe(full: Albert) -> None:
-    (line,) = [line for line in full("list", env={"COLUMNS": "20"}).out.split("\n") if "talkative" in line]
+    (line,) = [line for line in full("tools", env={"COLUMNS": "20"}).out.split("\n") if "talkative" in line]
     assert line.endswith("in one piece.  not reviewed")
 
 

@@ -68,7 +68,7 @@ def test_a_tool_from_its_text_to_its_removal(albert: Albert) -> None:
     document = albert("show", "top", "--json").document()
     assert document["source"] == TOP
     assert [c["name"] for c in document["calls"]] == ["base"]
-    assert "top" in albert("list").out
+    assert "top" in albert("tools").out
     found = albert("search", "shouted")
     assert ("base" in found.out, found.err) == (True, "")
     assert albert("search", "zzz").err == "nothing found\n"
@@ -106,7 +106,7 @@ def test_tools_that_call_each_other_in_a_circle(albert: Albert) -> None:
     done = albert("define", "top.tool", "base.tool")
     assert done.code == 2
     assert "circle" in done.err
-    assert not [t for t in albert("list", "--json").document()["tools"] if t["kind"] == "composite"]
+    assert not [t for t in albert("tools", "--json").document()["tools"] if t["kind"] == "composite"]
 
 
 def test_a_refused_source(albert: Albert) -> None:
@@ -236,7 +236,7 @@ def test_two_processes_at_once(albert: Albert) -> None:
         albert.write(f"{name}.tool", BASE.replace("base", name))
     both = [albert.start("define", f"{name}.tool", stdout=subprocess.DEVNULL) for name in ("one", "two")]
     assert [p.wait(60) for p in both] == [0, 0]
-    names = {t["name"] for t in albert("list", "--json").document()["tools"]}
+    names = {t["name"] for t in albert("tools", "--json").document()["tools"]}
     assert {"one", "two"} <= names
 
 
@@ -351,6 +351,7 @@ import sys
 from albert_tools.surfaces.cli.main import main
 assert main({words!r}) == 0
 heavy = {{"lark", "RestrictedPython", "pydantic", "tinydb", "platformdirs", "pygments", "httpx", "yaml", "structlog"}}
+heavy |= {{"pathspec", "re2", "hyperscan"}}
 ours = {{"groups", "asking", "timeline", "approvals", "sessions", "runs", "person"}}
 heavy |= {{"albert_tools.surfaces.cli." + name for name in ours}} | {{"albert_tools.telemetry"}}
 print(sorted(heavy & set(sys.modules)), file=sys.stderr)

@@ -46,7 +46,7 @@ def test_the_tools_that_call_an_older_version_get_new_versions(changed: Albert) 
     # The version that was approved stays active.
     queue = [waiting["name"] for waiting in changed("review", "--json").document()["queue"]]
     assert queue == ["base", "middle", "top"]
-    assert "active in an older version" in changed("list").out
+    assert "active in an older version" in changed("tools").out
     assert "all saved tools call the newest versions" in changed("upgrade").err
 
 
@@ -63,11 +63,11 @@ def test_a_rejected_version_is_not_proposed_again(changed: Albert) -> None:
 
 
 def test_a_dry_run_shows_the_same_and_saves_nothing(changed: Albert) -> None:
-    before = changed("list", "--json").out
+    before = changed("tools", "--json").out
     dry = changed("upgrade", "--dry-run")
     assert dry.code == 0
     assert dry.out.splitlines()[0].startswith("would be pending middle  ")
-    assert changed("list", "--json").out == before
+    assert changed("tools", "--json").out == before
     planned = changed("upgrade", "--dry-run", "--json").document()["upgrades"]
     assert planned == changed("upgrade", "--json").document()["upgrades"]
 

@@ -36,7 +36,7 @@ def test_allowed_recorded_and_denied(albert: Albert, tmp_path: Path, tool: str) 
         assert done.code == 0, done.err
         assert "fish" in json.dumps(done.document())
         assert "http://127.0.0.1" in albert("ledger", "tail", "--json").out
-        assert tool in albert("list").out
+        assert tool in albert("tools").out
         rules["categories"]["network"] = {"allowed_hosts": ["127.0.0.1"], "forbidden_hosts": ["127.0.0.1"]}
         (config / "governance.yaml").write_text(json.dumps(rules))
         before = server.connections

@@ -54,7 +54,6 @@ async def run_confined(
     arguments: Mapping[str, Any],
     *,
     seconds: float,
-    memory_bytes: int = MEMORY,
     imports: Sequence[str] = (),
     result_bytes: int = MAX_ANSWER,
     kind: str | None = None,
@@ -65,7 +64,6 @@ async def run_confined(
         function: An ordinary function that is an attribute of a module. `@primitive` may decorate it.
         arguments: The arguments by name. Each is JSON or bytes.
         seconds: The timeout. It starts when the process is ready.
-        memory_bytes: The most memory of the call, beyond the memory of its imports.
         imports: Modules to import before the call, in addition to the module of the function.
         result_bytes: The most bytes of the answer, as JSON.
         kind: A weaker confinement than the machine supports, for tests.
@@ -88,7 +86,7 @@ async def run_confined(
         "module": module,
         "name": name,
         "imports": list(imports),
-        "memory_bytes": memory_bytes,
+        "memory_bytes": MEMORY,
         "cpu_seconds": math.ceil(seconds) + 1,
         "result_bytes": result_bytes,
         "kind": fence,

@@ -11,14 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from albert_tools import Failure, SyncToolService
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.agent.guide import CATALOGUE_TOKENS, MAX_NAMED, MAX_SAVED, OWN_TOOLS, card, estimate, render
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.vocabulary import BUILTINS, MODULES
+from albert_tools.testing import registry
 from tests.helpers.versions import make
 
 PAGE = (Path(__file__).parents[3] / "engine" / "agent" / "guide.md").read_text(encoding="utf-8")
-PRIMITIVES = [card(p.definition) for p in builtin_primitives()]
+PRIMITIVES = [card(p.definition) for p in registry().primitives()]
 TOOLS, SAVED = "## The tools you can call\n", "\nSaved tools."
 
 
@@ -93,7 +93,7 @@ def test_named_tools_have_their_signatures_first() -> None:
 
 
 def test_many_primitives_are_cut_too() -> None:
-    many = [card(replace(p.definition, name=f"crm.{p.name}_{i}")) for i in range(50) for p in builtin_primitives()]
+    many = [card(replace(p.definition, name=f"crm.{p.name}_{i}")) for i in range(50) for p in registry().primitives()]
     for tokens in (1800, 4000):
         text = render([*PRIMITIVES, *many], [], (), more=False, lookup=OWN_TOOLS, tokens=tokens)
         assert estimate(text) <= tokens

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.compile.gate import Refused, judge
+from albert_tools.grammar.python_parser import parse_python
 from tests.helpers.effort import examples
 from tests.helpers.harness import catalog
 
@@ -44,7 +45,7 @@ def test_an_accepted_template_formats_its_arguments_and_reads_nothing_else(templ
     source = f'def t(a: Any) -> Any:\n    """T."""\n    return {call}\n'
     report = check(source, catalog())
     try:
-        judge(f"def t(a):\n    return {call}\n")
+        judge(parse_python(f"def t(a):\n    return {call}\n"))
         passes_gate = True
     except Refused:
         passes_gate = False

@@ -6,16 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check, check_or_raise
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.grammar.build import MAX_BRANCHES
 from albert_tools.grammar.source_error import SourceError
 from albert_tools.grammar.source_text import MAX_SOURCE_BYTES
 from albert_tools.grammar.unparse import format_source
+from albert_tools.testing import registry
 
-CATALOG = ToolRegistry(builtin_primitives())
+CATALOG = registry()
 HEAD = 'def t(x: int) -> Any:\n    """Show."""\n'
 
 

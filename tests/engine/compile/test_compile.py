@@ -6,16 +6,16 @@ import ast
 
 import pytest
 
-from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.tool_registry import ToolRegistry
-from albert_tools.engine.check.checker import check_or_raise
+from albert_tools.engine.check.checker import check, check_or_raise
 from albert_tools.engine.compile import gate
 from albert_tools.engine.compile.lower import lower
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.model import vocabulary
 from albert_tools.engine.model.failure import Failure
+from albert_tools.grammar.python_parser import parse_python
+from albert_tools.testing import registry
 
-CATALOG = ToolRegistry(builtin_primitives())
+CATALOG = registry()
 
 
 def lowered(body: str, before: str = "") -> str:
@@ -51,7 +51,7 @@ def test_other_kinds_of_nodes_are_refused() -> None:
     for kind, text in texts.items():
         assert kind in kinds - gate.NODES
         with pytest.raises(gate.Refused):
-            gate.judge(f"x = 1\n{text}\n")
+            gate.judge(parse_python(f"x = 1\n{text}\n"))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_other_kinds_of_nodes_are_refused() -> None:
 )
 def test_the_gate_refuses(text: str, said: str) -> None:
     with pytest.raises(gate.Refused, match=said):
-        gate.judge(text)
+        gate.judge(parse_python(text))
 
 
 def test_a_limit_passes_every_handler_and_finally() -> None:
@@ -98,7 +98,6 @@ def test_bodies_of_parallel_with_a_defaultdict_of_their_own_overlap() -> None:
 
 def test_f_strings_written_as_calls_give_the_same_text() -> None:
     from albert_tools.engine.compile.lower import _Lowering
-    from albert_tools.grammar.python_parser import parse_python
 
     source = 'def t(x: Any) -> Any:\n    """T."""\n    return f"a{x!r:>{len(x)}}{x!s}{x!a}{x}"\n'
     checked = check_or_raise(source, CATALOG)
@@ -127,3 +126,24 @@ def test_lines_map_back_to_the_source() -> None:
     text = program.lowered.splitlines()
     assert program.lines[text.index("    y = {'a': 1}")] == 6
     assert program.lines[text.index("    return y")] == 10
+
+
+def test_each_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = ast.parse
+    monkeypatch.setattr(ast, "parse", lambda text, *more, **named: parsed.append(text) or parse(text, *more, **named))
+    checked = check_or_raise('def t(x: int) -> int:\n    """T."""\n    return x\n', CATALOG)
+    program = compile_program(checked)
+    assert parsed == [checked.source, program.lowered]
+    assert compile_program(checked) == program  # from a tree of its own
+
+
+def test_a_refused_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = ast.parse
+    monkeypatch.setattr(ast, "parse", lambda text, *more, **named: parsed.append(text) or parse(text, *more, **named))
+    source = 'def t() -> int:\n    """T."""\n    with x as y:\n        return y + "a".uper()\n'
+    codes = {d.code for d in check(source, CATALOG).diagnostics}
+    assert "unknown-attribute" in codes
+    assert len(codes) > 1
+    assert len(parsed) == len(set(parsed)) == 2  # the source and its translation

@@ -7,11 +7,11 @@ from typing import Any, Literal, TypedDict
 import pytest
 
 from albert_tools import primitive
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.describe import bounds_of, data_of, example_of, resources_of, timeout_of
 from albert_tools.engine.model.parameter_types import Hash
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.schema import violations
+from albert_tools.testing import registry
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_examples_come_from_the_descriptions() -> None:
     }
 
 
-@pytest.mark.parametrize("tool", builtin_primitives(), ids=lambda p: p.name)
+@pytest.mark.parametrize("tool", registry().primitives(), ids=lambda p: p.name)
 def test_an_example_of_each_tool_is_a_valid_call(tool: Primitive) -> None:
     assert violations(example_of(tool.definition), tool.definition.schema) == []
 

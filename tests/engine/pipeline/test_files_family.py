@@ -18,14 +18,14 @@ import pytest
 from blake3 import blake3
 
 from albert_tools import Budget
-from albert_tools.builtins.catalog import builtin_primitives
 from albert_tools.engine.model.bounds import MAX_READ, MAX_WRITE
 from albert_tools.engine.model.schema import violations
 from albert_tools.engine.workspace import openat
+from albert_tools.testing import registry
 from tests.engine.conftest import Bench
 
 FILES = {"a.txt": "one\ntwo\n", "sub/b.py": "print('two')\n", "bin.dat": "\0"}
-FAMILY = {p.name: p for p in builtin_primitives() if p.definition.family == "files"}
+FAMILY = {p.name: p for p in registry().primitives() if p.definition.family == "files"}
 #: Rules under which no call needs approval.
 OPEN: dict[str, Any] = {"tools": {name: {"allowed_in_modes": ["NORMAL"]} for name in FAMILY}}
 

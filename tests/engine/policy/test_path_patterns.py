@@ -36,6 +36,8 @@ ROOT, HOME = "/w/project", "/home/user"
         ("/etc/./x", ["/etc/x"], ["/w/project/x"]),
         ("*.pem", ["/w/project/a.pem", "/etc/x.pem/y", "/w/a.b.pem"], ["/w/project/pem", "/w/project/a.pem2"]),
         ("*.tar.gz", ["/w/a.tar.gz"], ["/w/a.gz"]),
+        (".env.*", ["/w/project/a/.env.local", "/q/.env./b"], ["/w/project/.env", "/w/project/a.env.x", "/w"]),
+        ("*", ["/w/project/a", "/q"], ["/w/project"]),
         ("**/x/*.key", ["/w/project/x/a.key", "/x/b.key"], ["/w/project/x/y/b.key"]),
         ("build/**/tmp", ["/w/project/build/tmp", "/w/project/build/a/b/tmp/c"], ["/w/project/build/a"]),
         ("/etc", ["/etc", "/etc/shadow"], ["/etcetera", "/w/project/etc"]),

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
+import time
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from albert_tools.engine.model.definition import Callee, ToolVersion
+from albert_tools.engine.model.nearest_name import look_alike, look_key
+from albert_tools.store.tools.entry import is_settled
 from albert_tools.store.tools.names import Place
 from albert_tools.store.tools.search_index import _FULL_TEXT
 from albert_tools.store.tools.tool_store import TinyToolStore
@@ -183,11 +190,10 @@ def test_a_fork_opens_the_index_itself(full: TinyToolStore) -> None:
     assert _names(full, "born") == ["born"]
 
 
+@pytest.mark.usefixtures("settle_at_once")
 def test_a_fresh_index_is_used_without_reading_entries(full: TinyToolStore, monkeypatch) -> None:
     import albert_tools.store.tools.search_index as index
 
-    monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING", 0)
-    monkeypatch.setattr(index, "SETTLING", 0)
     expected = full.list()
     monkeypatch.setattr(index, "describe", lambda *_: 1 / 0)
     assert full.list() == expected
@@ -205,12 +211,11 @@ def test_tools_of_a_removed_shard_are_not_listed(full: TinyToolStore) -> None:
     assert [s.name for s in full.list()] == ["countWords", "read_csv"]
 
 
+@pytest.mark.usefixtures("settle_at_once")
 @pytest.mark.parametrize("ask", [TinyToolStore.list, lambda store: store.search("late")], ids=["list", "search"])
 def test_only_a_changed_entry_is_read_again(full: TinyToolStore, make, monkeypatch, ask) -> None:
     import albert_tools.store.tools.search_index as index
 
-    monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING", 0)
-    monkeypatch.setattr(index, "SETTLING", 0)
     full.list()
     read: list[str] = []
     describe = index.describe
@@ -260,3 +265,66 @@ def test_an_entry_that_becomes_readable_is_found(full: TinyToolStore, make, tmp_
     assert full.page("read_csv", 1)[0].problem == "it is a broken link"
     hidden.rename(elsewhere)
     assert _names(full, "loudly") == ["shout"]
+
+
+def test_names_that_could_look_alike(store: TinyToolStore, make) -> None:
+    for name in ("read_all", "Read__All", "read_a11", "read_aIi", "read_al", "gone_0", "bad_1"):
+        store.save(make(name))
+    store.delete("gone_0")
+    Place.of(store.folder, "bad_1").entry.write_text("{}")
+    assert store.alike("READ_ALL") == ["Read__All", "read_a11", "read_aIi", "read_all"]
+    assert store.alike("gone_o") == store.alike("bad_l") == store.alike("write_all") == []
+    TinyToolStore(store.folder).save(make("READ_ALL"))
+    assert "READ_ALL" in store.alike("read_all")
+
+
+def test_callers_and_the_versions_that_they_call(store: TinyToolStore, make) -> None:
+    def caller(name: str, *callees: Callee) -> ToolVersion:
+        return replace(make(name), calls=callees).named()
+
+    store.save(caller("a", Callee("x", "composite", "1" * 64), Callee("y", "composite", "2" * 64)))
+    store.save(caller("b", Callee("x", "composite", "3" * 64)))
+    store.save(caller("c", Callee("x", "primitive", "4" * 64)))
+    assert store.callers("x") == [("a", "1" * 64), ("b", "3" * 64)]
+    assert store.callers("y") == [("a", "2" * 64)]
+    TinyToolStore(store.folder).save(caller("a", Callee("y", "composite", "5" * 64)))
+    store.delete("b")
+    assert store.callers("x") == store.callers("") == []
+    assert store.callers("y") == [("a", "5" * 64)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "age", "settled"),
+    [
+        (1_700_000_000_123_456_789, 0.09, False),
+        (1_700_000_000_123_456_789, 0.11, True),
+        (1_700_000_000_000_000_000, 0.11, False),  # a file system that may store only seconds
+        (1_700_000_000_000_000_000, 1.99, False),
+        (1_700_000_000_000_000_000, 2.01, True),
+        (1_700_000_000_500_000_000, 1.99, False),
+        (1_700_000_000_123_456_789, -5, False),  # a time in the future
+    ],
+)
+def test_a_time_of_change_is_trusted_after_a_tick_of_its_clock(changed: int, age: float, settled: bool) -> None:
+    assert is_settled(changed, changed + int(age * 1e9)) is settled
+
+
+def test_changes_within_one_tick_of_a_coarse_clock_are_seen(store: TinyToolStore, make) -> None:
+    place = Place.of(store.folder, "shout")
+    second = time.time_ns() // 10**9 * 10**9
+    for word in ("once", "twice", "thrice"):
+        TinyToolStore(store.folder).save(make("shout", "a", f"Shout {word}."))
+        os.utime(place.shard, ns=(second, second))
+        os.utime(place.entry, ns=(second, second))
+        assert _names(store, word) == ["shout"]
+
+
+def test_look_alikes_have_one_key() -> None:
+    letters = "aIil1L0oO_"
+    names = ["".join(letters) for letters in itertools.product(letters, repeat=3)]
+    by_key = defaultdict(list)
+    for name in names:
+        by_key[look_key(name)].append(name)
+    for name in names[::7]:
+        alike = {other for other in names if look_alike(name, [other])}
+        assert alike <= set(by_key[look_key(name)])

@@ -202,12 +202,12 @@ def test_the_file_is_a_readable_tinydb_file(store: TinyToolStore, make) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.usefixtures("settle_at_once")
 def test_a_cached_load_reads_no_file_and_sees_saves_of_others(
     store: TinyToolStore, make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.save(make())
     path = Place.of(store.folder, "shout").entry
-    monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING", 0)
     version = store.load("shout")
     assert store.load("shout") is version
     TinyToolStore(store.folder).save(make(text="b"))

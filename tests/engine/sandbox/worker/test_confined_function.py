@@ -196,9 +196,10 @@ async def test_it_starts_without_environment_and_descriptors() -> None:
         (hostile.deep_result, "result_limit"),
     ],
 )
-async def test_bombs(function: Callable[..., Any], code: str, kind: str) -> None:
+async def test_bombs(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], code: str, kind: str) -> None:
     seconds = 0.3 if code == "timeout" else 60.0
-    failure = await failed(function, seconds, memory_bytes=64 * MiB, result_bytes=100_000, kind=kind)
+    monkeypatch.setattr("albert_tools.engine.sandbox.worker.confined_function.MEMORY", 64 * MiB)
+    failure = await failed(function, seconds, result_bytes=100_000, kind=kind)
     assert failure.code == code, failure
     assert failure.tool is None
     assert confined_processes() == []

@@ -17,16 +17,16 @@ from typing import Any
 
 import pytest
 
-from albert_tools.builtins.catalog import builtin_primitives
-from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.compile.gate import Refused, judge
 from albert_tools.engine.model.definition import Program
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.sandbox.worker.pool import Sandbox
+from albert_tools.grammar.python_parser import parse_python
+from albert_tools.testing import registry
 
-CATALOG = ToolRegistry(builtin_primitives())
+CATALOG = registry()
 LIMITS = RunLimits(own_seconds=0.3, run_seconds=5.0, cpu_seconds=3, memory_bytes=128 * MiB, calls=20)
 
 ALL = ("checker", "gate", "worker")
@@ -189,7 +189,7 @@ def test_checker_refuses(body: str) -> None:
 def test_gate_refuses_with_the_checker_off(body: str) -> None:
     try:
         text = lowered(body)
-        judge(text)
+        judge(parse_python(text))
     except (Refused, SyntaxError):
         return
     pytest.fail(f"the gate let this through:\n{text}")
