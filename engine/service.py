@@ -638,7 +638,7 @@ class ToolService:
         session: str | None = None,
     ) -> Judgement:
         catalog = _Catalog(self, together or {}, session)
-        async with self._turns.of(session):
+        async with self._turns.of(self.context.client_of(session)):
             judgement = await self._judge.check(source, catalog, compiled=compiled)
             checked = judgement.checked
             saved = [c for c in checked.calls if c.name not in catalog.together] if checked is not None else []

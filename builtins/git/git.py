@@ -24,7 +24,7 @@ from albert_tools.builtins.git.git_options import (
     switched_off,
 )
 from albert_tools.builtins.git.hidden_paths import HiddenPaths, hidden_paths
-from albert_tools.builtins.git.limited_operations import demand_kept, limited
+from albert_tools.builtins.git.limited_operations import BRINGING, demand_kept, limited
 from albert_tools.builtins.shell.command_settings import GIT_SETTINGS
 from albert_tools.builtins.shell.confined_command import (
     MAX_TIMEOUT,
@@ -105,7 +105,8 @@ async def _prepared(
     environment = await _environment(context, cwd, config, hidden)
     whole = {**environment, **identity(context.settings, config)}
     hide = hidden.others if hidden is not None else ()
-    if hidden is None or not hidden.found:
+    # What the operation brings can have hidden files, although the search has found none.
+    if hidden is None or not (hidden.found or operation in BRINGING):
         return _Prepared(command(operation, [*more, *words]), whole, hide=hide)
     exists, demand = partial(_exists, context, cwd), partial(_demand, context, cwd, hidden)
     found = limited(operation, words, hidden, exists, demand)

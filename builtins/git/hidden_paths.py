@@ -13,17 +13,20 @@ new commits.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple
 
 from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.folders import within
+from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.git_folders import (
     Repositories,
+    beginning,
     family,
     git_folder_of,
     is_git_folder,
@@ -43,6 +46,8 @@ _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 #: Names of commits to which perhaps no branch and no reflog entry leads.
 _HEADS = ("FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD")
 
+#: A commit in FETCH_HEAD, and the most bytes of that file.
+_TIP, _MAX_FETCHED = re.compile(r"^[0-9a-f]{40,64}(?=\t)", re.MULTILINE), 8 * MiB
 #: The file that names other repositories whose objects a repository uses.
 _ALTERNATES = "objects/info/alternates"
 
@@ -211,16 +216,26 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
     )
     found, clean = True, tuple[str, ...]()
     if tracked == [] and not ever_found:
-        tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()][:_MAX_TIPS]
+        named = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()]
+        fetched = _fetched(folders, named)
+        tips = [*fetched, *named][:_MAX_TIPS]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
-        first = await lines(*words, *_HEADS, *tips, *known, "--", *hidden.only)
+        first = None
+        if len(fetched) < _MAX_TIPS:
+            first = await lines(*words, *_HEADS, *tips, *known, "--", *hidden.only)
         found, ever_found = first != [], bool(first)
         clean = tuple(tips) if first == [] else ()
     if len(_searches) >= _MAX_SEARCHES:
         _searches.clear()
     _searches[folder, hidden.globs] = search = _Search(state, tuple(tracked or ()), found, clean, ever_found)
     return search
+
+
+def _fetched(folders: list[str], named: Iterable[str]) -> list[str]:
+    """The first commits that the last FETCH has brought and that have no name. For git, FETCH_HEAD is only one of them."""
+    brought = (tip for each in folders for tip in _TIP.findall(beginning(f"{each}/FETCH_HEAD", _MAX_FETCHED)))
+    return list(dict.fromkeys(brought).keys() - set(named))[:_MAX_TIPS]
 
 
 def _state(folders: list[str]) -> object:

@@ -1,4 +1,4 @@
-"""Limits an operation of git to the paths that the rules allow, in a repository that tracks files that they forbid.
+"""Limits an operation of git to the paths that the rules allow, in a repository that has or may get files that they forbid.
 
 The limit is one list of pathspecs that exclude the hidden paths. It is added to each operation that takes pathspecs, so git itself
 leaves these paths out, however they are named. Three things need more:
@@ -34,7 +34,8 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
         "merge without it",
     ),
     "REBASE": (r"--autostash|(-X |--strategy-option[ =]).*subtree.*", "rebase without it"),
-    "PULL": ("--autostash", "pull without it"),
+    "FETCH": ("--dry-run", "fetch without it: it brings the objects, but no name by which they are found"),
+    "PULL": ("--autostash|--ff|--no-ff", "pull without it"),
     "CHECKOUT": ("-m|--merge", "commit or STASH first"),
     "TAG": (r"(--format|--sort)=.*raw.*", "use other fields"),
     "STASH": ("-p|--stat", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])'),
@@ -45,6 +46,8 @@ _ALL = (("option", "-a"), ("option", "--all"))
 _PRINTING = ("DIFF", "LOG", "SHOW")
 #: Options of MERGE and REBASE that go on with a merge or end it.
 _ENDING = ("--abort", "--continue", "--skip", "--quit")
+#: Operations that bring commits that were not searched for hidden files.
+BRINGING = ("FETCH", "PULL")
 #: Operations that move the working tree to another commit.
 _MOVING = ("MERGE", "REBASE", "PULL")
 
@@ -259,5 +262,5 @@ def _outside_braces(word: str, what: str) -> int:
 
 
 def _refused(what: str, hint: str) -> Failure:
-    message = f"the repository tracks files that the rules forbid, and {what}"
+    message = f"the rules forbid files in this repository, and {what}"
     return Failure("permission_denied", message, hint=hint, rule="git_forbidden_paths")

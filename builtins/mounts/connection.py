@@ -23,7 +23,7 @@ from albert_tools.builtins.mounts.server_limits import (
     LONGEST_PAUSE,
     START_SECONDS,
 )
-from albert_tools.builtins.mounts.server_link import Link
+from albert_tools.builtins.mounts.server_link import TWICE, Link
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
 
@@ -158,4 +158,6 @@ def _changed(link: Link, tool: PinnedTool) -> str | None:
     now = link.hashes.get(tool.remote)
     if now == tool.hash:
         return None
+    if now == TWICE:
+        return "is listed more than once by its server"
     return "has another description or schema than the accepted one" if now else "is no longer at its server"

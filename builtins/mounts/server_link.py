@@ -40,6 +40,8 @@ from albert_tools.engine.policy.host_rules import host_of, is_host
 
 #: The hint for a process that ended before it listed its tools.
 _SEES = "the server sees only the workspace and installed programs; put its files there"
+#: The hash of a tool whose name is listed more than once. No accepted tool has it.
+TWICE = ""
 #: Characters of a server's message that an error repeats.
 _MAX_SAID = 1000
 
@@ -156,7 +158,11 @@ class Link:
             if cursor is None or len(found) > MAX_TOOLS:
                 break
         self.listing = _without(self._secrets, found)
-        self.hashes = {str(tool.get("name")): pinned_hash(tool) for tool in self.listing}
+        self.hashes = {}
+        for tool in self.listing:
+            name = str(tool.get("name"))
+            # Of several tools with one name, none is the accepted one.
+            self.hashes[name] = TWICE if name in self.hashes else pinned_hash(tool)
         self.listed_at = time.monotonic()
 
     async def request(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:

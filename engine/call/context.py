@@ -136,6 +136,18 @@ class ServiceContext(Struct, frozen=True):
         """The sessions of the home."""
         return self.projections.sessions if self.projections is not None else None
 
+    def client_of(self, token: Any) -> str | None:
+        """Whose share of what few can use at once the token of a session uses: that of the outermost session around its own.
+
+        So sessions that a session opens add nothing to its share. None for the owner, and for a token that is not active.
+        """
+        if token is None or self.sessions is None:
+            return None
+        try:
+            return self.sessions.lineage(self.sessions.find(token, self.root))[-1]
+        except Failure:
+            return None
+
     @property
     def approvals(self) -> Approvals | None:
         """The approvals of the home."""

@@ -42,13 +42,18 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     private = next(_private_paths(call, run), None) if is_read else None
     if private is not None and call.depth and "private" not in run.session.seen():
         run.private_path = private
-    kinds = seen_in(primitive.definition.effects, primitive.definition.declared.source)
+    source = primitive.definition.declared.source
+    kinds = seen_in(primitive.definition.effects, source)
+    # A command that has asked for anything over the network can print it, or have put it into a file.
+    asked = [each.facts.get("url") for each in call.report.effects if each.kind == "network" and source == "command"]
+    if asked:
+        kinds.add("outside")
     if (private is None and not kinds) or not _is_returned(call, run):
         return {}
     found: dict[str, Json] = {}
     if "outside" in kinds:
         # An error can have the words of a server, too.
-        hosts = (host_of(str(call.arguments.get(name))) for name in primitive.urls)
+        hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), *asked))
         found["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
     if private is not None:
         found["private"] = private

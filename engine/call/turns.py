@@ -1,4 +1,4 @@
-"""Shares of what only a few requests can use at once, so that no session takes all of it."""
+"""Shares of what only a few requests can use at once, so that no client takes all of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Turns:
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
 
     def of(self, client: str | None) -> AbstractAsyncContextManager[None]:
-        """A turn of a client, such as the token of a session; None for the owner."""
+        """A turn of a client, see `ServiceContext.client_of`; None for the owner."""
         if client is None:
             return nullcontext()
         return self._turns.setdefault(client, asyncio.Semaphore(self._share))

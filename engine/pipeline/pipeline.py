@@ -196,7 +196,7 @@ class Pipeline:
             # An action may itself wait for requests, so it takes no slot from them. Examples have waited in their own queue.
             waits = action is None and stubs is None
             async with (
-                self._turns.of(_client(invocation) if waits else None),
+                self._turns.of(service.client_of(invocation.session) if waits else None),
                 self._slots if waits else nullcontext(),
             ):
                 output = await self.call(call, run)
@@ -335,11 +335,6 @@ class Pipeline:
             Failure: `unknown_tool`, `damaged`.
         """
         return argument_violations(self.lookup.look_up(name, version).definition, arguments)
-
-
-def _client(invocation: ToolInvocation) -> str | None:
-    """Whose turn the request takes. A token of another type is refused later."""
-    return invocation.session if isinstance(invocation.session, str) else None
 
 
 def _as_denial(error: Exception) -> Failure:

@@ -95,7 +95,7 @@ def git_folder_of(root: str, place: str) -> str | None:
         return place
     git = f"{place}/{GIT_FOLDER}"
     if os.path.isfile(git):
-        text = _naming(git)
+        text = beginning(git, _MAX_NAMING)
         if text.startswith("gitdir:"):
             git = os.path.join(place, text.removeprefix("gitdir:").strip())
     real = os.path.realpath(git)
@@ -104,12 +104,17 @@ def git_folder_of(root: str, place: str) -> str | None:
 
 def family(root: str, folder: str) -> list[str]:
     """A git folder, and the main one that has its objects if it belongs to a further working tree."""
-    named = _naming(f"{folder}/commondir").strip()
+    named = beginning(f"{folder}/commondir", _MAX_NAMING).strip()
     common = os.path.realpath(os.path.join(folder, named))
     return [folder, common] if named and within(common, root) else [folder]
 
 
-def _naming(file: str) -> str:
-    with suppress(OSError, ValueError), open(file) as opened:
-        return opened.read(_MAX_NAMING)
+def beginning(file: str, most: int) -> str:
+    """The first `most` bytes of a file in a git folder; "" without one. A pipe of that name must not let the service wait."""
+
+    def opener(path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+
+    with suppress(OSError, ValueError), open(file, "rb", buffering=0, opener=opener) as opened:
+        return os.fsdecode(opened.read(most) or b"")
     return ""

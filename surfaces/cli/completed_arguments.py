@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any
 
 from albert_tools.engine.model.failure import Failure
 
 
 def completed(parser: argparse.ArgumentParser, kind: str, name: str, **settings: Any) -> None:
-    """Add an argument or an option that the function `kind` of `completion` completes. It loads when a shell asks for it."""
+    """Add an argument or an option that the function `kind` of `completion` completes. It loads when a shell asks for it.
+
+    In a session, only the topics of the help are offered: the home has names and ids that the session may not see.
+    """
 
     def complete(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
         from albert_tools.surfaces.cli import completion
 
+        if kind != "topics" and os.environ.get("ALBERT_SESSION"):
+            return []
         try:
             found: list[str] = getattr(completion, kind)(prefix, parsed_args)
         except Failure:

@@ -27,7 +27,7 @@ _LOG = logging.getLogger("albert.mcp")
 PATH = "/mcp"
 #: Connections of all clients.
 MAX_CONNECTIONS = 1024
-#: Sessions of the older revisions of the protocol: of all clients, and with one token.
+#: Sessions of the older revisions of the protocol: of all clients, and of one.
 MAX_OLDER_SESSIONS, MAX_OLDER_OF_CLIENT = 256, 32
 
 
@@ -46,15 +46,17 @@ class SessionTokens:
             if failure.rule != "session.unknown":
                 _LOG.warning("refused the token of a session (401): %s", one_line(failure.message))
             return None
-        return AccessToken(token=token, client_id=session.id, subject=session.id, scopes=[])
+        client = self._service.context.client_of(token) or session.id
+        return AccessToken(token=token, client_id=client, subject=session.id, scopes=[])
+
+    def client_of_token(self, token: str) -> str | None:
+        """The client of a token, see `ServiceContext.client_of`."""
+        return self._service.context.client_of(token)
 
     def client_of(self, scope: Scope) -> str | None:
-        """The id of the session whose token a request has; None if it has none."""
+        """The client of the token that a request has; None if it has none."""
         kind, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-        try:
-            return self._service.actions.session(token).id if kind.lower() == "bearer" else None
-        except Failure:
-            return None
+        return self.client_of_token(token) if kind.lower() == "bearer" else None
 
 
 def session_token() -> str:
@@ -79,15 +81,15 @@ def http_app(server: McpServer, tokens: SessionTokens, host: str) -> ASGIApp:
         token_verifier=tokens,
     )
     _share_older_sessions(server.server.session_manager)
-    return RequestLimit(app)
+    return RequestLimit(app, tokens.client_of_token)
 
 
 def _share_older_sessions(manager: StreamableHTTPSessionManager) -> None:
-    """Bound the older sessions of one token. The SDK bounds those of all clients together."""
+    """Bound the older sessions of one client. The SDK bounds those of all clients together."""
     admit, owners = manager._admit_session, manager._session_owners
 
     def admit_share(requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
-        mine = sum(owner == requestor for owner in owners.values())
+        mine = sum(owner["client_id"] == requestor["client_id"] for owner in owners.values()) if requestor else 0
         return admit(requestor) if mine < MAX_OLDER_OF_CLIENT else None
 
     setattr(manager, admit.__name__, admit_share)

@@ -1,6 +1,6 @@
 """What one client may have under way at once. So a client that floods the server uses its own share, and the others go on.
 
-A client is a session: all connections with the same token count together.
+A client is a session with those within it: all connections with their tokens count together.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MAX_CALLS = 32
 
 
 class CallLimit:
-    """Middleware that lets calls wait. `client` returns the name of the client whose request is handled."""
+    """Middleware that lets calls wait. `client` returns the client whose request is handled; None for one without a session."""
 
-    def __init__(self, client: Callable[[], str]) -> None:
+    def __init__(self, client: Callable[[], str | None]) -> None:
         self._client = client
         self._turns = Turns(MAX_CALLS)
 
@@ -39,10 +39,14 @@ class CallLimit:
 
 
 class RequestLimit:
-    """An application that refuses requests over HTTP before their bodies are read, if their client has too many."""
+    """An application that refuses requests over HTTP before their bodies are read, if their client has too many.
 
-    def __init__(self, app: ASGIApp) -> None:
+    `client_of` returns the client of a token; None if the token is not active. Then the token counts for itself.
+    """
+
+    def __init__(self, app: ASGIApp, client_of: Callable[[str], str | None]) -> None:
         self._app = app
+        self._client_of = client_of
         self._open: dict[str, list[int]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,7 +61,8 @@ class RequestLimit:
         if declared.isdecimal() and len(declared) < 10 and "transfer-encoding" not in headers:
             size = min(int(declared), size)
         # The word before the token can be spelled in many ways, and all of them are the same client.
-        client = headers.get("authorization", "").partition(" ")[2]
+        token = headers.get("authorization", "").partition(" ")[2]
+        client = self._client_of(token) or token
         known = self._open.setdefault(client, [])
         if len(known) >= MAX_REQUESTS or sum(known) + size > MAX_BYTES:
             message = "too many requests of this session are under way; wait for their answers"

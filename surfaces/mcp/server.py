@@ -84,7 +84,10 @@ class McpServer:
             ttl=ANSWER_SECONDS,
             bind_principal=lambda ctx: session_of(token()).id,
         )
-        self.server.middleware += [CallLimit(token), RequestStateBoundary(security, default_audience=NAME)]
+        self.server.middleware += [
+            CallLimit(lambda: service.context.client_of(token())),
+            RequestStateBoundary(security, default_audience=NAME),
+        ]
 
     @asynccontextmanager
     async def _announcing(self, _: Server[Any]) -> AsyncIterator[dict[str, Any]]:

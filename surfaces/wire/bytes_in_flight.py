@@ -1,8 +1,8 @@
 """Bounds what all requests together have in memory, and what each client has of it.
 
 The size of a message is known only after it was received. So a reader first reserves the size of the largest message, and gives
-the rest back when it knows the size. Readers wait until there is room. A client is a session: all requests with its token count
-together.
+the rest back when it knows the size. Readers wait until there is room. A client is a session with those within it: all requests
+with their tokens count together.
 """
 
 from __future__ import annotations

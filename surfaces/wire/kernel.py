@@ -38,9 +38,9 @@ SERVICE = "albert.tool.v1.ToolKernel"
 MAX_CONTENT, CHUNK = MAX_WRITE, 1 * MiB
 #: Bytes of a content that are read from the store at once, and bytes of a content in memory while another chunk is received.
 _SLICE, _CONTENT = 8 * MiB, MAX_CONTENT + MAX_MESSAGE
-#: Bytes of the requests in memory. One session has half of them at most.
+#: Bytes of the requests in memory. One client has half of them at most.
 MAX_IN_FLIGHT = 4 * MAX_MESSAGE
-#: Requests that are served at the same time, and those of one session; a further one gets RESOURCE_EXHAUSTED.
+#: Requests that are served at the same time, and those of one client; a further one gets RESOURCE_EXHAUSTED.
 MAX_REQUESTS, MAX_OF_CLIENT = 256, 64
 #: Bytes of a message for which a request without metadata needs no room.
 _SMALL = 1 * MiB
@@ -75,7 +75,7 @@ class Kernel:
 
     async def invoke(self, _: Any, context: Any) -> bytes:
         """Make the call of one request. Ends the call if the client cancels, or its deadline has passed."""
-        client = self._client(_metadata(context, "session-token"))
+        client = self._service.context.client_of(_metadata(context, "session-token"))
         trace = _metadata(context, "traceparent")
         try:
             async with AsyncExitStack() as stack:
@@ -109,20 +109,15 @@ class Kernel:
         async with self._strangers[context.peer().startswith("unix:")].stay():
             raw = await receive(context)
             request = self._request(raw)
-            client = None if isinstance(request, pb.ToolResponse) else self._client(request.session_token)
+            client = (
+                None if isinstance(request, pb.ToolResponse) else self._service.context.client_of(request.session_token)
+            )
             if client is None:
                 return request
             stack.enter_context(self._places.enter(client))
             if len(raw) > _SMALL:
                 await stack.enter_async_context(self._room.reserve(client, len(raw)))
         return request
-
-    def _client(self, token: str | None) -> str | None:
-        """The id of the session of a token, if it is active; otherwise None."""
-        try:
-            return self._service.actions.session(token).id if token else None
-        except Failure:
-            return None
 
     def _request(self, raw: bytes) -> pb.ToolRequest | pb.ToolResponse:
         """The request that the bytes are; or the response that they are not a valid one, or that its session is not active."""
@@ -185,11 +180,11 @@ class Kernel:
 
     async def put_content(self, _: Any, context: Any) -> bytes:
         """Store the content of a stream of chunks for the session of the metadata."""
-        token, session = await self._session(context)
+        token, client = await self._session(context)
         try:
             await demand(self._service, token)
-            with self._places.enter(session):
-                async with self._room_for_contents.reserve(session, _CONTENT):
+            with self._places.enter(client):
+                async with self._room_for_contents.reserve(client, _CONTENT):
                     try:
                         async with asyncio.timeout(_PUT_SECONDS):
                             content = await _collected(context)
@@ -202,10 +197,10 @@ class Kernel:
 
     async def get_content(self, _: Any, context: Any) -> None:
         """Write the chunks of a content that the session of the metadata has stored, or got in a result."""
-        token, session = await self._session(context)
+        token, client = await self._session(context)
         try:
-            with self._places.enter(session):
-                async with self._room.reserve(session, MAX_MESSAGE) as reserved:
+            with self._places.enter(client):
+                async with self._room.reserve(client, MAX_MESSAGE) as reserved:
                     message = await _parsed(pb.ContentHash, await receive(context), context)
                     reserved.shrink(_SLICE)
                     if found := violations(message):
@@ -229,10 +224,11 @@ class Kernel:
                     await context.write(chunk.SerializeToString())
 
     async def _session(self, context: Any) -> tuple[str, str]:
-        """The session token of the metadata, and the id of its session, which must be active."""
+        """The session token of the metadata, whose session must be active, and its client."""
         token = _metadata(context, "session-token") or ""
         try:
-            return token, self._service.actions.session(token).id
+            session = self._service.actions.session(token)
+            return token, self._service.context.client_of(token) or session.id
         except Failure as failure:
             await _abort(context, failure)
             raise

@@ -6,8 +6,10 @@ import asyncio
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -396,12 +398,76 @@ async def test_no_commit_deletes_or_reverts_a_forbidden_file(repository: Path) -
     assert hidden_in(repository, "HEAD") == before
     plain(repository, "rm", "-q", "--cached", "secrets/key")
     answer = await git(repository, "COMMIT", "-m", "what the owner staged")
-    assert answer.startswith(
-        "permission_denied git_forbidden_paths the repository tracks files that the rules forbid, and the"
-    )
+    assert answer.startswith("permission_denied git_forbidden_paths the rules forbid files in this repository, and the")
     plain(repository, "reset", "-q")
     await git(repository, "CHECKOUT", "--orphan", "new")
     assert "permission_denied" in await git(repository, "COMMIT", "-m", "a new beginning without them")
+
+
+@pytest.fixture
+def remote(govern: Callable[..., Governed], tmp_path: Path) -> Iterator[tuple[Governed, str]]:
+    """A workspace whose repository has no forbidden file, and the address of a remote whose branch `late` has one."""
+    rules = {"forbidden_paths": ["config/prod.yml"], "free_hosts": ["127.0.0.1"], "allow": ["git"]}
+    operations = ["FETCH", "PULL", "MERGE", "SHOW", "LOG", "DIFF"]
+    git_rules = {"allowed_operations": operations, "allowed_hosts": ["127.0.0.1"]}
+    home = govern(governance={**rules, "tools": {"git": git_rules}})
+    (home.work / "config").mkdir()
+    plain(home.work, "init", "-q", "-b", "main")
+    for name in ("dev.yml", "test.yml"):
+        (home.work / "config" / name).write_text(f"{name}\n")
+    plain(home.work, "add", "--all")
+    plain(home.work, "commit", "-q", "-m", "first")
+    served = tmp_path / "served"
+    plain(tmp_path, "clone", "-q", str(home.work), "upstream")
+    plain(tmp_path / "upstream", "checkout", "-q", "-b", "late")
+    (tmp_path / "upstream/config/prod.yml").write_text(f"{MARK}\n")
+    plain(tmp_path / "upstream", "add", "--all")
+    plain(tmp_path / "upstream", "commit", "-q", "-m", "late")
+    plain(tmp_path, "clone", "-q", "--bare", str(tmp_path / "upstream"), str(served))
+    plain(served, "update-server-info")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(served))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield home, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+def said(home: Governed, operation: str, *args: str, **more: Any) -> str:
+    result = home.call("git", operation=operation, args=args, **more)
+    return str(result.output["output"] if result.ok else result.error)
+
+
+@pytest.mark.parametrize("how", ["", "--no-rebase", "--rebase", "--ff-only --no-ff", "--ff-only --ff"])
+def test_what_a_pull_brings_is_not_merged_unseen(remote: tuple[Governed, str], how: str) -> None:
+    """Git would follow a folder to its new name, with the forbidden file that the remote has added in it."""
+    home, url = remote
+    plain(home.work, "mv", "config", "public")
+    plain(home.work, "commit", "-q", "-m", "renamed")
+    assert "the rules forbid files in this repository, and PULL" in said(home, "PULL", *how.split(), "late", url=url)
+    assert "Not possible to fast-forward" in said(home, "PULL", "--ff-only", "late", url=url)
+    assert "added or removed since" in said(home, "MERGE", "FETCH_HEAD")
+    assert not [p for p in home.work.glob("*/*") if p.is_file() and MARK in p.read_text("utf-8", "replace")]
+
+
+def test_a_pull_that_merges_nothing_is_allowed(remote: tuple[Governed, str]) -> None:
+    home, url = remote
+    assert "Fast-forward" in said(home, "PULL", "--ff-only", "late", url=url)
+    assert (home.work / "config/prod.yml").exists()
+    assert MARK not in said(home, "SHOW", "HEAD")
+
+
+@pytest.mark.parametrize("args", [["late"], ["main", "late"], ["--dry-run", "late"]], ids=" ".join)
+def test_each_fetched_commit_is_searched(remote: tuple[Governed, str], args: list[str], tmp_path: Path) -> None:
+    home, url = remote
+    late = hash_of(tmp_path / "upstream", "late")
+    refused = "FETCH can't leave them out with '--dry-run'" in said(home, "FETCH", *args, url=url)
+    assert refused == ("--dry-run" in args)
+    for words in (["SHOW", late], ["SHOW", f"{late}:config/prod.yml"], ["LOG", "-p", late], ["DIFF", "main", late]):
+        assert MARK not in said(home, *words)
 
 
 async def test_a_false_repository_does_not_move_the_rules(repository: Path) -> None:

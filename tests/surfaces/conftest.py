@@ -238,11 +238,12 @@ class Albert:
         os.close(theirs)
         return child.wait(1), seen.decode()
 
-    def complete(self, line: str) -> list[str]:
-        """Return the completions that a shell offers for `line`."""
+    def complete(self, line: str, env: dict[str, str] | None = None) -> list[str]:
+        """Return the completions that a shell offers for `line`. `env` are further environment variables."""
         with tempfile.NamedTemporaryFile("r") as offered:
             done = self(
                 env={
+                    **(env or {}),
                     "_ARGCOMPLETE": "1",
                     "_ARGCOMPLETE_IFS": "\n",
                     "_ARGCOMPLETE_SUPPRESS_SPACE": "1",

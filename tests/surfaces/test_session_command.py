@@ -121,6 +121,7 @@ def test_commands_in_a_session_act_for_the_session(albert: Albert) -> None:
         (("runs", "resume", run), "lease.tools"),
         (("runs", "replay", run), "lease.tools"),
         (("runs", "sweep"), "session.person"),
+        (("policy", "test", "expected.yaml"), "session.person"),
         (("session", "revoke", other), "lease.tools"),
         (("approvals", "show", approval), "lease.tools"),
         (("approvals", "revoke", approval), "session.person"),

@@ -330,6 +330,23 @@ def test_words_that_completion_offers(albert: Albert) -> None:
     assert albert.complete("albert approvals answer ") == []
 
 
+def test_a_session_is_offered_no_names_and_ids(albert: Albert) -> None:
+    albert.write("pick.tool", PICK)
+    assert albert("define", "pick.tool").code == 0
+    albert("session", "new")
+    (albert.home / "config").mkdir()
+    (albert.home / "config" / "governance.yaml").write_text("tools: {sleep: {requires_approval_in_modes: [NORMAL]}}\n")
+    assert albert("run", "sleep", "seconds=0").code == 4
+    lines = ["run ", "show p", "remove ", "run pick ", "run pick mode=", "show pick --version ", "policy explain "]
+    lines += ["review ", "run read_file ", "runs show ", "runs resume ", "session revoke ", "approvals answer "]
+    token = albert("session", "new", "--tools", "current_time").out.strip()
+    for line in lines:
+        assert albert.complete(f"albert {line}") != [], line
+        assert albert.complete(f"albert {line}", env={"ALBERT_SESSION": token}) == [], line
+    assert albert.complete("albert d", env={"ALBERT_SESSION": token}) == ["define", "doctor"]
+    assert albert.complete("albert help not_f", env={"ALBERT_SESSION": token}) == ["not_found"]
+
+
 def test_on_a_terminal(ready: Albert) -> None:
     def terminal(*words: str) -> str:
         return ready.terminal(*words)[1]

@@ -323,7 +323,7 @@ async def test_no_header_makes_a_client_s_share_larger(change: Callable[[int], d
     async def send(message: Message) -> None:
         assert message.get("status", 429) == 429
 
-    limit, receive = RequestLimit(app), AsyncMock()
+    limit, receive = RequestLimit(app, lambda token: None), AsyncMock()
     requests = []
     for n in range(6):
         headers = {"Authorization": "bearer", "Transfer-Encoding": "chunked"} | change(n)
@@ -380,16 +380,40 @@ async def test_one_token_has_a_share_of_the_older_sessions(place: Place):
         assert (await client.post(place.url, json=initialize)).status_code == 200
 
 
-async def test_one_token_has_a_share_of_the_connections(place: Place):
+async def test_sessions_within_a_session_share_its_older_sessions(place: Place):
+    initialize = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+    }
+    older = {"MCP-Protocol-Version": "2025-11-25"}
+    outer = place.session()
+    inner = place.session("--within", outer)
+    codes = []
+    for token, count in ((inner, MAX_OLDER_OF_CLIENT), (place.session("--within", inner), 1), (outer, 1)):
+        async with http(place, token, **older) as client:
+            codes += [(await client.post(place.url, json=initialize)).status_code for _ in range(count)]
+    assert codes == [200] * MAX_OLDER_OF_CLIENT + [503] * 2
+    async with http(place, **older) as client:
+        assert (await client.post(place.url, json=initialize)).status_code == 200
+
+
+@pytest.mark.parametrize("within", [0, 3])
+async def test_one_token_has_a_share_of_the_connections(place: Place, within: int):
+    """Sessions within its session have no share of their own."""
     host, port = place.url.split("/")[2].split(":")
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
     # Each is complete but for its body, so the server waits for it.
-    head = f"Authorization: Bearer {place.session()}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    outer = place.session()
+    tokens = [place.session("--within", outer) for _ in range(within)] or [outer]
     sockets = []
     try:
-        for _ in range(MAX_OF_CLIENT + 5):
+        for n in range(MAX_OF_CLIENT + 5):
             sockets.append(socket.create_connection((host, int(port)), PATIENCE))
-            sockets[-1].sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\n{head}".encode())
+            mine = f"Host: {host}:{port}\r\nAuthorization: Bearer {tokens[n % len(tokens)]}\r\n{head}"
+            sockets[-1].sendall(f"POST /mcp HTTP/1.1\r\n{mine}".encode())
         loop = asyncio.get_running_loop()
         refused = await asyncio.wait_for(loop.run_in_executor(None, sockets[-1].recv, 100), PATIENCE)
         assert b" 429 " in refused

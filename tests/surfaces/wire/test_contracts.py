@@ -164,10 +164,14 @@ def default_timeout(w: World) -> None:
 
 def network_access(w: World) -> None:
     with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
-        assert "served" in shell(w, FETCH.format(1, server.port), network_access=True)["output"]
+        # A session of its own: after content from outside, other calls ask.
+        token = w.session()
+        fetch = pb.ShellExec(command=FETCH.format(1, server.port), network_access=True)
+        assert "served" in output(w.ok(session_token=token, shell_exec=fetch))["output"]
         assert server.connections == 1
         # The rules name 127.0.0.1 alone; and without network_access there is no network.
-        assert shell(w, FETCH.format(2, server.port), network_access=True)["exit_code"] == 1
+        fetch = pb.ShellExec(command=FETCH.format(2, server.port), network_access=True)
+        assert output(w.ok(session_token=token, shell_exec=fetch))["exit_code"] == 1
         assert shell(w, FETCH.format(1, server.port))["exit_code"] == 1
         assert server.connections == 1
 

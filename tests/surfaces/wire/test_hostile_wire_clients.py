@@ -183,13 +183,16 @@ def test_slow_senders_without_a_token_do_not_keep_sessions_out(wires: Callable[.
         over.set()
 
 
-def test_one_token_has_a_share_of_the_requests(wires: Callable[..., Wire]) -> None:
+@pytest.mark.parametrize("within", [0, 4])
+def test_one_token_has_a_share_of_the_requests(wires: Callable[..., Wire], within: int) -> None:
+    """Sessions within its session have no share of their own."""
     w = wires()
     call = pb.ToolCall(name="sleep", arguments_json='{"seconds": 50}')
-    request = pb.ToolRequest(request_id="r", session_token=w.token, tool_call=call).SerializeToString()
+    tokens = [w.session(within=w.token) for _ in range(within)] or [w.token]
+    requests = [pb.ToolRequest(request_id="r", session_token=t, tool_call=call).SerializeToString() for t in tokens]
     channels = [grpc.insecure_channel(w.addresses[0], options=[("c", n)]) for n in range(2)]
     invokes = [channel.unary_unary(f"/{SERVICE}/Invoke") for channel in channels]
-    greedy = [invokes[n % 2].future(request) for n in range(MAX_OF_CLIENT + 1)]
+    greedy = [invokes[n % 2].future(requests[n % len(requests)]) for n in range(MAX_OF_CLIENT + 1)]
     codes: list[Any] = []
     for each in greedy:
         each.add_done_callback(lambda done: codes.append(done.code()))
@@ -201,6 +204,27 @@ def test_one_token_has_a_share_of_the_requests(wires: Callable[..., Wire]) -> No
         each.cancel()
     for channel in channels:
         channel.close()
+
+
+def test_sessions_within_a_session_share_its_room_for_contents(wire: Wire) -> None:
+    over = threading.Event()
+
+    def half() -> Iterator[bytes]:
+        yield pb.Chunk(data=b"x").SerializeToString()
+        over.wait(PATIENCE)
+
+    put, honest = wire.channel.stream_unary(f"/{SERVICE}/PutContent"), wire.session()
+    inner = wire.session(within=wire.token)
+    tokens = [inner, wire.session(within=inner), wire.session(within=wire.token)]
+    slow = [put.future(half(), metadata=(("session-token", token),)) for token in tokens]
+    try:
+        for n in range(3):
+            chunk = pb.Chunk(data=bytes(n)).SerializeToString()
+            assert put(iter([chunk]), metadata=(("session-token", honest),), timeout=PATIENCE / 2)
+    finally:
+        over.set()
+        for each in slow:
+            each.cancel()
 
 
 def test_a_stream_of_content_that_stops(impatient: Wire) -> None:

@@ -1,0 +1,72 @@
+"""Which commands let a session see content from outside: those that have asked for anything over the network."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.governed import Governed, governing
+from tests.helpers.network import hello, raw
+
+
+@pytest.fixture
+def govern(tmp_path: Path) -> Iterator[Callable[..., Governed]]:
+    with governing(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def home(govern: Callable[..., Governed]) -> Governed:
+    anything = {"ordinary_commands": ["*"]}
+    tools = {"bash": anything, "run_program": anything, "git": {"allowed_operations": ["CLONE", "FETCH", "STATUS"]}}
+    return govern(governance={"free_hosts": ["127.0.0.1"], "allow": ["bash", "run_program", "git"], "tools": tools})
+
+
+def seen(home: Governed, tool: str, arguments: dict[str, Any]) -> dict[str, str]:
+    """What a new session has seen after a call."""
+    session, token = home.service.within(lambda s: s.open_session("agent"))
+    error = home.service.invoke(tool, arguments, session=token).error
+    assert error is None, error
+    found: dict[str, str] = home.service.within(lambda s: s.sessions.seen(session))
+    return found
+
+
+def test_a_command_that_has_asked_over_the_network_shows_content_from_outside(home: Governed) -> None:
+    with raw(hello) as server:
+        url = f"http://127.0.0.1:{server.port}/x"
+        home.service.define(
+            "def load(url: str) -> None:\n"
+            '    """Load."""\n'
+            '    tools.run_program(argv=["curl", "-s", "-o", "loaded", url], network=True)\n'
+        )
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("bash", {"command": f"curl -s {url}", "network": True}),
+            ("bash", {"command": f"curl -s -o file {url}", "network": True}),
+            ("bash", {"command": f"curl -s -o file {url}; exit 3", "network": True}),
+            ("run_program", {"argv": ["curl", "-s", url], "network": True}),
+            ("load", {"url": url}),
+            ("git", {"operation": "CLONE", "url": url}),
+        ]
+        for tool, arguments in calls:
+            assert seen(home, tool, arguments) == {"outside": "content of 127.0.0.1"}, arguments
+        assert server.connections >= len(calls)
+
+
+def test_git_fetches_content_from_outside(home: Governed) -> None:
+    with raw(hello) as server:
+        subprocess.run(["git", "init", "-q", "repository"], cwd=home.work, check=True)
+        fetch = {"operation": "FETCH", "url": f"http://127.0.0.1:{server.port}/x", "cwd": "repository"}
+        assert seen(home, "git", fetch) == {"outside": "content of 127.0.0.1"}
+        assert seen(home, "git", {"operation": "STATUS", "cwd": "repository"}) == {}
+
+
+def test_a_command_that_reaches_nothing_shows_nothing_from_outside(home: Governed) -> None:
+    with raw(hello) as server:
+        url = f"http://127.0.0.1:{server.port}/x"
+        assert seen(home, "bash", {"command": f"curl -s {url}"}) == {}
+        assert seen(home, "bash", {"command": "echo hi", "network": True}) == {}
+        assert server.connections == 0
