@@ -156,5 +156,8 @@ class NoJournal:
     async def sync(self) -> None:
         """Nothing to sync."""
 
+    def close(self) -> None:
+        """Nothing to close."""
+
 
 NO_SESSION, NO_LEDGER, NO_JOURNAL = NoSession(), NoLedger(), NoJournal()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.rate_limit import RateLimits
     from albert_tools.engine.authority.reviews import Reviews
     from albert_tools.engine.authority.sessions import Sessions
+    from albert_tools.engine.call.entries import Entries, Entry
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
     from albert_tools.engine.call.manifest_fence import Fence
     from albert_tools.engine.model.definition import Json, Mode
@@ -232,6 +233,7 @@ class Run(Struct, eq=False):
     stubs: Mapping[str, Callable[[dict[str, Any]], Any]]
     resumed: Resumed
     journal: RunJournal | NoJournal
+    entries: Entries
 
     #: The action that is requested in place of a tool.
     action: Primitive | None = None
@@ -298,6 +300,8 @@ class CallReport(RunReport):
     private_path: str | None = None
     #: When the execution began, in seconds since 1970; 0 for a call that was refused.
     began: float = 0.0
+    #: The entry with the decision.
+    entry: Entry | None = None
 
 
 #: The decision about a call that no rule has judged yet.

@@ -1,16 +1,16 @@
 """The ledger entries of one request.
 
-Most calls have two entries: ``call`` with the decision and the charges, written when the call begins, and ``result``. If the call
-may change something, ``call`` is on the disk before the call is executed, so every effect has an entry. A primitive that only reads
-and is charged to nobody has one entry: ``call`` with the decision and the outcome, written when it ends. If ``call`` can't be
-written, the caller gets a denial.
+A call has an entry ``call`` with the decision and the charges. If the call may change something, the entry is on the disk before
+the call is executed, so every effect has one. If the entry is not written yet when the call ends, the outcome is added to it;
+otherwise the outcome has an entry ``result``. If ``call`` can't be written, the caller gets a denial. `entries` says when entries
+are written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.call.seen import seen_by_session
@@ -37,38 +37,51 @@ def reason_of(invocation: ToolInvocation) -> str:
     return redacted_text(reason, MAX_REASON) if isinstance(reason, str) else ""
 
 
-def decided(call: Call, run: Run, charge: Mapping[str, Json]) -> int:
-    """Append ``call`` with the charges, before the call is executed. Returns the entry's number.
-
-    Raises:
-        Failure: `governance_unavailable`.
-    """
-    return _demand(run, {**_decision(call, run), **charge})
+def decided(call: Call, run: Run, charge: Mapping[str, Json]) -> None:
+    """Push ``call`` with the charges, before the call is executed."""
+    call.report.entry = run.entries.push("call", {**_decision(call, run), **charge})
 
 
-def completed(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None:
-    """Append ``call`` with the decision and the outcome.
-
-    Raises:
-        Failure: `governance_unavailable`.
-    """
-    _demand(run, {**_decision(call, run), **_outcome(call, outcome, seconds), **_failing(call, run, outcome)})
-
-
-async def durable(run: Run, n: int) -> None:
-    """Wait until an entry is on the disk.
+def write(run: Run) -> None:
+    """Write all entries that were pushed, because something is about to leave the service.
 
     Raises:
         Failure: `governance_unavailable`.
     """
     try:
-        await run.service.ledger.adurable(n)
+        run.entries.flush()
+    except Failure as failure:
+        raise not_recorded(failure) from None
+
+
+def write_results(run: Run) -> None:
+    """As `write`, at the end of a request: what can't be written now is dropped. If only results can't be written, their effects
+    have happened, so the caller gets them; the next call is denied.
+
+    Raises:
+        Failure: `governance_unavailable`.
+    """
+    try:
+        run.entries.flush()
+    except Failure as failure:
+        if run.entries.dropped():
+            raise not_recorded(failure) from None
+
+
+async def durable(run: Run) -> None:
+    """Wait until all entries that were written are on the disk.
+
+    Raises:
+        Failure: `governance_unavailable`.
+    """
+    try:
+        await run.service.ledger.adurable(run.entries.last)
     except Failure as failure:
         raise not_recorded(failure) from None
 
 
 def denied(call: Call, run: Run, failure: Failure) -> None:
-    """Append ``denied``. The call is not executed, because it is refused, invalid, or names an unknown tool.
+    """Push ``denied``. The call is not executed, because it is refused, invalid, or names an unknown tool.
 
     Of a session that may store nothing more, the ledger has one refusal a minute.
     """
@@ -86,19 +99,27 @@ def denied(call: Call, run: Run, failure: Failure) -> None:
         **_caller(call, run),
         **_time_used(call, run),
     }
-    _append(run, "denied", data)
+    run.entries.push("denied", data)
 
 
 def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None:
-    """Append ``result``: the output of an executed call, or its failure."""
+    """Add the outcome of an executed call to its entry, or push ``result``."""
     data = {**_outcome(call, outcome, seconds), **_time_used(call, run), **_failing(call, run, outcome)}
     if saw := seen_by_session(call, run, outcome):
         data |= {"session": run.session.id, "saw": saw}
-    _append(run, "result", {"call": call.id, **data})
+    entry = call.report.entry
+    if entry is not None and not entry.is_written:
+        entry.data |= data
+    else:
+        run.entries.push("result", {"call": call.id, **data})
+    if saw:
+        # The session's next call is judged by what the session has seen.
+        with suppress(Failure):
+            run.entries.flush()
 
 
 def repeated(call: Call, run: Run, result: ToolResult) -> None:
-    """Append ``repeated``: the request got the result of an earlier run, `of`. Nothing was executed or charged."""
+    """Push ``repeated``: the request got the result of an earlier run, `of`. Nothing was executed or charged."""
     data: dict[str, Json] = {
         "call": call.id,
         "tool": call.name,
@@ -112,24 +133,24 @@ def repeated(call: Call, run: Run, result: ToolResult) -> None:
         data["code"] = result.error.code
     else:
         data["result_hash"] = hash_of_output(result.output)
-    _append(run, "repeated", data)
+    run.entries.push("repeated", data)
 
 
 def settled(call: Call, run: Run, outcome: str, problem: str | None) -> None:
-    """Append ``settled``: the outcome of an interrupted call, as its primitive determined it."""
+    """Push ``settled``: the outcome of an interrupted call, as its primitive determined it."""
     more = {"problem": redacted_text(problem)} if problem else {}
-    _append(run, "settled", {"call": call.id, "tool": call.name, "outcome": outcome, **more})
+    run.entries.push("settled", {"call": call.id, "tool": call.name, "outcome": outcome, **more})
 
 
 def handed(run: Run, handle: str, size: int) -> None:
-    """Append ``handed``: a large output is stored under a handle. The entry prevents its garbage collection."""
-    _append(run, "handed", {"call": run.id, "handle": handle, "size_bytes": size})
+    """Push ``handed``: a large output is stored under a handle. The entry prevents its garbage collection."""
+    run.entries.push("handed", {"call": run.id, "handle": handle, "size_bytes": size})
 
 
 def changed(run: Run, state: str, **more: Json) -> None:
-    """Append ``run``: the new state of a run. Empty values of `more` are left out."""
+    """Push ``run``: the new state of a run. Empty values of `more` are left out."""
     tool = run.target.definition.name or str(run.invocation.tool)
-    _append(run, "run", {"run": run.id, "state": state, "tool": tool, **{k: v for k, v in more.items() if v}})
+    run.entries.push("run", {"run": run.id, "state": state, "tool": tool, **{k: v for k, v in more.items() if v}})
 
 
 def _decision(call: Call, run: Run) -> dict[str, Json]:
@@ -162,19 +183,6 @@ def _caller(call: Call, run: Run) -> dict[str, Json]:
     given = run.invocation.request_id
     named = {} if given is None else {"request_id": redacted_text(str(given), 200)}
     return {**named, "trace": run.trace}
-
-
-def _demand(run: Run, data: Mapping[str, Any]) -> int:
-    try:
-        return run.service.ledger.append("call", data)
-    except Failure as failure:
-        raise not_recorded(failure) from None
-
-
-def _append(run: Run, kind: str, data: Mapping[str, Any]) -> None:
-    # If this fails, the call has ended and its result goes to the caller. The next call is denied.
-    with suppress(Failure):
-        run.service.ledger.append(kind, data)
 
 
 def _outcome(call: Call, outcome: Failure | Json, seconds: float) -> dict[str, Json]:

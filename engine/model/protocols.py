@@ -320,12 +320,12 @@ class RunStore(Protocol):
     """The runs of a home and their journals. A run's id has sixteen hex digits. Any thread of any process may call every method."""
 
     def create(self, run_id: str, header: Mapping[str, Json]) -> Journal:
-        """Create a journal, and append the ledger entry of the run's beginning.
+        """Create a journal. The run exists when its first entry is appended, which the entry of its beginning precedes.
 
         Entries survive a crash of the machine only after `sync`.
 
         Raises:
-            Failure: `invalid_arguments`, `not_json`, `too_large`, `exists`, `io_error`.
+            Failure: `invalid_arguments`, `not_json`, `too_large`.
         """
 
     def open(self, run_id: str) -> Journal:
@@ -346,7 +346,7 @@ class RunStore(Protocol):
         """Request that the process that executes the run stops it. This can't be undone. Raises Failure `not_found`, `io_error`."""
 
     def cancelled(self, run_id: str) -> bool:
-        """Whether cancellation was requested."""
+        """Whether cancellation was requested. A run that does not exist yet was not cancelled."""
 
     def sweep(self, older_than_seconds: float) -> Swept:
         """Delete the runs that have ended and to which nothing was added for this many seconds.

@@ -25,7 +25,7 @@ from albert_tools.engine.authority.authorization import (
     refused_by_person,
 )
 from albert_tools.engine.call.context import Call, JudgeAgain, Run
-from albert_tools.engine.call.ledger import reason_of
+from albert_tools.engine.call.ledger import reason_of, write
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import recorded, redacted_text
 from albert_tools.engine.pipeline.invoke_primitive import preview_of
@@ -62,6 +62,7 @@ async def find_approval(call: Call, run: Run) -> Call:
     if found is None:
         if run.service.ask is None and run.service.patience is None:
             raise nobody_to_ask(call.decision, call.name)
+        write(run)
         found = approvals.ask(_facts(call, run, action, shown), scope)
         _write_question(call, run, found)
         command = call.rules.governance.notify

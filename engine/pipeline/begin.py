@@ -1,9 +1,12 @@
-"""The call begins: in one transaction, it is charged, its approval is used up, and its decision is recorded.
+"""The call begins: it is charged, its approval is used up, and its decision is recorded.
 
-If the call may change something, all of this is on the disk before the call is executed.
+All of this is one transaction. If the call may change something, it is on the disk before the call is executed. A call that changes
+nothing and draws on nothing that other requests share needs no transaction of its own: its decision is pushed (`entries`).
 """
 
 from __future__ import annotations
+
+from contextlib import suppress
 
 from albert_tools.engine.call import ledger
 from albert_tools.engine.call.context import Call, Run
@@ -16,10 +19,8 @@ from albert_tools.engine.runs.lifecycle import begin_run
 from albert_tools.engine.runs.recovery import state_before
 
 
-async def begin(call: Call, run: Run) -> bool:
-    """Begin an authorized call. Returns whether its decision was recorded.
-
-    A primitive that only reads and is charged to nobody needs no transaction: its decision is recorded at its end.
+async def begin(call: Call, run: Run) -> None:
+    """Begin an authorized call.
 
     Raises:
         Failure: `rate_limited`, `budget_exceeded`; `permission_denied` if another call used the approval first, or if the rules
@@ -27,24 +28,26 @@ async def begin(call: Call, run: Run) -> bool:
     """
     changes = call.target.changes
     is_charged = call.windows or run.session.id or call.approval is not None
-    if not (changes or is_charged or run.repeat or call.target.version):
-        return False
+    at_once = bool(changes or is_charged or run.repeat or run.service.observer is not None)
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
     journal = run.journal
     try:
-        with run.service.ledger.transaction():
+        with run.entries.together(at_once=at_once):
             charge = _charge(call, run) if is_charged else {}
             begin_run(call, run)
             _write_journal(call, run, state)
-            n = ledger.decided(call, run, charge)
+            ledger.decided(call, run, charge)
     except BaseException as error:
-        # If nothing was committed, the run has no journal yet.
-        run.journal = journal
+        if run.journal is not journal:
+            # Nothing was committed, so the run has no journal yet.
+            with suppress(Failure):
+                run.journal.close()
+            run.journal = journal
         if isinstance(error, Failure) and error.code in ("io_error", "damaged"):
             raise ledger.not_recorded(error) from None
         raise
     if changes:
-        await ledger.durable(run, n)
+        await ledger.durable(run)
         if call.approval is not None and not rules_unchanged(call, run):
             raise Failure(
                 "permission_denied",
@@ -53,7 +56,6 @@ async def begin(call: Call, run: Run) -> bool:
                 rule="approval",
                 tool=call.name,
             )
-    return True
 
 
 def _charge(call: Call, run: Run) -> dict[str, Json]:

@@ -45,7 +45,7 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
         if flows.of_sessions:
             found += flows.judge_request(program.name, manifest, is_approved(run), run.session.seen())
     elif manifest is not None and call.target.primitive is not None:
-        if flows.of_manifests:
+        if flows.flows(manifest, program.version):
             paths = files_read(call.target.primitive, call.arguments, call.rules, run)
             found += flows.judge_call(
                 manifest,

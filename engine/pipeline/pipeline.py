@@ -20,6 +20,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from albert_tools.engine.call import ledger
 from albert_tools.engine.call.arguments import argument_violations
 from albert_tools.engine.call.budget import consumed
 from albert_tools.engine.call.context import (
@@ -37,6 +38,7 @@ from albert_tools.engine.call.context import (
     Stage,
     Stages,
 )
+from albert_tools.engine.call.entries import Entries
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.call.turns import Turns
@@ -177,6 +179,7 @@ class Pipeline:
             stubs=stubs or {},
             resumed=resumed,
             journal=resumed.journal,
+            entries=Entries(service.ledger),
             action=action,
         )
         call = Call(
@@ -216,8 +219,14 @@ class Pipeline:
             error = cancellation(run.journal, run.stop.message)
         finally:
             del self.active[run.id]
-            if repeated is None and _needs_close(run, error):
-                await asyncio.shield(self._close(run, output, error))
+            try:
+                if repeated is None and _needs_close(run, error):
+                    await asyncio.shield(self._close(run, output, error))
+                ledger.write_results(run)
+            except Failure as unrecorded:
+                output, error = None, unrecorded
+            finally:
+                run.entries.dropped()
         if repeated is not None:
             return replace(repeated, repeated=True, request_id=invocation.request_id)
         return self._result(call, run, output, error, timestamp)
@@ -245,7 +254,7 @@ class Pipeline:
 
     async def _govern(self, call: Call, run: Run) -> Any:
         """Judge a call, execute it, and record its end. Raises as `call`."""
-        began, known, is_recorded, judged = run.clock(), None, False, call
+        began, known, judged = run.clock(), None, call
         try:
             demand_limits(call, run)
             for _ in range(MAX_QUESTIONS + 1):
@@ -253,7 +262,7 @@ class Pipeline:
                 try:
                     for stage in run.stages:
                         judged = await stage(judged, run)
-                    is_recorded = await begin(judged, run)
+                    await begin(judged, run)
                     break
                 except JudgeAgain:
                     if not call.depth:
@@ -283,18 +292,22 @@ class Pipeline:
             stopped = Failure("cancelled", "the call was cancelled")
             # If the record can't be written, the call is cancelled all the same.
             with suppress(Failure):
-                await record(judged, run, stopped, run.clock() - began, notice, is_recorded)
+                await record(judged, run, stopped, run.clock() - began, notice)
             raise
         except Failure as failure:
-            answer = await record(judged, run, failure, run.clock() - began, notice, is_recorded)
+            answer = await record(judged, run, failure, run.clock() - began, notice)
             if answer is failure:
                 raise
             raise answer from None
-        await record(judged, run, output, run.clock() - began, notice, is_recorded)
+        await record(judged, run, output, run.clock() - began, notice)
         return output
 
     async def _close(self, run: Run, output: Json, error: Failure | None) -> None:
-        """Record the end of the run and of the call with the dedupe key."""
+        """Record the end of the run and of the call with the dedupe key.
+
+        Raises:
+            Failure: `governance_unavailable`: a decision can't be recorded, so nobody may get what was done by it.
+        """
         caller_is_gone = error is None and run.task is not None and run.task.cancelling() > 0
         if caller_is_gone:
             error = cancellation(run.journal, run.stop.message if run.stop is not None else "the run was cancelled")

@@ -6,6 +6,8 @@ disk before the program gets it.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from albert_tools.engine.call import ledger
 from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.call.context import UNJUDGED, Call, Repeated, Run
@@ -19,31 +21,22 @@ from albert_tools.engine.pipeline.suspension import denied_for_now, suspended_by
 
 
 async def record(
-    call: Call, run: Run, outcome: Failure | Json, seconds: float, notice: observers.Notice, is_recorded: bool
+    call: Call, run: Run, outcome: Failure | Json, seconds: float, notice: observers.Notice
 ) -> Failure | Json:
     """Record the output of an executed call, or its failure. Returns what its caller gets.
 
-    `is_recorded` states whether the ledger already contains the decision.
-
     Raises:
-        Failure: `unknown_outcome` if the journal can't be written; `governance_unavailable` if a read can't be recorded.
+        Failure: `unknown_outcome` if the journal can't be written.
     """
     answer = outcome
     if isinstance(outcome, Failure) and outcome.code == "sandbox_unavailable" and denied_for_now(outcome, call, run):
         answer = suspended_by(outcome, run.id)
     is_end = _end_step(call, run, answer)
-    if is_recorded:
-        ledger.ended(call, run, outcome, seconds)
-    else:
-        try:
-            ledger.completed(call, run, outcome, seconds)
-        except Failure as failure:
-            # The program gets this failure instead, so a resumed or replayed run must get it, too.
-            _end_step(call, run, failure)
-            observers.ended(call, run, notice, failure, seconds)
-            raise
+    ledger.ended(call, run, outcome, seconds)
     observers.ended(call, run, notice, outcome, seconds)
     if is_end and call.target.changes:
+        with suppress(Failure):
+            run.entries.flush()
         await run.journal.sync()
     return answer
 

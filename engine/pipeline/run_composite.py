@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from albert_tools.engine.call import ledger
 from albert_tools.engine.call.budget import seconds_for
 from albert_tools.engine.call.context import Call, CallReport, Invoke, Run
 from albert_tools.engine.call.errors import notify
@@ -49,10 +50,14 @@ async def run_composite(version: ToolVersion, call: Call, run: Run, invoke: Invo
                 hint="print less",
                 tool=version.name,
             )
+        if run.log is not None:
+            ledger.write(run)
         run.printed.append(text)
         call.report.printed.append(text)
         notify(run.log, version.name, text)
 
+    if not call.depth:
+        run.entries.keep_time()
     sandbox = await run.sandbox()
     run.programs.append(call.report)
     try:

@@ -19,8 +19,8 @@ from albert_tools.engine.policy.rule_kind import Examined, Finding, ListKey, Rul
 from albert_tools.engine.policy.shipped import SHIPPED_FORBIDDEN_PATHS
 from albert_tools.engine.policy.writable_paths import links, read_writable, writable_in_workspace, writable_path
 
-#: The most paths that a hint lists.
-_MAX_SHOWN = 6
+#: The most paths that a hint lists, and decisions that are kept.
+_MAX_SHOWN, _MAX_DECIDED = 6, 10_000
 
 #: A pattern that matches no path. It represents an empty `allowed_paths`.
 _NOTHING = "/nothing/is/allowed"
@@ -83,6 +83,8 @@ class PathJudge:
         # The checked paths contain no links. But the path of the home folder often contains one (`/home` → `/var/home`).
         self._home = home = os.path.realpath(home)
         self._by_tool: dict[tuple[str, str | None], _PathsOf] = {}
+        #: The decisions on paths: a call asks when it is judged, and again at each opened file.
+        self._decided: dict[tuple[str, str | None, str, str], Decision | None] = {}
         self._seen: dict[tuple[str, str | None], list[_PathsOf]] = {}
         self._root_of = {pattern: root_of(pattern, workspace, home) for pattern in self._absolute()}
         #: The folders outside the workspace that the owner's rules open, without duplicates.
@@ -93,12 +95,17 @@ class PathJudge:
 
     def judge(self, definition: ToolDefinition, path: str, use: str) -> Decision | None:
         """The decision on an absolute, canonical path; None if no rule objects."""
-        found = [
-            decision
-            for rules in self._seen_as(definition)
-            if (decision := self._judge(rules, definition.name, path, use)) is not None
-        ]
-        return strictest(found) if found else None
+        key = definition.name, definition.version, path, use
+        if key not in self._decided:
+            if len(self._decided) >= _MAX_DECIDED:
+                self._decided.clear()
+            found = [
+                decision
+                for rules in self._seen_as(definition)
+                if (decision := self._judge(rules, definition.name, path, use)) is not None
+            ]
+            self._decided[key] = strictest(found) if found else None
+        return self._decided[key]
 
     def _judge(self, rules: _PathsOf, tool: str, path: str, use: str) -> Decision | None:
         if (forbidden := self._forbidden(rules, path)) is not None:

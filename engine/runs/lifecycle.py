@@ -95,7 +95,11 @@ def interpreter(target: Target) -> dict[str, Json]:
 
 
 async def end_run(run: Run, output: Json, error: Failure | None) -> None:
-    """Write the final state of the run, or its suspension, to the journal and the ledger, and close the journal."""
+    """Write the final state of the run, or its suspension, to the journal and the ledger, and close the journal.
+
+    Raises:
+        Failure: `governance_unavailable`: see `ledger.write_results`.
+    """
     suspended = error is not None and error.code == "suspended"
     with suppress(Failure):
         if run.journal.id is None and suspended:
@@ -114,6 +118,7 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
                 journal.set_state(state, **facts, **_totals(run))
         # This entry also writes the state to the journal. From then on another process can resume the run.
         ledger.changed(run, state, approval=approval, code=error.code if error is not None else None)
+        ledger.write_results(run)
         if suspended or run.repeat is not None:
             with suppress(Failure):
                 await journal.sync()

@@ -50,6 +50,8 @@ class StepJournal:
         #: The number of the last entry that wrote rows, and of the last one that was committed.
         self._entry = self._written = 0
         self._last = last
+        #: Whether the run's beginning was committed, and whether the present transaction contains it.
+        self._exists, self._begins = last is not None, False
         if last is None:
             self._add(encode(header, f"the header of run {run}", MAX_BYTES, MAX_DEPTH, sort=False))
 
@@ -89,11 +91,20 @@ class StepJournal:
             return
         try:
             # While this process lives, no other process changes the owner.
-            found = record.database.row("SELECT owner FROM runs WHERE id=?", (self.id,))
-            if self._rows or found == (record.owner,):
+            if self._exists and (
+                self._rows or record.database.row("SELECT owner FROM runs WHERE id=?", (self.id,)) == (record.owner,)
+            ):
                 record.append("steps", {"run": self.id, "released": True})
         finally:
             record.journals.pop(self.id, None)
+
+    def beginning(self) -> dict[str, Any] | None:
+        """See `OpenJournal.beginning`."""
+        if self._exists or self._begins:
+            return None
+        self._begins = True
+        facts = {name: self.header[name] for name in ("tool", "version") if self.header.get(name)}
+        return {"run": self.id, "state": "begun", **facts, "owner": self._record.owner}
 
     def new_rows(self) -> list[Step]:
         """See `OpenJournal.new_rows`."""
@@ -114,9 +125,10 @@ class StepJournal:
         with self._lock:
             if committed:
                 del self._rows[: self._inserted]
+                self._exists = True
                 self._size = sum(len(row.data) for row in self._rows)
                 self._written = self._entry
-            self._inserted = 0
+            self._inserted, self._begins = 0, False
 
     def _add(self, data: str) -> None:
         before = self._last

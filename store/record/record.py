@@ -45,6 +45,9 @@ class OpenJournal(Protocol):
 
     header: dict[str, Any]
 
+    def beginning(self) -> dict[str, Any] | None:
+        """The data of the entry ``run`` with which a new run begins; None if it has one. The caller appends it at once."""
+
     def new_rows(self) -> list[Step]:
         """The rows that are not inserted yet. Only inside a transaction."""
 
@@ -97,6 +100,8 @@ class Record:
         most = MAX_CHECKPOINT_BYTES if kind == CHECKPOINT else MAX_BYTES
         database = self.database
         with database.transaction():
+            if journal is not None and (beginning := journal.beginning()) is not None:
+                self.append("run", beginning)
             rows = journal.new_rows() if journal is not None else []
             if rows:
                 data = {**data, "steps": rows[-1].name}

@@ -46,14 +46,7 @@ class Runs:
     def create(self, run_id: str, header: Mapping[str, Any]) -> StepJournal:
         """See `RunStore.create`."""
         _check(run_id)
-        record = self._record
-        journal = StepJournal(record, run_id, header)
-        facts = {name: header[name] for name in ("tool", "version") if header.get(name)}
-        with self._opening(run_id):
-            if self._database.row("SELECT id FROM runs WHERE id=?", (run_id,)):
-                raise Failure("exists", f"there is a run {run_id} already")
-            record.journals[run_id] = journal
-            record.append("run", {"run": run_id, "state": "begun", **facts, "owner": record.owner})
+        journal = self._record.journals[run_id] = StepJournal(self._record, run_id, header)
         return journal
 
     def open(self, run_id: str) -> StepJournal:
@@ -99,7 +92,8 @@ class Runs:
     def cancelled(self, run_id: str) -> bool:
         """See `RunStore.cancelled`."""
         _check(run_id)
-        return bool(self._row(run_id, "cancelled")[0])
+        found = self._database.row("SELECT cancelled FROM runs WHERE id=?", (run_id,))
+        return found is not None and bool(found[0])
 
     def sweep(self, older_than_seconds: float) -> Swept:
         """See `RunStore.sweep`."""

@@ -138,8 +138,10 @@ class Place:
         return {"home": self.home, "workspace": self.work, "governance": rules, "primitives": PRIMITIVES, **more}
 
 
-def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -> engine.ToolService:
-    """A service whose parts report to `points`."""
+def pointed(
+    place: Place, points: Points, sandbox: Any = None, *, observed: bool = True, **options: Any
+) -> engine.ToolService:
+    """A service whose parts report to `points`: also its observer, if it is `observed`."""
     HERE[0] = points
     plain = ToolService.open(**place.options(**options))
     s = plain.context
@@ -153,7 +155,7 @@ def pointed(place: Place, points: Points, sandbox: Any = None, **options: Any) -
         projections=Projections(ledger, store),
         runs=PointedRuns(s.runs, points),
         contents=PointedContents(s.contents, points),
-        observer=s.observer or PointedObserver(points),
+        observer=s.observer or (PointedObserver(points) if observed else None),
     )
     registry = ToolRegistry(plain.registry.primitives(), store)
     return entered(engine.ToolService(registry, store, context, sandbox or plain._sandbox))

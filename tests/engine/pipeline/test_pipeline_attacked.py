@@ -27,7 +27,7 @@ def entries(bench: Any, *kinds: str) -> list[dict[str, Any]]:
     return [dict(entry.data) for entry in ledger.entries(kinds)]
 
 
-def test_a_replay_gets_the_failure_of_a_read_that_could_not_be_recorded(
+def test_a_run_whose_read_could_not_be_recorded_gives_no_result(
     make_bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = make_bench()
@@ -42,9 +42,10 @@ def test_a_replay_gets_the_failure_of_a_read_that_could_not_be_recorded(
 
     monkeypatch.setattr(type(ledger), "append", failing)
     result = bench.service.invoke("t")
-    assert result.value() == "governance_unavailable"
-    replayed = bench.service._wait(bench.service.service.runs.replay(result.run_id))
-    assert replayed.output == "governance_unavailable"
+    assert result.output is None
+    assert result.error is not None
+    assert (result.error.code, result.error.denied) == ("governance_unavailable", True)
+    assert bench.service.service.runs.list() == []
 
 
 def test_invalid_calls_count_against_the_limit(make_bench: Any) -> None:

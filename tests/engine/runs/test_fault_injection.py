@@ -275,7 +275,7 @@ class Story:
         for name, times in self.ended.items():
             assert done[name] == times, f"{name} had been done, and was done again"
         assert not self.denied & set(done)
-        assert verify(self._folder()).ok
+        assert verify(self._folder()).ok, verify(self._folder()).problems
         with Record(self._folder()) as record:
             entries = list(record.entries())
         used = Counter(e.data["approval"] for e in entries if e.kind == "approval_used")

@@ -43,6 +43,7 @@ from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.policy.modes import NEXT
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.store.record.record import Record
+from albert_tools.store.record.runs import Runs
 from albert_tools.store.record.verify import verify
 from tests.helpers.effort import LONG
 from tests.helpers.kill_points import HERE, Place, Points, entered
@@ -176,6 +177,7 @@ class Machine(RuleBasedStateMachine):
         context = replace(
             plain.context,
             ledger=ledger,
+            runs=Runs(ledger),
             projections=Projections(ledger, plain.store, lambda: self.now),
         )
         return entered(engine.ToolService(plain.registry, plain.store, context, self.sandbox))
@@ -199,7 +201,8 @@ class Machine(RuleBasedStateMachine):
         rmtree(self.folder)
 
     def _write(self, text: str) -> None:
-        into = f"primitives: {{put: {{into: {str(self.place.into)!r}}}}}\n"
+        # The model does not count failures in a row.
+        into = f"loops: {{identical_failures: 1000}}\nprimitives: {{put: {{into: {str(self.place.into)!r}}}}}\n"
         fresh = self.file.with_suffix(".new")
         fresh.write_text(into + text + "\n")
         fresh.rename(self.file)

@@ -1,7 +1,7 @@
 """The order of writes: a decision is on the disk before its effect, and a result before any other write relies on it.
 
-The ledger and the journal of the service record the order of appends, syncs and effects. Each test compares the complete
-list. So a missing, moved or added sync fails the test.
+What a program reads is written with the next entry that must be written. The ledger and the journal of the service record the order
+of appends, syncs and effects. Each test compares the complete list. So a missing, moved or added sync fails the test.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def program(name: str) -> str:
     CALLS
     return name
 '''
-#: A call of `put` by hand, and the same call as a step of a run. `DECIDED` comes before the effect, `ENDED` after it. A step is
-#: committed together with the next entry of its run.
+#: A call of `put` by hand, and the same call as a step of a run. A step is committed together with the next entry of its run.
 BY_HAND = ["append call", "sync ledger", "effect of put", "append result"]
-DECIDED = ["journal begin", "append call", "sync ledger"]
 ENDED = ["journal end", "append result", "sync journal"]
-STEP = [*DECIDED, "effect of put", *ENDED]
-#: The beginning and the end of a run.
-BEGUN = ["create journal"]
-ENTERED = ["journal enter", "append call"]
-CLOSED = ["append run", "close journal"]
+EFFECT = ["effect of put", *ENDED]
+STEP = ["journal begin", "append call", "sync ledger", *EFFECT]
+#: The beginning of a program is written with its first effect.
+BEGUN = ["create journal", "journal enter"]
+FIRST = ["journal begin", "append call", "append call", "sync ledger", *EFFECT]
+#: The end of a program with an effect.
+CLOSED = ["journal state", "append result", "append run", "close journal"]
 
 
 def written(names: list[str]) -> list[str]:
@@ -71,7 +71,7 @@ class Writes:
         self.points = Points()
 
     def opened(self, governance: Any = None) -> ToolService:
-        return pointed(self._place, self.points, governance=governance)
+        return pointed(self._place, self.points, observed=False, governance=governance)
 
     async def of(self, work: Awaitable[ToolResult]) -> tuple[ToolResult, list[str]]:
         """Return the result of `work`, and the writes until it returned."""
@@ -114,7 +114,7 @@ async def test_a_change_in_a_program(writes: Writes) -> None:
         result, order = await writes.of(service.invoke("program", {"name": "a"}))
     assert result.ok
     # The end of the first call is on the disk before the second call begins.
-    assert order == [*BEGUN, *ENTERED, *STEP, *STEP, "append result", "journal state", *CLOSED]
+    assert order == [*BEGUN, *FIRST, *STEP, *CLOSED]
 
 
 async def test_a_change_that_fails_in_a_program(writes: Writes, place: Place) -> None:
@@ -124,24 +124,61 @@ async def test_a_change_that_fails_in_a_program(writes: Writes, place: Place) ->
         await service.define(PROGRAM.replace("CALLS", "tools.put(name=name)"))
         result, order = await writes.of(service.invoke("program", {"name": "a"}))
     assert result.error is not None
-    assert order == [*BEGUN, *ENTERED, *STEP, "append result", "journal state", *CLOSED]
+    assert order == [*BEGUN, *FIRST, *CLOSED]
 
 
 async def test_a_read_in_a_program_is_not_synced(writes: Writes) -> None:
     async with writes.opened() as service:
         await service.define(PROGRAM.replace("CALLS", "tools.count()"))
         _, order = await writes.of(service.invoke("program", {"name": "a"}))
-    read = ["effect of count", "journal end", "append call"]
-    assert order == [*BEGUN, *ENTERED, *read, "append result", "journal state", *CLOSED]
+    read = ["effect of count", "journal end"]
+    assert order == [*BEGUN, *read, "journal state", "append call", "append call", "append run", "close journal"]
+
+
+async def test_a_program_that_takes_long_is_written_before_its_end(writes: Writes) -> None:
+    async with writes.opened() as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.sleep(seconds=0.5)"))
+        _, order = await writes.of(service.invoke("program", {"name": "a"}))
+    begun = [*BEGUN, "append call", "append call"]
+    assert order == [
+        *begun,
+        "journal end",
+        "journal state",
+        "append result",
+        "append result",
+        "append run",
+        "close journal",
+    ]
+
+
+async def test_what_a_print_shows_is_written_before_it(writes: Writes) -> None:
+    async with writes.opened() as service:
+        await service.define(PROGRAM.replace("CALLS", "print(tools.count())"))
+        shown: list[list[str]] = []
+        log = lambda *_: shown.append(written(writes.points.names))  # noqa: E731
+        await writes.of(service.invoke("program", {"name": "a"}, log=log))
+    assert shown == [[*BEGUN, "effect of count", "journal end", "append call", "append call"]]
+
+
+async def test_what_an_observer_is_told_is_written_before(place: Place) -> None:
+    points = Points()
+    async with pointed(place, points) as service:
+        await service.define(PROGRAM.replace("CALLS", "tools.count()"))
+        points.names.clear()
+        await service.invoke("program", {"name": "a"})
+    told = [name for name in points.names if "telling" in name or name.startswith("after the entry")]
+    begun = ["after the entry call", "before the telling of a beginning"] * 2
+    ended = ["after the entry result", "before the telling of an end"] * 2
+    assert told == [*begun, *ended, "after the entry run"]
 
 
 async def test_a_result_under_a_dedupe_key_is_on_the_disk_before_the_answer(writes: Writes) -> None:
     async with writes.opened() as service:
         result, order = await writes.of(service.invoke("put", {"name": "a"}, dedupe_key="k"))
         assert result.ok
-        begun = ["append repeat", *BEGUN, "journal enter", *DECIDED]
-        ended = [*ENDED, "journal state", "append run", "sync journal", "close journal", "append repeat"]
-        assert order == [*begun, "effect of put", *ended]
+        begun = ["append repeat", *BEGUN, "journal begin", "append call", "sync ledger"]
+        ended = ["journal state", "append run", "sync journal", "close journal", "append repeat"]
+        assert order == [*begun, *EFFECT, *ended]
         again, order = await writes.of(service.invoke("put", {"name": "a"}, dedupe_key="k"))
     assert again.repeated
     assert order == ["append repeated"]
@@ -159,12 +196,12 @@ async def test_a_question_is_on_the_disk_before_the_answer(writes: Writes, tool:
     assert result.error is not None
     assert result.error.code == "suspended"
     question = ["append asked", "sync ledger"]
-    suspended = ["journal state", "append run", "sync journal", "close journal"]
+    synced = ["append run", "sync journal", "close journal"]
     if tool == "put":
-        assert order == [*question, *BEGUN, *suspended]
+        assert order == [*question, "create journal", "journal state", *synced]
     else:
         asked = [*question, "journal ask", "flush journal"]
-        assert order == [*BEGUN, *ENTERED, *asked, "append result", *suspended]
+        assert order == [*BEGUN, "append call", *asked, "journal state", "append result", *synced]
 
 
 async def test_an_approval_is_used_up_before_the_effect(writes: Writes, tool: str) -> None:
@@ -176,13 +213,12 @@ async def test_an_approval_is_used_up_before_the_effect(writes: Writes, tool: st
         result, order = await writes.of(service.resume(waiting.details["run"]))
     assert result.ok
     resumed = ["journal state", "flush journal"]
-    closed = ["journal state", *CLOSED]
     if tool == "put":
-        begun = ["append approval_used", "journal enter", *DECIDED]
-        assert order == [*resumed, *begun, "effect of put", *ENDED, *closed]
+        begun = ["append approval_used", "journal enter", "journal begin", "append call", "sync ledger"]
+        assert order == [*resumed, *begun, *EFFECT, "journal state", "append run", "close journal"]
     else:
-        begun = ["append approval_used", *DECIDED]
-        assert order == [*resumed, "append call", *begun, "effect of put", *ENDED, "append result", *closed]
+        begun = ["append approval_used", "journal begin", "append call", "append call", "sync ledger"]
+        assert order == [*resumed, *begun, *EFFECT, *CLOSED]
 
 
 async def test_an_answer_in_the_call_is_on_the_disk_before_the_effect(writes: Writes, place: Place) -> None:

@@ -13,6 +13,7 @@ from albert_tools.store.record import record as module
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
 from tests.helpers.altered import altered
+from tests.helpers.begun_runs import begun
 
 
 def test_values_that_the_ledger_or_a_run_references_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +24,7 @@ def test_values_that_the_ledger_or_a_run_references_stay(tmp_path: Path, monkeyp
     for ref in refs[:3]:
         record.append("response", {"output": {"deep": [f"see {ref}, please"]}})
     for run, several in (("0" * 16, refs[3:30]), ("1" * 16, refs[30:32])):
-        journal = Runs(record).create(run, {"source": several[0]})
+        journal = begun(Runs(record), run, {"source": several[0]})
         for ref in several[1:]:
             journal.append({"result": {ref: 1}})
         journal.close()

@@ -19,6 +19,7 @@ from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
 from albert_tools.store.record.schema import STATE_TABLES
 from albert_tools.store.record.verify import make_anchor, verify
+from tests.helpers.begun_runs import begun
 from tests.store.record.conftest import Tamper
 from tests.store.record.test_tables import Life
 
@@ -43,7 +44,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     life = Life(folder, 2)
     for _ in range(150):
         life.step()
-    journal = Runs(life.records[0]).create(RUN, {"program": "b3:00"})
+    journal = begun(Runs(life.records[0]), RUN, {"program": "b3:00"})
     journal.append({"step": "0"})
     journal.close()
     for record in life.records:
