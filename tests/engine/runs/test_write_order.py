@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from albert_tools import ToolResult
+from albert_tools.engine.call import entries
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.service import ToolService
 from tests.helpers.kill_points import Place, Points, pointed
@@ -81,7 +82,9 @@ class Writes:
 
 
 @pytest.fixture
-def writes(place: Place) -> Writes:
+def writes(place: Place, monkeypatch: pytest.MonkeyPatch) -> Writes:
+    # On a busy machine, a short program takes long, too.
+    monkeypatch.setattr(entries, "LATEST", 3600.0)
     return Writes(place)
 
 
@@ -135,7 +138,10 @@ async def test_a_read_in_a_program_is_not_synced(writes: Writes) -> None:
     assert order == [*BEGUN, *read, "journal state", "append call", "append call", "append run", "close journal"]
 
 
-async def test_a_program_that_takes_long_is_written_before_its_end(writes: Writes) -> None:
+async def test_a_program_that_takes_long_is_written_before_its_end(
+    writes: Writes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entries, "LATEST", 0.02)
     async with writes.opened() as service:
         await service.define(PROGRAM.replace("CALLS", "tools.sleep(seconds=0.5)"))
         _, order = await writes.of(service.invoke("program", {"name": "a"}))
