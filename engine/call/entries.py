@@ -88,7 +88,7 @@ class Entries:
             with self.together(at_once=True):
                 pass
 
-    def dropped(self) -> bool:
+    def drop(self) -> bool:
         """Drop what was pushed. Returns whether a decision is among it: nobody may get what was done by it."""
         found = any(entry.kind == "call" for entry in self._waiting)
         self._end()

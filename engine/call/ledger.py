@@ -64,7 +64,7 @@ def write_results(run: Run) -> None:
     try:
         run.entries.flush()
     except Failure as failure:
-        if run.entries.dropped():
+        if run.entries.drop():
             raise not_recorded(failure) from None
 
 

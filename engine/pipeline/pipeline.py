@@ -226,7 +226,7 @@ class Pipeline:
             except Failure as unrecorded:
                 output, error = None, unrecorded
             finally:
-                run.entries.dropped()
+                run.entries.drop()
         if repeated is not None:
             return replace(repeated, repeated=True, request_id=invocation.request_id)
         return self._result(call, run, output, error, timestamp)
