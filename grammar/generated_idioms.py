@@ -74,9 +74,9 @@ READING = [
     '<new str> = "\\n- ".join(y + "=" + <text> for y in <texts>) + <str>',
     "<new str> = <str>.join([y for y in <texts> if y] + [<text>])",
     # Paths that a tool has found, without their folder.
-    '<x> = <text>\nfor y in tools.find_files(pattern="*", path=<x>)["paths"]:\n'
+    '<x> = <text> or "docs"\nfor y in tools.find_files(pattern="*", path=<x>)["paths"]:\n'
     "    print(tools.read_file(path=posixpath.join(<text>, posixpath.relpath(y, <x>))), posixpath.relpath(y, <text>))",
-    '<x> = <text>\nfor y in tools.find_files(pattern="*", path=<x>)["paths"]:\n'
+    '<x> = <text> or "docs"\nfor y in tools.find_files(pattern="*", path=<x>)["paths"]:\n'
     '    print(tools.read_file(path=<text> + "/" + y.removeprefix(<x> + "/")))',
     'for y in tools.find_files(pattern="*", path="docs/./a")["paths"]:\n'
     '    print(tools.read_file(path=posixpath.join(<text>, y.split("/")[-1])))\n'
