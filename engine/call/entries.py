@@ -75,24 +75,29 @@ class Entries:
         except BaseException:
             del self._waiting[before:]
             raise
-        if not at_once:
-            return
-        self.last = last
-        for entry in self._waiting:
-            entry.is_written = True
-        self._end()
+        if at_once:
+            self._written(last)
 
     def flush(self) -> None:
         """Write all that was pushed. Raises as `together`; the entries remain."""
-        if self._waiting:
+        if len(self._waiting) > 1:
             with self.together(at_once=True):
                 pass
+        elif self._waiting:
+            # One entry is a transaction by itself.
+            self._written(self._ledger.append(self._waiting[0].kind, self._waiting[0].data))
 
     def drop(self) -> bool:
         """Drop what was pushed. Returns whether a decision is among it: nobody may get what was done by it."""
         found = any(entry.kind == "call" for entry in self._waiting)
         self._end()
         return found
+
+    def _written(self, last: int) -> None:
+        self.last = last
+        for entry in self._waiting:
+            entry.is_written = True
+        self._end()
 
     def _end(self) -> None:
         self._waiting.clear()
