@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.engine.call.absent import NO_LEDGER
 from albert_tools.engine.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -48,10 +47,9 @@ class Entries:
     def push(self, kind: str, data: Mapping[str, Any]) -> Entry:
         """Add an entry."""
         entry = Entry(kind, dict(data))
-        if self._ledger is not NO_LEDGER:
-            self._waiting.append(entry)
-            if self._is_timed and self._timer is None:
-                self.keep_time()
+        self._waiting.append(entry)
+        if self._is_timed and self._timer is None:
+            self.keep_time()
         return entry
 
     def keep_time(self) -> None:
@@ -87,6 +85,11 @@ class Entries:
             # One entry is a transaction by itself.
             self._written(self._ledger.append(self._waiting[0].kind, self._waiting[0].data))
 
+    def try_to_flush(self) -> None:
+        """Write all that was pushed, if possible. If not, the next write tries again."""
+        with suppress(Failure):
+            self.flush()
+
     def drop(self) -> bool:
         """Drop what was pushed. Returns whether a decision is among it: nobody may get what was done by it."""
         found = any(entry.kind == "call" for entry in self._waiting)
@@ -107,6 +110,4 @@ class Entries:
 
     def _late(self) -> None:
         self._timer = None
-        # Whoever needs the entries writes them again.
-        with suppress(Failure):
-            self.flush()
+        self.try_to_flush()

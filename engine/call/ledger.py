@@ -9,7 +9,6 @@ are written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.call.budget import seconds_used
@@ -114,8 +113,7 @@ def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None
         run.entries.push("result", {"call": call.id, **data})
     if saw:
         # The session's next call is judged by what the session has seen.
-        with suppress(Failure):
-            run.entries.flush()
+        run.entries.try_to_flush()
 
 
 def repeated(call: Call, run: Run, result: ToolResult) -> None:

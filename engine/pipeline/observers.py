@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Any
 
 from albert_tools.engine.call.context import UNJUDGED, Call, Run
@@ -25,7 +24,8 @@ def started(call: Call, run: Run, refused: Failure | None = None) -> Notice:
     observer = run.service.observer
     if observer is None or call.span is None:
         return None
-    _write(run)
+    # Decisions are written already, see `begin`.
+    run.entries.try_to_flush()
     definition = call.target.definition
     known = bool(definition.name)
     verdict, rule = (call.decision.verdict, call.decision.rule) if call.decision is not UNJUDGED else (None, None)
@@ -62,7 +62,7 @@ def ended(
     observer = run.service.observer
     if observer is None or notice is None or call.span is None:
         return
-    _write(run)
+    run.entries.try_to_flush()
     report = call.report
     try:
         if not isinstance(outcome, Failure):
@@ -90,12 +90,6 @@ def ended(
         observer.ended(call.span, end)
     except Exception as fault:
         _report(fault)
-
-
-def _write(run: Run) -> None:
-    """Write the entries of what the observer is told. Decisions are written already: see `begin`."""
-    with suppress(Failure):
-        run.entries.flush()
 
 
 def _copy(value: Any) -> Any:

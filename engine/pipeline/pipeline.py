@@ -226,6 +226,7 @@ class Pipeline:
             except Failure as unrecorded:
                 output, error = None, unrecorded
             finally:
+                # After a fault, nothing is written any more.
                 run.entries.drop()
         if repeated is not None:
             return replace(repeated, repeated=True, request_id=invocation.request_id)

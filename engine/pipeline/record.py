@@ -6,8 +6,6 @@ disk before the program gets it.
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from albert_tools.engine.call import ledger
 from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.call.context import UNJUDGED, Call, Repeated, Run
@@ -35,8 +33,7 @@ async def record(
     ledger.ended(call, run, outcome, seconds)
     observers.ended(call, run, notice, outcome, seconds)
     if is_end and call.target.changes:
-        with suppress(Failure):
-            run.entries.flush()
+        run.entries.try_to_flush()
         await run.journal.sync()
     return answer
 
