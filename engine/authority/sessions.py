@@ -228,8 +228,18 @@ class Sessions:
         Raises:
             Failure: `permission_denied`: the session is unknown, has ended, or belongs to another workspace. The rule says which.
         """
+        return self._active(self._line_of(token), workspace)
+
+    def client_of(self, token: str, workspace: str | None) -> str:
+        """The id of the outermost session around that of a token. Raises as `find`."""
+        line = self._line_of(token)
+        self._active(line, workspace)
+        return [s.id for s in line if not s.grant][-1]
+
+    def _line_of(self, token: str) -> list[Session]:
+        """As `_line`, for the session of a token."""
         rows = self._ledger.sessions.by_token(_hash(token)) if isinstance(token, str) else []
-        return self._active([_session(row) for row in rows], workspace)
+        return [_session(row) for row in rows]
 
     def find_for_run(self, session: str, workspace: str | None, run: str) -> Session:
         """The active session of a run, by the id of the session. A session from `grant` works only for its own run. Raises as

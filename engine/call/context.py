@@ -145,7 +145,7 @@ class ServiceContext(Struct, frozen=True):
         if token is None or self.sessions is None:
             return None
         try:
-            return self.sessions.lineage(self.sessions.find(token, self.root))[-1]
+            return self.sessions.client_of(token, self.root)
         except Failure:
             return None
 
