@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -56,6 +57,8 @@ from albert_tools.grammar import tree
 
 #: The most items of a literal whose places are told apart.
 _MAX_PLACES = 24
+#: The operators that compare a constant on the left as if it stood on the right.
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def evaluate(a: Analysis, node: tree.Expr, control: Origins) -> AbstractValue:
@@ -178,25 +181,17 @@ def _logical(a: Analysis, node: tree.BoolOp, control: Origins) -> AbstractValue:
     return found.under(decided)
 
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
 def _compare(a: Analysis, node: tree.Compare, control: Origins) -> AbstractValue:
-    if not any(is_lazy(a, x) for x in node.comparators):
-        return _compared(a, node, control, NO_ORIGINS)
-    with a.stopping(node, NO_ORIGINS) as stops:
-        return _compared(a, node, control, stops)
-
-
-def _compared(a: Analysis, node: tree.Compare, control: Origins, stops: Origins) -> AbstractValue:
-    """A comparison. `stops` decides how many items its lazy operands make: `in` ends at the first that is equal."""
     found = [a.evaluate(node.left, control)]
-    for x in node.comparators:
-        # Only the first two are always evaluated.
-        decided = a.heap.condition(join(found)) if len(found) > 1 else NO_ORIGINS
-        if is_lazy(a, x):
-            decided |= stops | a.heap.condition(join(found))
-        found.append(a.evaluate(x, control | decided))
+    # What compares decides how many items lazy operands make: `in` ends at the first that is equal.
+    stopping = a.stopping(node, NO_ORIGINS) if any(is_lazy(a, x) for x in node.comparators) else nullcontext(NO_ORIGINS)
+    with stopping as stops:
+        for x in node.comparators:
+            # Only the first two are always evaluated.
+            decided = a.heap.condition(join(found)) if len(found) > 1 else NO_ORIGINS
+            if is_lazy(a, x):
+                decided |= stops | a.heap.condition(join(found))
+            found.append(a.evaluate(x, control | decided))
     return booleans(a, *found, by=_operator(node.ops[0], *found) if len(node.ops) == 1 else "")
 
 

@@ -272,14 +272,14 @@ class Analysis:
 
     def grow(self, table: Table[K, AbstractValue], key: K, value: AbstractValue) -> None:
         """Add to a table of values."""
-        old = table.unread(key)
+        old = table.peek(key)
         new = old | value
         if new != old:
             table[key] = new.widened() if self.heap.is_late else new
 
     def add(self, table: Table[K, Origins], key: K, origins: Origins) -> None:
         """Add to a table of origins."""
-        old = table.unread(key)
+        old = table.peek(key)
         if not origins <= old:
             table[key] = old | origins
 
@@ -322,14 +322,14 @@ class Analysis:
         """Note that a container grows here: by one item, or by the length of the value that was remembered as `amount`."""
         self.heap.count(site, False)
         entry = (self.frame.instance, self.frame.loops, amount, id(self.current))
-        growth = self.heap.at.unread(site).growth
+        growth = self.heap.at.peek(site).growth
         if entry not in growth:
             growth.add(entry)
             self.heap.at.grown(site)
 
     def sized(self, site: Site, *size: object) -> None:
         """Note a size that a container can have when it is made."""
-        sizes = self.heap.at.unread(site).sizes
+        sizes = self.heap.at.peek(site).sizes
         if size not in sizes:
             sizes.add(size)
             self.heap.at.grown(site)

@@ -129,7 +129,7 @@ def _assigned(a: Analysis, stmt: tree.Assign, control: Origins) -> AbstractValue
 
 def _add_to_head(a: Analysis, loop: Loop, more: Environment, names: frozenset[str]) -> None:
     """Add to what the names that a loop binds can be when a round of it begins."""
-    head = dict(a.heads.unread(loop))
+    head = dict(a.heads.peek(loop))
     if _join_into(head, more, names, a.heap.is_late):
         a.heads[loop] = head
 

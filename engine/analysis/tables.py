@@ -45,8 +45,8 @@ class Table(Generic[K, V]):
         self._read.add(key)
         return self._entries.get(key, self._nothing)
 
-    def unread(self, key: K) -> V:
-        """An entry that its reader only adds to, so that it does not matter when."""
+    def peek(self, key: K) -> V:
+        """An entry, for code that only adds to it. That is not noted as reading."""
         return self._entries.get(key, self._nothing)
 
     def __setitem__(self, key: K, value: V) -> None:

@@ -118,18 +118,18 @@ def compared(origins: Origins, by: str = "", directly: Origins = NO_ORIGINS) -> 
     """These origins, with the constants among them marked as those that a decision has compared; `directly` those that it has
     compared by the operator, function or method `by`."""
     return frozenset(
-        _comparison(json.loads(o[len(_MADE) :]), by if o in directly else "") if o.startswith(_MADE) else o
-        for o in origins
+        _comparison(o[len(_MADE) :], by if o in directly else "") if o.startswith(_MADE) else o for o in origins
     )
 
 
 def comparisons(found: Iterable[Comparison]) -> Origins:
     """The marks of comparisons."""
-    return frozenset(_comparison(c.constant, c.by) for c in found)
+    return frozenset(_comparison(json.dumps(c.constant), c.by) for c in found)
 
 
-def _comparison(constant: object, by: str) -> Origin:
-    return f"{_TESTED}{json.dumps([constant, by])}"
+def _comparison(constant: str, by: str) -> Origin:
+    """The mark of a comparison with a constant, which is given as JSON."""
+    return f"{_TESTED}[{constant}, {json.dumps(by)}]"
 
 
 def without_constants(origins: Origins) -> Origins:
@@ -230,17 +230,17 @@ class Heap:
 
     def make(self, site: Site, kind: str = "list", *, outside: bool = False) -> AbstractValue:
         """The value of a container that is made at a site."""
-        if self.at.unread(site) is NOWHERE:
+        if self.at.peek(site) is NOWHERE:
             self.at[site] = Container(kind, outside)
         return AbstractValue(sites=frozenset({site}))
 
     def kind(self, site: Site) -> str:
         """The kind of a container, which never changes."""
-        return self.at.unread(site).kind
+        return self.at.peek(site).kind
 
     def put(self, site: Site, key: object, value: AbstractValue) -> None:
         """Add what a container can hold under a key."""
-        container = self.at.unread(site)
+        container = self.at.peek(site)
         fields = container.fields
         if not isinstance(key, Key) and (container.blurred or (key not in fields and len(fields) > MAX_KEYS)):
             self._blur(site)
@@ -259,7 +259,7 @@ class Heap:
 
     def _blur(self, site: Site) -> None:
         """Forget which value is under which key."""
-        container = self.at.unread(site)
+        container = self.at.peek(site)
         if container.blurred:
             return
         container.blurred = True
@@ -271,7 +271,7 @@ class Heap:
 
     def set_default(self, site: Site, value: AbstractValue) -> None:
         """Make a dictionary one that adds missing keys."""
-        container = self.at.unread(site)
+        container = self.at.peek(site)
         new = value if container.default is None else container.default | value
         if new != container.default:
             container.default = new
@@ -329,7 +329,7 @@ class Heap:
 
     def count(self, site: Site, counted: bool) -> None:
         """Note whether a container has one item for each one of a parameter or an output. It stays one that has not."""
-        old = self._counted.unread(site)
+        old = self._counted.peek(site)
         new = old is not False and counted
         if new is not old:
             self._counted[site] = new
