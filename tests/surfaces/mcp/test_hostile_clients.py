@@ -191,6 +191,14 @@ def test_the_server_ends_when_its_client_closes_one_of_the_pipes(place: Place, c
 
 
 HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28"}
+#: The headers and the first request of a client of an older revision, which has a session of the protocol.
+OLDER = {"MCP-Protocol-Version": "2025-11-25"}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+}
 
 
 def http(place: Place, token: str = "", **headers: str) -> httpx2.AsyncClient:
@@ -243,18 +251,11 @@ def sessions(place: Place) -> list[dict[str, Any]]:
 
 
 async def test_the_connection_of_another_session_can_not_be_used(place: Place):
-    initialize = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
-    }
-    older = {"MCP-Protocol-Version": "2025-11-25"}
-    async with http(place, **older) as client:
-        connection = (await client.post(place.url, json=initialize)).headers["mcp-session-id"]
+    async with http(place, **OLDER) as client:
+        connection = (await client.post(place.url, json=INITIALIZE)).headers["mcp-session-id"]
     listing = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
     for token, status in ((place.token, 200), (place.session(), 404)):
-        async with http(place, token, **older, **{"mcp-session-id": connection}) as client:
+        async with http(place, token, **OLDER, **{"mcp-session-id": connection}) as client:
             assert (await client.post(place.url, json=listing)).status_code == status
 
 
@@ -361,42 +362,28 @@ async def test_requests_that_are_never_complete_lock_nobody_out(place: Place, mo
 
 
 async def test_one_token_has_a_share_of_the_older_sessions(place: Place):
-    initialize = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
-    }
-    older = {"MCP-Protocol-Version": "2025-11-25"}
     greedy = place.session()
-    async with http(place, greedy, **older) as client:
-        answers = [await client.post(place.url, json=initialize) for _ in range(MAX_OLDER_OF_CLIENT + 2)]
+    async with http(place, greedy, **OLDER) as client:
+        answers = [await client.post(place.url, json=INITIALIZE) for _ in range(MAX_OLDER_OF_CLIENT + 2)]
         assert [a.status_code for a in answers] == [200] * MAX_OLDER_OF_CLIENT + [503] * 2
         # One that ends makes room.
         ended = {"mcp-session-id": answers[0].headers["mcp-session-id"]}
         assert (await client.delete(place.url, headers=ended)).status_code == 200
-        assert (await client.post(place.url, json=initialize)).status_code == 200
-    async with http(place, **older) as client:
-        assert (await client.post(place.url, json=initialize)).status_code == 200
+        assert (await client.post(place.url, json=INITIALIZE)).status_code == 200
+    async with http(place, **OLDER) as client:
+        assert (await client.post(place.url, json=INITIALIZE)).status_code == 200
 
 
 async def test_sessions_within_a_session_share_its_older_sessions(place: Place):
-    initialize = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
-    }
-    older = {"MCP-Protocol-Version": "2025-11-25"}
     outer = place.session()
     inner = place.session("--within", outer)
     codes = []
     for token, count in ((inner, MAX_OLDER_OF_CLIENT), (place.session("--within", inner), 1), (outer, 1)):
-        async with http(place, token, **older) as client:
-            codes += [(await client.post(place.url, json=initialize)).status_code for _ in range(count)]
+        async with http(place, token, **OLDER) as client:
+            codes += [(await client.post(place.url, json=INITIALIZE)).status_code for _ in range(count)]
     assert codes == [200] * MAX_OLDER_OF_CLIENT + [503] * 2
-    async with http(place, **older) as client:
-        assert (await client.post(place.url, json=initialize)).status_code == 200
+    async with http(place, **OLDER) as client:
+        assert (await client.post(place.url, json=INITIALIZE)).status_code == 200
 
 
 @pytest.mark.parametrize("within", [0, 3])
