@@ -156,7 +156,9 @@ async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed
     elif operation == "CHECKOUT" and not options.isdisjoint({"-f", "--force"}):
         await _demand_clean(changed)
     elif operation == "PULL" and "--ff-only" not in options:
-        raise _refused("PULL does not know before what it merges", "use --ff-only, or FETCH and then MERGE or REBASE")
+        raise _refused(
+            "PULL merges commits that nobody has searched for them", "use --ff-only, or FETCH and then MERGE or REBASE"
+        )
     elif operation in ("MERGE", "REBASE") and options.isdisjoint(_ENDING):
         onto = [
             word for before, (kind, word) in pairwise([("", ""), *words]) if kind == "value" and before[1] == "--onto"
@@ -176,7 +178,7 @@ async def _demand_mergeable(changed: Changed, *sides: Sequence[str]) -> None:
     for side in sides:
         if await changed("--diff-filter=AD", *side) != []:
             raise _refused(
-                "some were added or removed since, and git could mix them with files of other names",
+                "some were added or removed since both sides parted, and git could write their content into other files",
                 "ask the owner to do it",
             )
 

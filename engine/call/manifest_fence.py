@@ -69,7 +69,7 @@ class Fence:
 
     def _too_often(self, tool: str, allowing: frozenset[int]) -> str | None:
         """Count a call with a planned call that allows it. Returns why it is one too many, or None."""
-        #: The planned calls that can get room, each with the one that a call would be moved from, and what allows that call.
+        # The planned calls that can get room, each with the one that a call would be moved from, and what allows that call.
         reached: dict[int, tuple[int, frozenset[int]] | None] = dict.fromkeys(sorted(allowing))
         queue = [*reached]
         for one in queue:

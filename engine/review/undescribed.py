@@ -66,7 +66,7 @@ _SECOND = frozenset("co com org net ac gov edu".split())
 def undescribed(definition: ToolDefinition, listed_hosts: Collection[str] = ()) -> tuple[str, ...]:
     """What a tool does and its name and description do not mention, the riskiest first. Empty without a manifest.
 
-    Nobody must mention `listed_hosts`, which the owner's rules name.
+    `listed_hosts`, which the owner's rules name, need no mention.
     """
     if definition.manifest is None:
         return ()

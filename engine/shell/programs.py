@@ -122,7 +122,7 @@ def _could_be_an_option(word: Word) -> bool:
 def may_set(name: str, value: Word, exported: bool, start: Start | None = None) -> bool:
     """Whether an ordinary command may set this variable; `exported`: for the programs that it starts.
 
-    Without `start`, the variable is known and the commands are not, so it may not name a folder from which they load code.
+    Without `start`, the commands are not known, so the variable may not name a folder from which they load code.
     """
     variables = allow_list()["variables"]
     if re.fullmatch(variables["exported"], name, re.VERBOSE):

@@ -67,7 +67,10 @@ def private_file(
 
 
 def _visible(path: str, roots: Iterable[str]) -> Iterator[str]:
-    """The part of each root that lies in a path, behind all links. Below ``/proc``, each process sees other files: any of them."""
+    """The part of each root that lies in a path, behind all links.
+
+    A path below ``/proc`` names other files for each process, so all roots lie in it.
+    """
     if _leads_to_proc(path):
         return iter(roots)
     real = os.path.realpath(path)
