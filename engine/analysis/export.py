@@ -109,7 +109,7 @@ class _Export:
             self._bound(bound),
             self._steps.of_calls(group),
             self._named(marks_of(control).counted),
-            self._compared(control, arguments.values()),
+            *self._decisions(control, arguments.values()),
         )
 
     def _argument(self, call: Recorded, name: str) -> AbstractValue:
@@ -126,14 +126,17 @@ class _Export:
     def _origins(self, origins: Origins) -> tuple[Origin, ...]:
         return self._named(marks_of(origins).origins)
 
-    def _compared(self, control: Origins, arguments: Iterable[AbstractValue]) -> tuple[Comparison, ...]:
-        """The comparisons that decide whether a call is made, or what it is given."""
-        found = set(marks_of(control).tested)
-        for data, decided in map(self._a.heap.deep, arguments):
-            found |= marks_of(data | decided).tested
-        direct = {c.constant for c in found if c.by}
-        kept = self._constants(c.constant for c in found)
-        return tuple(sorted((c for c in found if c.constant in kept and (c.by or c.constant not in direct)), key=repr))
+    def _decisions(
+        self, control: Origins, arguments: Iterable[AbstractValue]
+    ) -> tuple[tuple[Comparison, ...], tuple[str, ...]]:
+        """The comparisons, and the choices of items, that decide whether a call is made, or what it is given."""
+        marks = marks_of(control.union(*(origins for each in arguments for origins in self._a.heap.deep(each))))
+        direct = {c.constant for c in marks.tested if c.by}
+        kept = self._constants(c.constant for c in marks.tested)
+        compared = (c for c in marks.tested if c.constant in kept and (c.by or c.constant not in direct))
+        # `sorted(names)[3:]` says all that `sorted(names)` says.
+        picked = (p for p in marks.picked if not any(p != other and p in other for other in marks.picked))
+        return tuple(sorted(compared, key=repr)), tuple(sorted(picked))
 
     def _constants(self, found: Iterable[str | int | float]) -> tuple[str | int | float, ...]:
         """Constants that can be stored. Texts that schemas list, and numbers that a program counts to, say nothing."""
@@ -170,6 +173,8 @@ class _Export:
             return templates.NUMBER
         if part.kind == "output":
             return Hole("output", call=self._number[part.call], path=part.path)
+        if part.kind == "any" and part.call >= 0:
+            return Hole("any", data=self._origins(self._a.heap.deep(self._a.content_of(part))[0]))
         if part.kind in ("any", "bytes"):
             return Hole("any", data=data)
         if part.kind in ENCODED:

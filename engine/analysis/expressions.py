@@ -19,6 +19,7 @@ from albert_tools.engine.analysis.calls import (
     call_helper,
     ends_early,
     is_lazy,
+    name_of,
 )
 from albert_tools.engine.analysis.containers import (
     anything,
@@ -36,7 +37,7 @@ from albert_tools.engine.analysis.containers import (
 )
 from albert_tools.engine.analysis.facade_calls import call_facade
 from albert_tools.engine.analysis.method_calls import call_method
-from albert_tools.engine.analysis.operators import binary, formatted_text, unary
+from albert_tools.engine.analysis.operators import are_numbers, binary, formatted_text, unary
 from albert_tools.engine.analysis.paths_below import from_place, last_name
 from albert_tools.engine.analysis.recorded_calls import call_tool
 from albert_tools.engine.analysis.state import Analysis
@@ -57,6 +58,10 @@ from albert_tools.grammar import tree
 
 #: The most items of a literal whose places are told apart.
 _MAX_PLACES = 24
+#: The functions and methods that choose items of a list, or their order.
+_PICKING = frozenset(
+    "heappop islice max min nlargest nsmallest pop popleft reverse reversed rotate sort sorted".split()
+)
 #: The operators that compare a constant on the left as if it stood on the right.
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -251,7 +256,8 @@ def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractV
         if value.sites:
             part = new_list(a, node, "slice", a.heap.values(value))
             a.sized(only_site(part), "length", a.remember(node, value))
-            found = found | AbstractValue(data=value.data, control=a.heap.shape(value), sites=part.sites)
+            chosen = a.heap.shape(value) | a.picked(node)
+            found = found | AbstractValue(data=value.data, control=chosen, sites=part.sites)
         return found.under(decided)
     key = a.evaluate(node.slice, control)
     for site in value.sites:
@@ -259,6 +265,8 @@ def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractV
         if default is not None:
             store(a, AbstractValue(sites=frozenset({site})), key, default.under(control | value.origins))
     found = a.heap.item(value, key)
+    if value.sites and key.alternatives and are_numbers(a, key):
+        found = found.under(a.picked(node))
     path = _split_path(node.value) if key.constants() == [-1] else None
     whole = a.evaluate(path, control) if path is not None else NEVER
     if whole.alternatives and not whole.sites:
@@ -324,6 +332,10 @@ def _plain_call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue
     else:
         box = a.evaluate(node.func.value, control)
         result = call_method(a, node.func.attr, box, call)
+    if name_of(node) in _PICKING and any(v.sites for v in (box, *arguments.all)):
+        result = result.under(a.picked(node))
+        if box is not NEVER:
+            concern(a, box, a.picked(node))
     return result if arguments.more is NEVER else _unpacked(a, call, box, result)
 
 

@@ -32,7 +32,7 @@ from albert_tools.engine.analysis.containers import (
     text_of,
 )
 from albert_tools.engine.analysis.encoded_texts import as_bytes, as_text, encoded, joined
-from albert_tools.engine.analysis.operators import are_numbers, concatenated, formatted
+from albert_tools.engine.analysis.operators import apart, are_numbers, concatenated, formatted
 from albert_tools.engine.analysis.paths_below import with_ending, without_prefix
 from albert_tools.engine.analysis.regular_expressions import MATCHING, match_objects, replaced
 from albert_tools.engine.analysis.state import Analysis
@@ -192,7 +192,8 @@ def _format(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
             found = concatenated(a, found, constant(part))
             continue
         value, *inner = (_argument(call, argument) for argument in (part.argument, *part.inner))
-        found = concatenated(a, found, formatted(a, value, part.conversion, part.spec or "", inner))
+        text = formatted(a, value, part.conversion, part.spec or "", inner)
+        found = concatenated(a, found, apart(a, call.node, text, f"field {part.argument}"))
     return found
 
 

@@ -61,7 +61,7 @@ def binary(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: Ab
         return found | arithmetic(a, plain_left, plain_right)
     if _may_be_number(a, left) and _may_be_number(a, right):
         found = found | numbers(a, plain_left, plain_right)
-    return found | concatenated(a, plain_left, plain_right)
+    return found | concatenated(a, apart(a, node, plain_left, "left part"), apart(a, node, plain_right, "right part"))
 
 
 def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue | None:
@@ -204,6 +204,13 @@ def concatenated(a: Analysis, left: AbstractValue, right: AbstractValue) -> Abst
     )
 
 
+def apart(a: Analysis, node: object, value: AbstractValue, tag: str = "part") -> AbstractValue:
+    """A value that becomes a part of a text. If nothing is known about it, the hole names the value, to keep its own origins."""
+    if value.alternatives != templates.ANYTHING or not value.data:
+        return value
+    return value._replace(alternatives=frozenset({(Hole("any", call=a.encoded_value(a.remember(node, value, tag))),)}))
+
+
 def formatted_text(a: Analysis, node: tree.Strings, control: Origins) -> AbstractValue:
     """An f-string."""
     found = AbstractValue(frozenset({()}))
@@ -212,7 +219,7 @@ def formatted_text(a: Analysis, node: tree.Strings, control: Origins) -> Abstrac
             found = concatenated(a, found, constant(p.value))
             continue
         for part in p.parts:
-            value = constant(part) if isinstance(part, str) else _field(a, part, control)
+            value = constant(part) if isinstance(part, str) else apart(a, part.value, _field(a, part, control))
             found = concatenated(a, found, value)
     return found
 

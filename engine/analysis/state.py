@@ -8,13 +8,14 @@ What nobody reads before the end is no table: the calls and their arguments, the
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from albert_tools.engine.analysis.tables import Rounds, Table
-from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Heap, Origins, Site
+from albert_tools.engine.analysis.values import NEVER, NO_ORIGINS, NONE, AbstractValue, Heap, Origins, Site, picks
 from albert_tools.engine.check.checker import Checked
 from albert_tools.engine.check.facts import BINDING, attribute_chain, bindings, fixed_names, walk_own
 from albert_tools.engine.check.rules.assignment import is_always_true
@@ -181,6 +182,7 @@ class Analysis:
         #: The first statement of this round that has found something new.
         self.first_change: tree.Node | None = None
         self._bound: dict[int, frozenset[str]] = {}
+        self._picks: dict[int, Origins] = {}
         self._contexts: dict[str, set[tuple[int, ...]]] = defaultdict(set)
         self._calling = self._functions_with_calls()
         self._found: dict[Instance, None] = {}
@@ -302,6 +304,18 @@ class Analysis:
     def content_of(self, hole: Hole) -> AbstractValue:
         """The value that a hole encodes."""
         return self.lengths[[*self.encoded][hole.call]]
+
+    def picked(self, node: tree.Node) -> Origins:
+        """The mark of an expression that chooses items, or their order."""
+        found = self._picks.get(id(node))
+        if found is None:
+            span, lines = node.span, self.facts.lines[node.span.line - 1 : node.span.end_line]
+            lines[-1] = lines[-1][: span.end_column - 1]
+            lines[0] = lines[0][span.column - 1 :]
+            text = "\n".join(lines)
+            # One line, without comments.
+            found = self._picks[id(node)] = picks([ast.unparse(ast.parse(f"({text}\n)", mode="eval"))])
+        return found
 
     def throw(self, value: AbstractValue) -> None:
         """Note what an exception carries."""

@@ -17,6 +17,7 @@ from albert_tools.engine.analysis.values import (
     comparisons,
     constant,
     made_with,
+    picks,
     sizes_of,
 )
 from albert_tools.engine.model.manifest import Hole, Origin, PlannedCall, Value
@@ -50,7 +51,7 @@ def decided_by(a: Analysis, planned: PlannedCall, substitution: Substitution) ->
             kind == "call" or a.heap.is_counted(substitution.arguments.get(name, NEVER))
         )
         found |= (sizes_of(data) if counted else data) | control
-    return comparisons(planned.compared).union(found)
+    return comparisons(planned.compared).union(picks(planned.picked), found)
 
 
 def instantiate(a: Analysis, value: Value, substitution: Substitution, site: Hashable) -> AbstractValue:
@@ -108,7 +109,8 @@ def _alternatives(
 ) -> set[templates.Alternative]:
     """All templates that a template of the manifest stands for here."""
     if len(stored) == 1 and isinstance(stored[0], Hole):
-        return set(_of_hole(a, stored[0], substitution))
+        # A value of which nothing is known has its origins itself.
+        return {(templates.ANY,)} if stored[0].kind == "any" else set(_of_hole(a, stored[0], substitution))
     found: frozenset[templates.Alternative] = frozenset({()})
     for part in stored:
         options = frozenset({(part,)}) if isinstance(part, str) else _of_hole(a, part, substitution)
@@ -131,13 +133,21 @@ def _of_hole(a: Analysis, hole: Hole, substitution: Substitution) -> templates.A
             inner = _alternatives(a, hole.of, substitution)
             return frozenset((Hole("quoted", of=templates.stored(t)),) for t in inner)
         case kind if hole.value is not None:
-            key = (substitution.key, hole)
-            a.grow(a.lengths, key, instantiate(a, hole.value, substitution, key))
-            number = a.encoded_value(key)
+            number = _kept(a, substitution, hole, instantiate(a, hole.value, substitution, (substitution.key, hole)))
             return frozenset(
                 (Hole(kind, call=number, of=templates.stored(t)),) for t in _alternatives(a, hole.of, substitution)
             )
+        case "any" if hole.data:
+            value = AbstractValue(templates.ANYTHING, *origins_of(a, hole.data, substitution))
+            return frozenset({(Hole("any", call=_kept(a, substitution, hole, value)),)})
     return frozenset({(Hole(hole.kind),)})
+
+
+def _kept(a: Analysis, substitution: Substitution, hole: Hole, value: AbstractValue) -> int:
+    """The number of a value that a hole of the manifest has here."""
+    key = (substitution.key, hole)
+    a.grow(a.lengths, key, value)
+    return a.encoded_value(key)
 
 
 def at_path(a: Analysis, value: AbstractValue, path: str) -> AbstractValue:

@@ -73,6 +73,8 @@ def template(parts: Iterable[Part]) -> Template:
             found[-1:] = [last.removesuffix("/")] if last != "/" else []
         if part.kind not in ("any", "below") or found[-1:] != [part]:
             found.append(part)
+    if len(found) > 1 and all(isinstance(part, Hole) and part.kind == "any" for part in found):
+        return (ANY,)
     for i, part in enumerate(found):
         if isinstance(part, str) and len(part) > MAX_CHARACTERS:
             return (*found[:i], part[:_KEPT_CHARACTERS], ANY)

@@ -23,8 +23,8 @@ Site: TypeAlias = Hashable
 
 NO_ORIGINS: Origins = frozenset()
 #: Precede an origin of which only the number of items or characters decides, a constant that a value was made with and does not
-#: show, and a constant that a decision has compared.
-_SIZE, _MADE, _TESTED = "size:", "made:", "test:"
+#: show, a constant that a decision has compared, and the text of an expression that has chosen items.
+_SIZE, _MADE, _TESTED, _PICKED = "size:", "made:", "test:", "pick:"
 #: Numbers that say nothing.
 _PLAIN_NUMBERS = (0, 1, -1)
 _NO_SITES: frozenset[Site] = frozenset()
@@ -111,7 +111,7 @@ def join(values: Iterable[AbstractValue]) -> AbstractValue:
 
 def sizes_of(origins: Iterable[Origin]) -> Origins:
     """These origins, marked as those of which only the number of items decides."""
-    return frozenset(o if o.startswith((_SIZE, _MADE, _TESTED)) else f"{_SIZE}{o}" for o in origins)
+    return frozenset(o if o.startswith((_SIZE, _MADE, _TESTED, _PICKED)) else f"{_SIZE}{o}" for o in origins)
 
 
 def compared(origins: Origins, by: str = "", directly: Origins = NO_ORIGINS) -> Origins:
@@ -132,6 +132,11 @@ def _comparison(constant: str, by: str) -> Origin:
     return f"{_TESTED}[{constant}, {json.dumps(by)}]"
 
 
+def picks(texts: Iterable[str]) -> Origins:
+    """The marks of expressions that choose items, or their order."""
+    return frozenset(f"{_PICKED}{text}" for text in texts)
+
+
 def without_constants(origins: Origins) -> Origins:
     """These origins, without the constants that a value was made with."""
     return frozenset(o for o in origins if not o.startswith(_MADE))
@@ -147,18 +152,20 @@ def made_with(constants: Iterable[str | float | None]) -> Origins:
 
 
 class Marks(NamedTuple):
-    """Origins, without marks; those of which only the number of items decides; and the marked constants."""
+    """What the marks of origins say: all origins without marks, those of which only the number of items decides, the constants, and
+    the expressions that choose items."""
 
     origins: Origins
     counted: Origins
     made: frozenset[str | int | float]
     tested: frozenset[Comparison]
+    picked: frozenset[str]
 
 
 @lru_cache(maxsize=4096)
 def marks_of(origins: Origins) -> Marks:
     """What the marks of origins say."""
-    found: dict[str, set[str]] = {_SIZE: set(), _MADE: set(), _TESTED: set()}
+    found: dict[str, set[str]] = {_SIZE: set(), _MADE: set(), _TESTED: set(), _PICKED: set()}
     plain: set[str] = set()
     for origin in origins:
         marked = found.get(origin[: len(_SIZE)])
@@ -168,7 +175,9 @@ def marks_of(origins: Origins) -> Marks:
             marked.add(origin[len(_SIZE) :])
     made = frozenset(map(json.loads, found[_MADE]))
     tests = frozenset(Comparison(*json.loads(mark)) for mark in found[_TESTED])
-    return Marks(frozenset(plain | found[_SIZE]), frozenset(found[_SIZE] - plain), made, tests)
+    return Marks(
+        frozenset(plain | found[_SIZE]), frozenset(found[_SIZE] - plain), made, tests, frozenset(found[_PICKED])
+    )
 
 
 @lru_cache(maxsize=4096)

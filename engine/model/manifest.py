@@ -17,7 +17,7 @@ from msgspec import Struct
 
 #: The number of the present analysis. Raise it with each change after which a source can have another manifest. Then stored
 #: versions are analysed again.
-ANALYSIS = 4
+ANALYSIS = 5
 
 #: Where a value comes from: ``parameter:NAME``, or ``call:N`` for the output of `calls[N]` of the same manifest.
 Origin: TypeAlias = str
@@ -150,6 +150,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
         step: When it is made.
         counted: Those of `control` of which only the number of items or characters decides: the call is made once for each one.
         compared: The comparisons that decide whether the call is made, or what it is given.
+        picked: The expressions that choose items of lists, or their order, for the same: ``sorted(names)``, ``names[3:]``.
     """
 
     tool: str
@@ -164,6 +165,7 @@ class PlannedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     step: Step = ()
     counted: tuple[Origin, ...] = ()
     compared: tuple[Comparison, ...] = ()
+    picked: tuple[str, ...] = ()
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -23,6 +23,7 @@ from albert_tools.engine.model.manifest import (
     values_in,
 )
 from albert_tools.engine.model.messages import listed
+from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_warnings import call_warnings
 from albert_tools.engine.review.value_words import (
     EXECUTED,
@@ -194,6 +195,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
         content = words  # what others execute is never folded
     comparisons = dict.fromkeys(words.comparison(c) for call in calls for c in call.compared)
     compared = [*comparisons] if risk >= RISKS["write"] else []
+    picked = dict.fromkeys(p for c in calls for p in c.picked) if risk >= RISKS["write"] else {}
     bound = _sum(c.bound for c in calls)
     return Effect(
         tool=first.tool,
@@ -203,6 +205,7 @@ def _effect(calls: Sequence[PlannedCall], words: Words, content: Words, chooses:
         settings=(
             *((name, words.value(*values)) for name, values in settings.items()),
             *([("compared with", ", ".join(compared))] if compared else []),
+            *([("chosen by", ", ".join(map(visible, picked)))] if picked else []),
         ),
         anything=any(is_anything(v) for name in shown for value in given[name] for v in values_in(value)),
         warnings=warnings,

@@ -226,6 +226,8 @@ class _Facts:
                 f"what {tool} does now depends on a comparison with", f"{tool} no longer depends on a comparison with"
             )
             self._add(tests, map(self._words.comparison, call.compared), risk)
+            choices = _Kind(f"what {tool} does is now chosen by", f"what {tool} does is no longer chosen by")
+            self._add(choices, map(visible, call.picked), risk)
         for name, value in call.arguments.items():
             use = call.uses.get(name)
             if use == "url":

@@ -261,3 +261,47 @@ def test_an_output_of_any_form_names_files_or_none() -> None:
     assert touched_files([("delete", {"path": "x/\u202e"}), ("write", {})], ["x/y", "./x//z", "w"]) == (
         "deletes x/\\u202e; leaves x/y, x/z"
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "chosen"),
+    [
+        ("picked = sorted(names, reverse=len(names) < 10)[keep:]", "sorted(names, reverse=len(names) < 10)[keep:]"),
+        ("names.sort(key=lambda n: n[::-1])  # by date\n    picked = names", "names.sort(key=lambda n: n[::-1])"),
+        ("names.reverse()\n    picked = names[:keep]", "names.reverse(), names[:keep]"),
+        ("names.pop(0)\n    picked = names", "names.pop(0)"),
+        ("picked = [max(names), names[-1]]", "max(names), names[-1]"),
+        ("picked = list(\n        reversed(names)  # new\n    )", "reversed(names)"),
+        ("picked = _newest(names, keep)", "sorted(all_of_them, key=str.lower)[-n:]"),
+        ("picked = names", None),
+    ],
+)
+def test_a_review_shows_the_order_in_which_files_are_taken(governed: Governed, body: str, chosen: str | None) -> None:
+    helper = "def _newest(all_of_them: list[str], n: int) -> list[str]:\n"
+    helper += "    return sorted(all_of_them, key=str.lower)[-n:]\n\n\n"
+    governed.service.define(
+        f'{helper}def prune(folder: str, keep: int = 3) -> int:\n    """Delete old files."""\n'
+        f'    names = tools.find_files(pattern="*.sql", path=folder)["paths"]\n    {body}\n'
+        "    _newest([], 1)\n"
+        "    for path in picked:\n        tools.delete_file(path=path)\n    return len(picked)\n"
+    )
+    shown = {line.name: line.text for line in review(governed, "prune").lines}
+    assert shown.get("chosen by") == chosen
+    # A tool that calls it shows it, too.
+    governed.service.define('def clean() -> int:\n    """Delete."""\n    return tools.prune(folder="d")\n')
+    assert {line.name: line.text for line in review(governed, "clean").lines}.get("chosen by") == chosen
+
+
+def test_each_unknown_part_of_a_text_has_its_own_origins(governed: Governed) -> None:
+    governed.service.define(
+        'def send(a: str, b: str, c: str) -> None:\n    """Send."""\n'
+        "    one, two = tools.read_file(path=a).lower(), tools.read_file(path=b).upper()\n"
+        '    rest = "{}&d={}".format(c.title(), c.title())\n'
+        '    tools.http_request(url=f"https://api.example.org/{one}?b={two}" + "&c=" + rest)\n'
+    )
+    parts = [f"‹any text from {origin}›" for origin in ("read_file({a})", "read_file({b})", "{c}", "{c}")]
+    url = "https://api.example.org/{}?b={}&c={}&d={}".format(*parts)
+    assert url in next(line.text for line in review(governed, "send").lines if line.name == "http_request")
+    governed.service.define('def all_of() -> None:\n    """Send."""\n    tools.send(a="x", b="y", c="z")\n')
+    text = next(line.text for line in review(governed, "all_of").lines if line.name == "http_request")
+    assert '‹any text from read_file("x")›?b=‹any text from read_file("y")›' in text
