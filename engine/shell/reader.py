@@ -106,6 +106,8 @@ _POSIX = frozenset(
     """.split()
 ) | {"\n"}
 
+# ``~``, ``~+`` or ``~name`` for a folder: at the start of a word, and behind `=` and `:` in a word like ``if=~/a``.
+_TILDE = re.compile(r"(^|[=:])~[^/:]*")
 _SIGN = re.compile(r"[^\w\s./,:=%@+~^-]")
 _NOTHING = re.compile("")
 _BLANK = re.compile(r"(?:[ \t]+(?:\\\n[ \t]*)*)?")
@@ -393,8 +395,9 @@ class Reader:
             raise Unreadable("it has a word that cannot be read with certainty", text)
         if kind in ("word", "number"):
             unescaped = re.sub(r"\\.", "", text)
-            known = not re.search(r"[*?\[]", unescaped) and not _has_braces(unescaped)
-            return Word(re.sub(r"\\(.)", r"\1", text), known, known)
+            single = not re.search(r"[*?\[]", unescaped) and not _has_braces(unescaped)
+            expanded = _TILDE.sub(rf"\1{HOLE}", text)
+            return Word(re.sub(r"\\(.)", r"\1", expanded), single and HOLE not in expanded, single)
         if kind == "raw_string":
             return Word(text[1:-1])
         if kind in ("ansi_c_string", "arithmetic_expansion"):
