@@ -43,7 +43,10 @@ from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds,
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.shell.named_files import files_of_git
+from albert_tools.engine.workspace.git_lock import alone
 
+#: Operations that can bring forbidden files: into the objects, or into the working tree.
+_ALONE = (*BRINGING, "CLONE", "CHECKOUT", "MERGE", "RESET", "STASH")
 #: The timeout for reading a repository's configuration, in seconds.
 _CONFIG_TIMEOUT = 20.0
 #: The most files that the question about a commit lists, and the most characters of each.
@@ -194,6 +197,26 @@ async def git(
         # The URL goes after the options and before the other arguments.
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
+    if operation not in _ALONE or not context.workspace.judge.selective:
+        return await _executed(context, operation, words, args, url, cwd, timeout)
+    async with alone(str(context.workspace.root), timeout):
+        # What it brings is searched before another command can see it, or take the names of its commits away.
+        try:
+            return await _executed(context, operation, words, args, url, cwd, timeout)
+        finally:
+            await hidden_paths(context, cwd, run)
+
+
+async def _executed(
+    context: CallContext,
+    operation: Operation,
+    words: list[str],
+    args: Sequence[str],
+    url: str | None,
+    cwd: str,
+    timeout: float,
+) -> CommandResult:
+    """Execute an operation. `words` are `args` with the address."""
     prepared = await _prepared(context, operation, words, cwd)
     reads = files_of_git(operation, args, at_top=cwd in ("", "."))
     if reads is None:

@@ -102,6 +102,7 @@ WORDS: dict[str, frozenset[str]] = {
 #: Settings of every call. The command line overrides the repository's configuration.
 _SETTINGS = (
     "core.hooksPath=/dev/null",
+    "core.commitGraph=false",
     "core.fsmonitor=false",
     "core.pager=cat",
     "core.editor=:",
@@ -126,6 +127,7 @@ _SETTINGS = (
     "protocol.http.allow=always",
     "safe.directory=*",
     "advice.detachedHead=false",
+    "advice.graftFileDeprecated=false",
     "init.templateDir=",
     "uploadpack.packObjectsHook=",
     "core.alternateRefsCommand=true",
@@ -137,8 +139,13 @@ _SETTINGS = (
     "status.submoduleSummary=false",
 )
 
-#: Further settings of a limited operation: files keep their paths, and no list of the changed files is printed.
-_LIMITED_SETTINGS = ("merge.directoryRenames=false", "merge.stat=false", "rebase.stat=false")
+#: Further settings of a limited operation: it merges nothing, and prints no list of the changed files.
+_LIMITED_SETTINGS = (
+    "merge.autoStash=false",
+    # With another strategy, git may merge in spite of --ff-only.
+    "pull.twohead=recursive",
+    "merge.stat=false",
+)
 
 #: The environment of every call: git reads only the repository's configuration, and never prompts.
 ENVIRONMENT = {
@@ -150,12 +157,15 @@ ENVIRONMENT = {
     "GIT_EDITOR": ":",
     "GIT_PAGER": "cat",
     "GIT_ASKPASS": "",
+    # What a commit contains is read from the commit itself.
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "/dev/null",
 }
 
 #: Settings of the form section.NAME.key, in sections that name programs.
 _DRIVERS = re.compile(
-    r"(filter|merge|diff|remote|url|gpg|difftool|mergetool|submodule)\.(.+)\.([a-z]+)\Z", re.DOTALL | re.IGNORECASE
+    r"(filter|merge|diff|remote|url|gpg|difftool|mergetool|submodule|branch)\.(.+)\.([a-z]+)\Z",
+    re.DOTALL | re.IGNORECASE,
 )
 #: A harmless value for each of these settings.
 _OFF = {
@@ -172,6 +182,8 @@ _OFF = {
     ("gpg", "program"): "false",
     ("gpg", "defaultkeycommand"): "false",
     ("submodule", "ignore"): "dirty",
+    # Options of each MERGE and PULL: they may name a strategy, which is a program.
+    ("branch", "mergeoptions"): "",
 }
 #: A configuration without any of these words names no such program and includes no other file.
 MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|submodule|worktree", re.IGNORECASE)
@@ -181,7 +193,7 @@ LIST_DRIVERS = (
     "--null",
     "--name-only",
     "--get-regexp",
-    r"^(filter|merge|diff|remote|gpg|submodule)\..*\.[a-z]+$",
+    r"^(filter|merge|diff|remote|gpg|submodule|branch)\..*\.[a-z]+$",
 )
 
 
@@ -209,6 +221,8 @@ def command(operation: str, arguments: Sequence[str], limited: bool = False) -> 
         words.append("--ignore-submodules=dirty")
     if operation in ("COMMIT", "MERGE", "PULL") and {"--abort", "--continue"}.isdisjoint(arguments):
         words.append("--no-verify" if operation != "PULL" else "--no-edit")
+    if operation == "PULL" and limited:
+        words.append("--no-rebase")
     if operation == "CLONE":
         words.append("--no-recurse-submodules")
     return [*words, *arguments]

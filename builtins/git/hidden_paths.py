@@ -16,6 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
@@ -209,10 +210,13 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         return [line for line in text.split("\0") if line] if ran.code == 0 and ran.output.complete else None
 
     tracked = await lines("LS-FILES", "-z", "--", *hidden.only)
-    # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten. And no branch of this
-    # repository leads to the objects that it borrows from another one.
+    # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten. And nothing in this
+    # repository leads to the objects that it borrows from another one, or that a FETCH without an end has brought.
     ever_found = (
-        bool(tracked) or (old is not None and old.ever_found) or os.path.lexists(f"{folders[-1]}/{_ALTERNATES}")
+        bool(tracked)
+        or (old is not None and old.ever_found)
+        or os.path.lexists(f"{folders[-1]}/{_ALTERNATES}")
+        or any(map(_is_unclear, _fetch_heads(folders)))
     )
     found, clean = True, tuple[str, ...]()
     if tracked == [] and not ever_found:
@@ -232,9 +236,21 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
     return search
 
 
+def _fetch_heads(folders: list[str]) -> list[str]:
+    """The files in which git lists what a FETCH has brought. It empties them first, and writes them at the end."""
+    return [f"{folder}/FETCH_HEAD" for folder in folders]
+
+
+def _is_unclear(fetch_head: str) -> bool:
+    """Whether there is such a file, and it doesn't say what was brought. For git in its sandbox, a link can lead elsewhere."""
+    if not os.path.lexists(fetch_head):
+        return False
+    return os.path.islink(fetch_head) or _TIP.search(beginning(fetch_head, _MAX_FETCHED)) is None
+
+
 def _fetched(folders: list[str], named: Iterable[str]) -> list[str]:
     """The first commits that the last FETCH has brought and that have no name. For git, FETCH_HEAD is only one of them."""
-    brought = (tip for each in folders for tip in _TIP.findall(beginning(f"{each}/FETCH_HEAD", _MAX_FETCHED)))
+    brought = (tip for each in _fetch_heads(folders) for tip in _TIP.findall(beginning(each, _MAX_FETCHED)))
     return list(dict.fromkeys(brought).keys() - set(named))[:_MAX_TIPS]
 
 
@@ -246,9 +262,8 @@ def _state(folders: list[str]) -> object:
         for inner in ("refs", "reftable", "worktrees"):
             names += (f"{place}/{name}" for place, _, files in os.walk(f"{folder}/{inner}") for name in files)
         for name in names:
-            try:
-                facts = os.stat(name)
-            except OSError:
-                continue
-            found.append((name, facts.st_ino, facts.st_size, facts.st_mtime_ns))
+            for look in (os.lstat, os.stat):
+                with suppress(OSError):
+                    facts = look(name)
+                    found.append((name, facts.st_ino, facts.st_size, facts.st_mtime_ns))
     return found

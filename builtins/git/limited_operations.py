@@ -5,8 +5,9 @@ leaves these paths out, however they are named. Three things need more:
 
 - an argument can name an object without its path. Each is turned into the name of a commit, or of a file whose path is allowed;
 - an operation that moves the working tree to another commit (CHECKOUT, MERGE, PULL) takes no pathspecs. Git updates the hidden
-  files then, as it updates any file, and prints no content. It may not throw away a change in them that is not committed, and
-  not merge where hidden files were added or removed: git could take one for a file of another name, and write its content there;
+  files then, as it updates any file, and prints no content. It may not throw away a change in them that is not committed;
+- git takes files that both sides of a merge have moved for one file, and could write a hidden file's content into another one. So
+  only what merges nothing is allowed: MERGE and PULL that move forward, and a STASH on the commit that it was made on;
 - a commit must have the hidden files of the commit before it, or of the merged one.
 
 What can't be limited is refused.
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from albert_tools.builtins.git.git_options import WORDS, parsed
@@ -29,13 +29,7 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
     "STATUS": ("-v", 'use ("DIFF", ["--cached"])'),
     "COMMIT": ("-v|--verbose", 'use ("DIFF", ["--cached"])'),
     "LOG": ("--follow", "name the file's earlier paths too"),
-    "MERGE": (
-        r"--autostash|--strategy=(?!ort\Z|recursive\Z).*|(-X |--strategy-option[ =]).*subtree.*",
-        "merge without it",
-    ),
-    "REBASE": (r"--autostash|(-X |--strategy-option[ =]).*subtree.*", "rebase without it"),
     "FETCH": ("--dry-run", "fetch without it: it brings the objects, but no name by which they are found"),
-    "PULL": ("--autostash|--ff|--no-ff", "pull without it"),
     "CHECKOUT": ("-m|--merge", "commit or STASH first"),
     "TAG": (r"(--format|--sort)=.*raw.*", "use other fields"),
     "STASH": ("-p|--stat", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])'),
@@ -44,12 +38,14 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
 _ALL = (("option", "-a"), ("option", "--all"))
 #: Operations that print files.
 _PRINTING = ("DIFF", "LOG", "SHOW")
-#: Options of MERGE and REBASE that go on with a merge or end it.
-_ENDING = ("--abort", "--continue", "--skip", "--quit")
+#: The only options with which an operation merges nothing, the ones of which it needs one, and what to do otherwise.
+_FORWARD: dict[str, tuple[str, str, str]] = {
+    "MERGE": ("--ff-only|--abort|--quiet|-q", "--ff-only|--abort", "use --ff-only, or ask the owner to merge"),
+    "PULL": ("--ff-only|--prune|-p|--quiet|-q|--verbose|-v", "--ff-only", "use --ff-only, or ask the owner to merge"),
+    "REBASE": ("--abort|--quit", "--abort|--quit", "ask the owner to do it"),
+}
 #: Operations that bring commits that were not searched for hidden files.
 BRINGING = ("FETCH", "PULL")
-#: Operations that move the working tree to another commit.
-_MOVING = ("MERGE", "REBASE", "PULL")
 
 #: Suffixes of a commit that stand for a range.
 _RANGE_SUFFIX = re.compile(r"\^(@|!|-\d*)\Z")
@@ -132,11 +128,18 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
         return _stash(options, operands, paths, ending)
     if operation == "TAG" and len(files) == 2 and {"-d", "--delete", "-l", "--list"}.isdisjoint(options):
         return Limited([*options, "--", files[0], _commit(files[1], demand)])
-    return Limited(list(arguments), operation in _MOVING)
+    if operation in _FORWARD:
+        allowed, needed, instead = _FORWARD[operation]
+        if not all(re.fullmatch(allowed, word) for word in options) or not any(
+            re.fullmatch(needed, o) for o in options
+        ):
+            raise _refused(f"{operation} could merge them into files of other names", instead)
+        return Limited(list(arguments), True)
+    return Limited(list(arguments))
 
 
 async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed) -> None:
-    """Refuse an operation that would commit or throw away changes in the hidden files, or that could merge them with others.
+    """Refuse an operation that would commit or throw away changes in the hidden files, or a STASH that would merge.
 
     Raises:
         Failure: `permission_denied`.
@@ -144,9 +147,7 @@ async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed
     words = list(parsed(operation, arguments))
     options = {word for kind, word in words if kind == "option"}
     named = [word for kind, word in words if kind in ("operand", "path")]
-    if (operation == "COMMIT" and (not named or "--include" in options or "-i" in options)) or (
-        operation == "MERGE" and "--continue" in options
-    ):
+    if operation == "COMMIT" and (not named or "--include" in options or "-i" in options):
         await _demand_as_committed(changed)
     elif operation == "RESET" and not any(kind == "path" for kind, _ in words):
         if await changed("HEAD", f"{named[0] if named else 'HEAD'}^{{commit}}") != []:
@@ -155,32 +156,14 @@ async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed
             await _demand_clean(changed)
     elif operation == "CHECKOUT" and not options.isdisjoint({"-f", "--force"}):
         await _demand_clean(changed)
-    elif operation == "PULL" and "--ff-only" not in options:
-        raise _refused(
-            "PULL merges commits that nobody has searched for them", "use --ff-only, or FETCH and then MERGE or REBASE"
-        )
-    elif operation in ("MERGE", "REBASE") and options.isdisjoint(_ENDING):
-        onto = [
-            word for before, (kind, word) in pairwise([("", ""), *words]) if kind == "value" and before[1] == "--onto"
-        ]
-        ours = named[1] if operation == "REBASE" and len(named) > 1 else "HEAD"
-        for theirs in [*onto, *(named if operation == "MERGE" else named[:1])] or ["@{u}"]:
-            await _demand_mergeable(changed, ("--merge-base", ours, theirs), ("--merge-base", theirs, ours))
     elif operation == "STASH" and named[:1] in (["pop"], ["apply"]):
         stash = f"stash@{{{named[1]}}}" if named[1:] and named[1].isdecimal() else (named[1:] or ["stash@{0}"])[0]
-        await _demand_mergeable(changed, (f"{stash}^1", "HEAD"), (f"{stash}^1", stash))
-
-
-async def _demand_mergeable(changed: Changed, *sides: Sequence[str]) -> None:
-    """Refuse a merge if hidden files were added or removed. `sides` are words for what each side has changed."""
-    if [] in [await changed(*side, everywhere=True) for side in sides]:
-        return  # there is nothing to merge
-    for side in sides:
-        if await changed("--diff-filter=AD", *side) != []:
-            raise _refused(
-                "some were added or removed since both sides parted, and git could write their content into other files",
-                "ask the owner to do it",
-            )
+        for compared in ([f"{stash}^1", "HEAD"], ["--cached", "HEAD"]):
+            if await changed(*compared, everywhere=True) != []:
+                raise _refused(
+                    f"STASH {named[0]} could merge them into files of other names",
+                    "pop it on the commit that it was made on, with nothing staged; or ask the owner to do it",
+                )
 
 
 async def _demand_as_committed(changed: Changed) -> None:
@@ -209,8 +192,11 @@ def _stash(
         return Limited(["push", *options, *ending([*operands, *paths])])
     if action == "show":
         raise _refused("STASH show can't leave them out", _UNLIMITED["STASH"][1])
-    stashes = operands[1:] if action == "branch" else operands
-    if not all(re.fullmatch(r"stash@\{\d+\}|\d+", word) for word in stashes):
+    if action == "branch":
+        raise _refused(
+            "STASH branch could merge them into files of other names", "CHECKOUT a branch, and pop the stash there"
+        )
+    if not all(re.fullmatch(r"stash@\{\d+\}|\d+", word) for word in operands):
         raise _refused(f"STASH {action} takes no other commits", "name a stash, as in stash@{0}")
     quiet = ["--quiet"] if action in ("pop", "apply") else []
     return Limited([action, *quiet, *options, *operands], action != "list")

@@ -149,10 +149,10 @@ async def run(
     try:
         wanted = context.settings.get("confinement")
         every = git is not None and (await asyncio.to_thread(found)).best(wanted) == "landlock"
-        # Other programs than git could print hidden files from the objects of a repository.
-        if only is None:
-            hide = await repositories_to_hide(context, run)
         async with turn(str(context.workspace.root), git, seconds) as allowed:
+            # Other programs than git could print hidden files from the objects of a repository.
+            if only is None:
+                hide = await repositories_to_hide(context, run)
             owns: Git | None = "all" if every else allowed
             seen = command_view(context.workspace, cwd, git=owns, hide=hide, show=show, only_git=only is not None)
             with seen as (view, workspace):

@@ -95,18 +95,22 @@ def git_folder_of(root: str, place: str) -> str | None:
         return place
     git = f"{place}/{GIT_FOLDER}"
     if os.path.isfile(git):
-        text = beginning(git, _MAX_NAMING)
-        if text.startswith("gitdir:"):
-            git = os.path.join(place, text.removeprefix("gitdir:").strip())
+        kind, space, text = beginning(git, _MAX_NAMING).partition(" ")
+        git = _named(place, text) if kind + space == "gitdir: " else ""
     real = os.path.realpath(git)
     return real if within(real, root) and os.path.isdir(real) else None
 
 
 def family(root: str, folder: str) -> list[str]:
     """A git folder, and the main one that has its objects if it belongs to a further working tree."""
-    named = beginning(f"{folder}/commondir", _MAX_NAMING).strip()
-    common = os.path.realpath(os.path.join(folder, named))
-    return [folder, common] if named and within(common, root) else [folder]
+    common = os.path.realpath(_named(folder, beginning(f"{folder}/commondir", _MAX_NAMING)))
+    return [folder, common] if common != folder and within(common, root) else [folder]
+
+
+def _named(folder: str, text: str) -> str:
+    """The path that the text of a file in a git folder names, exactly as git reads it; `folder` if that is not clear."""
+    clear = "\0" not in text and len(os.fsencode(text)) < _MAX_NAMING
+    return os.path.join(folder, text.rstrip("\r\n")) if clear else folder
 
 
 def beginning(file: str, most: int) -> str:

@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
@@ -25,6 +26,8 @@ _RETRY = 0.02
 #: The number of running commands for each workspace; -1 while git runs alone.
 _running: dict[str, int] = {}
 _lock = threading.Lock()
+#: The workspace whose lock this task holds alone.
+_held: ContextVar[str] = ContextVar("held", default="")
 
 
 def _begin(root: str, alone: bool) -> bool:
@@ -54,6 +57,9 @@ async def turn(root: str, git: Git | None, seconds: float) -> AsyncIterator[Git 
     Raises:
         Failure: `timeout`: git was changing its configuration for `seconds`.
     """
+    if _held.get() == root:
+        yield git
+        return
     loop = asyncio.get_running_loop()
     began = loop.time()
     while not _begin(root, git == "configuration"):
@@ -73,3 +79,25 @@ async def turn(root: str, git: Git | None, seconds: float) -> AsyncIterator[Git 
         yield git
     finally:
         _end(root)
+
+
+@asynccontextmanager
+async def alone(root: str, seconds: float) -> AsyncIterator[None]:
+    """Keep the commands of all other calls out of a workspace while this call runs several.
+
+    Raises:
+        Failure: `timeout`: other commands run for too long.
+    """
+    async with turn(root, "configuration", seconds) as allowed:
+        if allowed != "configuration":
+            raise Failure(
+                "timeout",
+                "other commands run in this workspace, and they would see the forbidden files that git can bring",
+                hint="try again when they have ended",
+                retryable=True,
+            )
+        token = _held.set(root)
+        try:
+            yield
+        finally:
+            _held.reset(token)

@@ -38,9 +38,10 @@ ENVIRONMENT = {
 }
 
 
-def plain(root: Path, *words: str) -> str:
-    """Run git unconfined, and return its output."""
-    done = subprocess.run(["git", *words], cwd=root, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+def plain(root: Path, *words: str, fails: bool = False) -> str:
+    """Run git unconfined, and return its output. It succeeds, or `fails`."""
+    done = subprocess.run(["git", *words], cwd=root, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == fails, done.stderr
     return done.stdout
 
 

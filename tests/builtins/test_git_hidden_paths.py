@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,6 +32,8 @@ from albert_tools.engine.policy.layers import Layer
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.rules import Policy
 from albert_tools.engine.sandbox.command.confinement import found
+from albert_tools.engine.workspace import git_lock
+from albert_tools.engine.workspace.git_folders import family
 from albert_tools.engine.workspace.workspace import Workspace
 from tests.builtins.conftest import Context
 from tests.builtins.test_git import ENVIRONMENT, plain
@@ -331,27 +335,79 @@ async def test_everyday_work_keeps_the_forbidden_files(repository: Path) -> None
     assert (repository / "secrets/new").read_text() == "added by the owner"
 
 
-@pytest.mark.parametrize("how", [["MERGE", "main"], ["REBASE", "main"], ["STASH", "pop"]], ids=" ".join)
-async def test_a_forbidden_file_is_not_merged_into_a_file_of_another_name(repository: Path, how: list[str]) -> None:
+MERGING = (
+    "MERGE main",
+    "MERGE --ff-only --strategy=subtree main",
+    "MERGE --ff-only -X ours main",
+    "MERGE --continue",
+    "REBASE main",
+    "REBASE --onto=main early",
+    "REBASE --continue",
+    "REBASE --skip",
+    "PULL --rebase",
+    "STASH pop",
+    "STASH branch new",
+)
+
+
+@pytest.mark.parametrize("how", MERGING)
+async def test_a_forbidden_file_is_not_merged_into_a_file_of_another_name(repository: Path, how: str) -> None:
     """On one branch a file became a forbidden one; here it gets another name."""
-    lines = [f"key{i}\n" for i in range(20)]
-    (repository / "settings").write_text("".join(lines))
-    plain(repository, "add", "settings")
-    plain(repository, "commit", "-q", "-m", "early")
-    plain(repository, "branch", "early")
-    plain(repository, "mv", "settings", "secrets/settings")
-    (repository / "secrets/settings").write_text("".join([*lines, f"{MARK}\n"]))
-    plain(repository, "commit", "-q", "-a", "-m", "late")
-    await git(repository, "CHECKOUT", "-b", "other", "early")
-    (repository / "settings").rename(repository / "public")
-    await git(repository, "ADD", "-A")
-    if how[0] == "STASH":
+    await rename_apart(repository)
+    if how.startswith("STASH"):
         await git(repository, "STASH", "push")
         await git(repository, "CHECKOUT", "main")
     else:
         await git(repository, "COMMIT", "-m", "renamed")
-    assert "added or removed since" in await git(repository, *how)
-    assert not [p for p in repository.iterdir() if p.is_file() and MARK in p.read_text("utf-8", "replace")]
+    assert "could merge them into files of other names" in await git(repository, *how.split())
+    assert not marked(repository)
+
+
+@pytest.mark.parametrize(
+    "setting", ["merge.autoStash=true", "branch.other.mergeOptions=--autostash --no-ff", "none.a=b"]
+)
+async def test_a_merge_forward_merges_no_staged_files(repository: Path, setting: str) -> None:
+    await rename_apart(repository)
+    plain(repository, "config", *setting.split("=", 1))
+    assert (await git(repository, "MERGE", "--ff-only", "main"))[:2] in ("0 ", "1 ")
+    assert not marked(repository)
+
+
+async def test_a_stash_is_popped_where_it_was_made(repository: Path) -> None:
+    await rename_apart(repository)
+    plain(repository, "reset", "-q", "--hard")
+    # A stash of the owner has made the file a forbidden one.
+    plain(repository, "mv", "settings", "secrets/moved")
+    (repository / "secrets/moved").write_text("".join([*LINES, f"{MARK}\n"]))
+    plain(repository, "stash", "-q")
+    (repository / "settings").rename(repository / "public")
+    await git(repository, "ADD", "-A")
+    assert "could merge them into files of other names" in await git(repository, "STASH", "pop")
+    await git(repository, "RESET", "--hard")
+    assert (await git(repository, "STASH", "pop")).startswith("0 ")
+    assert not marked(repository)
+
+
+LINES = [f"key{i}\n" for i in range(20)]
+
+
+def marked(repository: Path) -> list[Path]:
+    """The files at the top that have the text of a forbidden one."""
+    return [p for p in repository.iterdir() if p.is_file() and MARK in p.read_text("utf-8", "replace")]
+
+
+async def rename_apart(repository: Path) -> None:
+    """On `main`, a file of `early` became a forbidden one. On `other`, which is checked out, another name for it is staged."""
+    (repository / "settings").write_text("".join(LINES))
+    plain(repository, "add", "settings")
+    plain(repository, "commit", "-q", "-m", "early")
+    plain(repository, "branch", "early")
+    plain(repository, "mv", "settings", "secrets/settings")
+    (repository / "secrets/settings").write_text("".join([*LINES, f"{MARK}\n"]))
+    plain(repository, "commit", "-q", "-a", "-m", "late")
+    await git(repository, "CHECKOUT", "-b", "other", "early")
+    (repository / "settings").rename(repository / "public")
+    await git(repository, "ADD", "-A")
 
 
 @pytest.mark.slow
@@ -362,16 +418,18 @@ async def test_git_moves_between_commits_with_other_forbidden_files(repository: 
     plain(repository, "commit", "-q", "-a", "-m", "later")
     assert (await git(repository, "CHECKOUT", "old")).startswith("0 ")
     assert (repository / "old.pem").exists()
-    assert (await git(repository, "MERGE", "main")).startswith("0 ")
+    assert (await git(repository, "MERGE", "--ff-only", "main")).startswith("0 ")
     assert not (repository / "old.pem").exists()
     assert (await git(repository, "CHECKOUT", "-b", "side", "main")).startswith("0 ")
     (repository / "a.txt").write_text("conflict\n")
     await git(repository, "COMMIT", "-a", "-m", "side")
-    for ending in (["MERGE", "--abort"], ["MERGE", "--continue"]):
-        assert "CONFLICT" in await git(repository, "MERGE", "later")
-        (repository / "a.txt").write_text("resolved\n")
-        await git(repository, "ADD", "a.txt")
-        assert (await git(repository, *ending)).startswith("0 ")
+    # The owner has begun a merge.
+    assert "CONFLICT" in plain(repository, "merge", "later", fails=True)
+    assert (await git(repository, "MERGE", "--abort")).startswith("0 ")
+    plain(repository, "merge", "later", fails=True)
+    (repository / "a.txt").write_text("resolved\n")
+    await git(repository, "ADD", "a.txt")
+    assert (await git(repository, "COMMIT", "-m", "merged")).startswith("0 ")
     assert hidden_in(repository, "HEAD") == hidden_in(repository, "later")
     assert plain(repository, "status", "--short") == ""
 
@@ -407,8 +465,8 @@ async def test_no_commit_deletes_or_reverts_a_forbidden_file(repository: Path) -
 @pytest.fixture
 def remote(govern: Callable[..., Governed], tmp_path: Path) -> Iterator[tuple[Governed, str]]:
     """A workspace whose repository has no forbidden file, and the address of a remote whose branch `late` has one."""
-    rules = {"forbidden_paths": ["config/prod.yml"], "free_hosts": ["127.0.0.1"], "allow": ["git"]}
-    operations = ["FETCH", "PULL", "MERGE", "SHOW", "LOG", "DIFF"]
+    rules = {"forbidden_paths": ["config/prod.yml"], "free_hosts": ["127.0.0.1"], "allow": ["git", "bash"]}
+    operations = ["CHECKOUT", "FETCH", "PULL", "MERGE", "SHOW", "LOG", "DIFF"]
     git_rules = {"allowed_operations": operations, "allowed_hosts": ["127.0.0.1"]}
     home = govern(governance={**rules, "tools": {"git": git_rules}})
     (home.work / "config").mkdir()
@@ -449,7 +507,7 @@ def test_what_a_pull_brings_is_not_merged_unseen(remote: tuple[Governed, str], h
     plain(home.work, "commit", "-q", "-m", "renamed")
     assert "the rules forbid files in this repository, and PULL" in said(home, "PULL", *how.split(), "late", url=url)
     assert "Not possible to fast-forward" in said(home, "PULL", "--ff-only", "late", url=url)
-    assert "added or removed since" in said(home, "MERGE", "FETCH_HEAD")
+    assert "MERGE could merge them" in said(home, "MERGE", "FETCH_HEAD")
     assert not [p for p in home.work.glob("*/*") if p.is_file() and MARK in p.read_text("utf-8", "replace")]
 
 
@@ -468,6 +526,80 @@ def test_each_fetched_commit_is_searched(remote: tuple[Governed, str], args: lis
     assert refused == ("--dry-run" in args)
     for words in (["SHOW", late], ["SHOW", f"{late}:config/prod.yml"], ["LOG", "-p", late], ["DIFF", "main", late]):
         assert MARK not in said(home, *words)
+
+
+@pytest.mark.parametrize("before", ["plain", "link to nothing", "link away"])
+def test_what_a_fetch_brings_stays_hidden_without_its_names(
+    remote: tuple[Governed, str], before: str, tmp_path: Path
+) -> None:
+    """Code of the project may change the git folder before and after, as long as nothing is hidden in it."""
+    home, url = remote
+    late, head = hash_of(tmp_path / "upstream", "late"), home.work / ".git/FETCH_HEAD"
+    if before != "plain":
+        said(home, "SHOW")  # The search is cached.
+        head.symlink_to("/dev/null" if before == "link to nothing" else "/tmp/not-here")
+    assert "FETCH_HEAD" in said(home, "FETCH", "late", url=url)
+    if before == "plain":
+        head.unlink()
+    assert MARK in plain(home.work, "show", late)
+    assert MARK not in said(home, "SHOW", late)
+    result = home.call("bash", command=f"git show {late}")
+    assert MARK not in str(result.output)
+
+
+async def test_a_search_reads_commits_as_they_are(repository: Path) -> None:
+    """Grafts hide the history from git, and can be deleted afterwards."""
+    plain(repository, "rm", "-q", "-r", "secrets", "config/prod.yml", "sub/x.pem")
+    plain(repository, "commit", "-q", "-m", "without them")
+    for name in ("old", "blob"):
+        plain(repository, "branch" if name == "old" else "tag", "-D" if name == "old" else "-d", name)
+    plain(repository, "stash", "clear")
+    shutil.rmtree(repository / ".git/logs")
+    grafts = repository / ".git/info/grafts"
+    grafts.write_text(plain(repository, "rev-parse", "HEAD"))
+    await git(repository, "STATUS")
+    grafts.unlink()
+    assert MARK in plain(repository, "show", "HEAD~1:secrets/key")
+    assert "permission_denied" in await git(repository, "SHOW", "HEAD~1:secrets/key")
+
+
+@pytest.mark.parametrize("operation", ["FETCH", "CHECKOUT late"])
+def test_git_brings_no_forbidden_file_to_a_command_that_runs(
+    remote: tuple[Governed, str], operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, url = remote
+    monkeypatch.setattr(git_lock, "PATIENCE", 0.2)
+    waiting = "touch started; while [ ! -e stop ]; do sleep 0.05; done; git show FETCH_HEAD; cat config/prod.yml"
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(home.call, "bash", command=waiting)
+        while not (home.work / "started").exists():
+            time.sleep(0.02)
+        words = operation.split()
+        more = {"url": url} if operation == "FETCH" else {}
+        assert "they would see the forbidden files that git can bring" in said(home, *words, **more)
+        (home.work / "stop").touch()
+        assert MARK not in str(running.result().output)
+    assert "they would see" not in said(home, *words, **more)
+
+
+@pytest.mark.parametrize(
+    ("named", "is_main"),
+    [
+        ("../../.git\n", True),
+        ("../../.git\r\n\n", True),
+        ("../../.git \n", False),
+        (" ../../.git", False),
+        ("../../.git\0/x", False),
+        ("./" * 3000 + "../../.git", False),
+    ],
+    ids=["a line", "two ends", "a blank behind it", "a blank before it", "a null byte", "too long"],
+)
+def test_a_git_folder_is_named_as_git_reads_it(repository: Path, named: str, is_main: bool) -> None:
+    """A false git folder that counted as a further working tree of the main one could read its objects."""
+    place = repository / "w/.git"
+    place.mkdir(parents=True)
+    (place / "commondir").write_text(named)
+    assert (str(repository / ".git") in family(str(repository), str(place))) == is_main
 
 
 async def test_a_false_repository_does_not_move_the_rules(repository: Path) -> None:
