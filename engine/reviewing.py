@@ -66,10 +66,7 @@ class Reviewer:
         return replace(found, examples=examples, examples_problem=problem, replays=repeated)
 
     def _files_in(self, folder: str) -> list[str]:
-        workspace = self._context.workspace
-        if isinstance(workspace, Failure):
-            raise workspace.copy()
-        return [entry.path for entry in workspace.listing(folder or ".") if entry.type == "file"]
+        return [entry.path for entry in self._context.workspace.listing(folder or ".") if entry.type == "file"]
 
     async def _current(self, name: str, version: str | None) -> VersionReview:
         """The review without runs. If what the version can do can't be found out anew, the review says why."""

@@ -24,7 +24,7 @@ from albert_tools.engine.actions import CANCEL, DEFINE, READ, REMOVE, RESUME, RE
 from albert_tools.engine.call.context import Log, ServiceContext
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.call.turns import Turns
-from albert_tools.engine.model.definition import CATEGORIES, Callee, Json, ToolDefinition, ToolVersion
+from albert_tools.engine.model.definition import CATEGORIES, Callee, Json, Mode, ToolDefinition, ToolVersion
 from albert_tools.engine.model.describe import confined_of, resources_of
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean, look_alike
@@ -45,16 +45,21 @@ from albert_tools.engine.sandbox.worker.spawn import discard
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approvals
     from albert_tools.engine.authority.reviews import Reviews, VersionState
+    from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.authority.sessions import Budget, Session, Sessions
     from albert_tools.engine.judging.accept import CheckedSource
     from albert_tools.engine.judging.answers import Outline
     from albert_tools.engine.judging.source_judge import Judgement, SourceJudge
     from albert_tools.engine.model.example import Example
+    from albert_tools.engine.model.protocols import Ledger
     from albert_tools.engine.model.record_types import Entry
+    from albert_tools.engine.policy.modes import Modes
+    from albert_tools.engine.policy.settings import Governance
     from albert_tools.engine.renewing import Renewer
     from albert_tools.engine.review.version_review import ExampleRun, VersionReview
     from albert_tools.engine.sandbox.worker.spawn import Spawned
     from albert_tools.engine.upgrading import Upgrade
+    from albert_tools.engine.workspace.workspace import Workspace
     from albert_tools.grammar.diagnostic import Diagnostic
 
 _T = TypeVar("_T")
@@ -232,23 +237,23 @@ class ToolService:
     def __init__(self, registry: ToolRegistry, store: ToolStore, context: ServiceContext, sandbox: Sandbox) -> None:
         self.registry = registry
         self.store = store
-        self.context = context
+        self._context = context
         self._sandbox = sandbox
         self._source_judge: SourceJudge | None = None
         self._renewer: Renewer | None = None
         self._entered = self._closed = False
         self._pipeline = Pipeline(registry, store, self._started, self._renewed)
-        self._runs = RunManager(self._pipeline, lambda: self.context)
+        self._runs = RunManager(self._pipeline, lambda: self._context)
         #: The sources of a session that are judged at once; four processes judge those of all.
         self._turns = Turns(2)
-        self.actions = Actions(self._pipeline, lambda: self.context)
+        self.actions = Actions(self._pipeline, lambda: self._context)
         #: Runs the agent's own tools, see `engine.agent`.
         self.agent_tools: AgentTools | None = None
         self._watching: asyncio.Task[None] | None = None
         registry.load = self._by_name
 
     def _by_name(self, name: str) -> ToolVersion:
-        reviews = self.context.reviews
+        reviews = self._context.reviews
         return self.store.load(name) if reviews is None else reviews.by_name(name)
 
     async def __aenter__(self) -> ToolService:
@@ -266,8 +271,8 @@ class ToolService:
         await self._sandbox.close()
         if self._source_judge is not None:
             await self._source_judge.close()
-        await self.context.resource_pool.close()
-        for part in (self.context.workspace, self.context.ledger, self.store):
+        await self._context.resource_pool.close()
+        for part in (self._context.workspace_or_failure, self._context.ledger, self.store):
             close = getattr(part, "close", None)
             if close is not None:
                 # All entries that must survive a crash have already been written to the disk.
@@ -340,6 +345,52 @@ class ToolService:
     def confinement(self) -> str:
         """The confinement of the workers: ``seccomp``, ``landlock`` or ``rlimits``. Empty until the first worker starts."""
         return self._sandbox.confinement
+
+    # The workspace and the rules
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace. Raises Failure `governance_unavailable` if there is none."""
+        return self._context.workspace
+
+    @property
+    def workspace_or_failure(self) -> Workspace | Failure:
+        """The workspace, or the reason why there is none."""
+        return self._context.workspace_or_failure
+
+    @property
+    def governance(self) -> Governance | Failure:
+        """The rules, or the reason why there are none."""
+        return self._context.governance
+
+    @property
+    def problem_of_rules(self) -> str | None:
+        """Why changed rules are not in force, so that those before them still are; None if there is no such problem."""
+        rules = self._context.rules
+        return None if isinstance(rules, Failure) else rules.problem
+
+    def ruling(self) -> RulesInForce:
+        """The rules and the authority that applies them. Raises Failure `governance_unavailable`."""
+        return self._context.ruling(audit=False)
+
+    @property
+    def modes(self) -> Modes:
+        """The mode of this home."""
+        return self._context.modes
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of this home, without the judgement that `records` makes for a session."""
+        return self._context.ledger
+
+    @property
+    def quota(self) -> float:
+        """The bytes that may be stored for a session."""
+        return self._context.quota
+
+    def client_of(self, token: str | None) -> str | None:
+        """The client whose share the session of a token uses, see `ServiceContext.client_of`."""
+        return self._context.client_of(token)
 
     # Authoring
 
@@ -435,12 +486,12 @@ class ToolService:
     async def _notify_owner(self, defined: Defined) -> None:
         """Run the owner's command if a new version waits for a review. Never fails."""
         with suppress(Failure):
-            command = self.context.ruling(audit=False).governance.notify
+            command = self._context.ruling(audit=False).governance.notify
             version = defined.version
             if command and defined.outcome != "unchanged" and self.reviews.of(version).state == "pending":
                 from albert_tools.engine.pipeline.notify import about_version, notify
 
-                await notify(command, about_version(version.name, version.version, self.context.root))
+                await notify(command, about_version(version.name, version.version, self._context.root))
 
     def _head(self, name: str, token: str, what: str, version: str = "") -> tuple[str, str]:
         """The current version of a tool ("" if there is none, or the tool was removed: its name is free), and why a person must
@@ -486,7 +537,7 @@ class ToolService:
         Raises:
             Failure: `permission_denied`, `depth_limit`.
         """
-        rules = self.context.governance
+        rules = self._context.governance
         if not isinstance(rules, Failure):
             demand_depth(definition.name, definition.depth, rules.limits.depth)
         denied = next((d for d in self.flow_decisions(definition) if d.verdict == "deny"), None)
@@ -498,7 +549,7 @@ class ToolService:
 
         The list is empty for a primitive, for a composite without a manifest, and if no decision is possible.
         """
-        authority, manifest = self.context.authority, definition.manifest
+        authority, manifest = self._context.authority, definition.manifest
         if authority is None or manifest is None:
             return []
         return authority.policy.flows.judge_version(definition.name, manifest, definition.version)
@@ -525,7 +576,7 @@ class ToolService:
         """Activate a new version without a review, if the owner's rules say so."""
         from albert_tools.engine.authority.reviews import BY_RULES
 
-        rules, reviews, manifest = self.context.governance, self.context.reviews, version.definition.manifest
+        rules, reviews, manifest = self._context.governance, self._context.reviews, version.definition.manifest
         if isinstance(rules, Failure) or not rules.activates_harmless or reviews is None or manifest is None:
             return
         if is_harmless(manifest) and reviews.of(version).state == "pending":
@@ -548,7 +599,7 @@ class ToolService:
         cover, except those that only use the workspace. Without rules, they are all tools with effects outside the temporary
         workspace.
         """
-        rules, authority, primitives = self.context.governance, self.context.authority, self.registry.primitives()
+        rules, authority, primitives = self._context.governance, self._context.authority, self.registry.primitives()
         if isinstance(rules, Failure):
             return {p.name: rules for p in primitives if p.context is None and p.definition.effects}
         found = {}
@@ -638,7 +689,7 @@ class ToolService:
         session: str | None = None,
     ) -> Judgement:
         catalog = _Catalog(self, together or {}, session)
-        async with self._turns.of(self.context.client_of(session)):
+        async with self._turns.of(self._context.client_of(session)):
             judgement = await self._judge.check(source, catalog, compiled=compiled)
             checked = judgement.checked
             saved = [c for c in checked.calls if c.name not in catalog.together] if checked is not None else []
@@ -714,7 +765,7 @@ class ToolService:
         self._poll_cancellations()
         if name in AGENT_TOOLS and self.agent_tools is not None:
             return await self.agent_tools.invoke(invocation, log, watch)
-        return await self._pipeline.invoke(invocation, self.context, log, watch=watch)
+        return await self._pipeline.invoke(invocation, self._context, log, watch=watch)
 
     async def run_source(
         self,
@@ -764,7 +815,7 @@ class ToolService:
         given = {} if arguments is None else arguments
         invocation = ToolInvocation(version.name, given, None, session, request_id, None, trace, reason=reason)
         self._poll_cancellations()
-        return await self._pipeline.invoke(invocation, self.context, log, unsaved=version)
+        return await self._pipeline.invoke(invocation, self._context, log, unsaved=version)
 
     # Sessions, approvals
 
@@ -775,12 +826,12 @@ class ToolService:
         Raises:
             Failure: `not_found` if this service has no record.
         """
-        return _recorded(self.context.sessions, "sessions")
+        return _recorded(self._context.sessions, "sessions")
 
     @property
     def approvals(self) -> Approvals:
         """The approvals of this home. Raises the same failures as `sessions`."""
-        return _recorded(self.context.approvals, "approvals")
+        return _recorded(self._context.approvals, "approvals")
 
     def open_session(
         self,
@@ -810,9 +861,7 @@ class ToolService:
             Failure: `invalid_arguments`, `permission_denied`, `governance_unavailable`; `budget_exceeded` if nothing more may be
                 stored for the parent; `not_found` and others for `cwd`.
         """
-        workspace = self.context.workspace
-        if isinstance(workspace, Failure):
-            raise workspace.copy()
+        workspace = self._context.workspace
         if cwd:
             workspace.at(cwd)
         named = None if tools is None else frozenset(tools)
@@ -824,7 +873,7 @@ class ToolService:
             seconds=seconds,
             budget=budget,
             within=within,
-            quota=self.context.quota if within is not None else float("inf"),
+            quota=self._context.quota if within is not None else float("inf"),
             version_of=self._version_of,
         )
 
@@ -891,7 +940,7 @@ class ToolService:
         Raises:
             Failure: `damaged`, `io_error`; in a session also those of a call.
         """
-        read = partial(asyncio.to_thread, lambda: [*self.context.ledger.entries(kinds, since, run)])
+        read = partial(asyncio.to_thread, lambda: [*self._context.ledger.entries(kinds, since, run)])
         return await self.actions.perform(READ, {"of": "the ledger"}, session, read)
 
     def list_sessions(self, *, session: str | None = None) -> builtins.list[Session]:
@@ -942,7 +991,7 @@ class ToolService:
 
     def _poll_cancellations(self) -> None:
         """While requests run, check regularly whether another process has cancelled a run."""
-        if self.context.runs is None or (self._watching is not None and not self._watching.done()):
+        if self._context.runs is None or (self._watching is not None and not self._watching.done()):
             return
 
         async def watch() -> None:
@@ -995,18 +1044,19 @@ class ToolService:
                 newest=self._newest(found.calls),
                 versions=tuple(versions),
                 total=total,
-                review=self.context.reviews.of(found) if self.context.reviews is not None else None,
+                review=self._context.reviews.of(found) if self._context.reviews is not None else None,
             )
             return self._judged(description)
 
         return await asyncio.to_thread(load)
 
-    def standing(self, definition: ToolDefinition, gated: bool = False) -> dict[str, Json]:
-        """The decision of the rules on every call of a tool in the current mode. The arguments of a call can make it stricter.
+    def standing(self, definition: ToolDefinition, gated: bool = False, mode: Mode | None = None) -> dict[str, Json]:
+        """The decision of the rules on every call of a tool. The arguments of a call can make it stricter.
 
         Args:
             definition: The tool.
             gated: Whether it is a gated primitive.
+            mode: The mode of the calls; None for the present one.
 
         Returns:
             A decision in the form of a result's ``policy``, with its ``hint``, the ``mode``, and what a person is asked about
@@ -1014,11 +1064,11 @@ class ToolService:
             denial with the reason.
         """
         try:
-            authority = self.context.ruling(audit=False).authority
+            authority = self._context.ruling(audit=False).authority
         except Failure as why:
             said = Decision("deny", why.rule or "governance", "no_rule", why.message).as_dict()
             return {**said, "rationale_code": "unavailable", "hint": why.hint, "mode": None}
-        mode = authority.modes.mode
+        mode = mode or authority.modes.mode
         decision = authority.policy.permits(definition, gated, mode)
         primitive = self.registry.primitive(definition.name) if decision.verdict == "allow" else None
         kinds = [] if primitive is None else [*(["url"] if primitive.urls else []), *primitive.judged.values()]
@@ -1029,7 +1079,7 @@ class ToolService:
         definition = description.definition
         bounds: dict[str, Json] = {}
         with suppress(Failure):
-            rules = self.context.ruling(audit=False)
+            rules = self._context.ruling(audit=False)
             bounds = {
                 "timeout_seconds": rules.timeout(definition),
                 "calls_per_hour": dict(rules.authority.policy.numbers(definition).rate_limits),
@@ -1044,15 +1094,17 @@ class ToolService:
         hidden: bool = False,
         limit: int | None = None,
         after: str = "",
+        mode: Mode | None = None,
     ) -> builtins.list[Listed]:
         """List the tools, all of them or a page.
 
         Args:
             category: Only the tools of this category of the rules, such as ``read_only``.
             family: Only the tools of this family, such as ``files``; ``saved`` for the saved tools.
-            hidden: Whether to include primitives that the current mode denies.
+            hidden: Whether to include primitives that the mode denies.
             limit: The most tools to return; None for all.
             after: The name of the last tool on the page before.
+            mode: The mode in which the rules decide about the tools; None for the present one.
 
         Returns:
             Primitives in the order of registration, then saved tools by name. A damaged tool has a `problem`.
@@ -1076,25 +1128,27 @@ class ToolService:
             primitives, after = primitives[names.index(after) + 1 :], ""
         elif after:
             primitives = []
-        found = [t for t in map(self._primitive, primitives) if (hidden or not t.hidden) and chosen(t)][:limit]
+        found = [t for t in (self._primitive(p, mode) for p in primitives) if (hidden or not t.hidden) and chosen(t)][
+            :limit
+        ]
 
         def saved() -> builtins.list[Listed]:
             if family not in (None, SAVED):
                 return []
             if limit is None:
-                return [*filter(chosen, self._all_listed(s for s in self.store.list() if s.name > after))]
+                return [*filter(chosen, self._all_listed((s for s in self.store.list() if s.name > after), mode))]
             rest: builtins.list[Listed] = []
             last = after
             while len(found) + len(rest) < limit and (page := self.store.page(last, limit)):
-                rest += [*filter(chosen, self._all_listed(page))]
+                rest += [*filter(chosen, self._all_listed(page, mode))]
                 last = page[-1].name
             return rest[: limit - len(found)]
 
         return found + await asyncio.to_thread(saved)
 
-    def _primitive(self, primitive: Primitive) -> Listed:
+    def _primitive(self, primitive: Primitive, mode: Mode | None = None) -> Listed:
         d = primitive.definition
-        policy = self.standing(d, primitive.gated)
+        policy = self.standing(d, primitive.gated, mode)
         return Listed(
             d.name,
             "primitive",
@@ -1131,11 +1185,11 @@ class ToolService:
         found = await asyncio.to_thread(lambda: self._all_listed(self.store.search(text, saved)))
         return [*found, *primitives][: max(0, limit)]
 
-    def _all_listed(self, summaries: Iterable[Summary]) -> builtins.list[Listed]:
-        active = self.context.reviews.active() if self.context.reviews is not None else {}
-        return [self._listed(summary, active) for summary in summaries]
+    def _all_listed(self, summaries: Iterable[Summary], mode: Mode | None = None) -> builtins.list[Listed]:
+        active = self._context.reviews.active() if self._context.reviews is not None else {}
+        return [self._listed(summary, active, mode) for summary in summaries]
 
-    def _listed(self, summary: Summary, active: Mapping[str, str]) -> Listed:
+    def _listed(self, summary: Summary, active: Mapping[str, str], mode: Mode | None) -> Listed:
         listed = Listed(
             name=summary.name,
             kind="composite",
@@ -1156,7 +1210,7 @@ class ToolService:
         except Failure as failure:
             return replace(listed, problem=failure.message)
         newest = self._newest(version.calls)
-        review = self.context.reviews.of(version) if self.context.reviews is not None else None
+        review = self._context.reviews.of(version) if self._context.reviews is not None else None
         return replace(
             listed,
             description=first_line(version.definition.description),
@@ -1169,7 +1223,7 @@ class ToolService:
             state=review.state if review is not None else "",
             decided_by=review.by if review is not None else "",
             effects=version.definition.effects,
-            policy=self.standing(version.definition),
+            policy=self.standing(version.definition, mode=mode),
         )
 
     def _newest(self, calls: Iterable[Callee]) -> dict[str, str | None]:
@@ -1209,13 +1263,13 @@ class ToolService:
             nonlocal head
             newest, why = await asyncio.to_thread(self._head, name, token, "removing it")
             head = newest
-            if not why and self.context.reviews is not None and name in self.context.reviews.active():
+            if not why and self._context.reviews is not None and name in self._context.reviews.active():
                 why = f"{name} is active: the owner has approved it; removing it needs a person's approval"
             return Review(why, {"removes": newest})
 
         async def delete() -> None:
             by = "" if session is None else self.actions.session(session).id
-            reviews = self.context.reviews
+            reviews = self._context.reviews
             # First, so that no approval outlives its tool if the process is killed in between.
             if reviews is not None and (active := reviews.active().get(name)) is not None:
                 reviews.deprecate(name, active, by, "removed")
@@ -1333,7 +1387,7 @@ class ToolService:
 
         self._must_be_open()
         reviewer = Reviewer(
-            self.store, self._pipeline.lookup, self.context, self._runs, self._example_runs, self._renewed
+            self.store, self._pipeline.lookup, self._context, self._runs, self._example_runs, self._renewed
         )
         return await reviewer.review(name, version, rerun)
 
@@ -1379,7 +1433,7 @@ class ToolService:
             self._saved(version, (), over)
 
         def revoked(version: ToolVersion) -> bool:
-            reviews = self.context.reviews
+            reviews = self._context.reviews
             return reviews is not None and reviews.of(version).state == "revoked"
 
         return await Upgrader(self.registry, self.store, recheck, save, revoked).upgrade(name, dry_run)
@@ -1387,7 +1441,7 @@ class ToolService:
     @property
     def reviews(self) -> Reviews:
         """The states of the saved versions of this home. Raises the same failures as `sessions`."""
-        return _recorded(self.context.reviews, "reviews")
+        return _recorded(self._context.reviews, "reviews")
 
     def covers(self, token: str | None, tool: str) -> bool:
         """Whether the lease of a session, and the leases of its ancestors, cover a tool. The owner may call every tool.
@@ -1418,20 +1472,20 @@ class ToolService:
         Raises:
             Failure: `permission_denied`: there is no such session, or it has ended; `governance_unavailable`.
         """
-        stored = self.context.contents
+        stored = self._context.contents
         if token is None or stored is None:
             return stored
         from albert_tools.engine.authority.leased_session import LeasedSession
         from albert_tools.engine.call.session_contents import SessionContents
 
-        context = self.context
+        context = self._context
         session = LeasedSession(self.sessions, self.actions.session(token), context.ledger, lambda: context.quota)
         return SessionContents(stored, session)
 
     def _record(self, kind: str, author: str, **data: Json) -> None:
         """Append an entry about a change of the store. The change remains in effect even if the entry can't be written."""
         with suppress(Failure):
-            self.context.ledger.append(kind, {**data, "by": author} if author else data)
+            self._context.ledger.append(kind, {**data, "by": author} if author else data)
 
     def register(self, primitive: Primitive) -> None:
         """Add a primitive of the application.

@@ -325,10 +325,7 @@ class AgentTools:
 
 
 def _review_of(service: ToolService, version: ToolVersion) -> str:
-    reviews = service.context.reviews
-    if reviews is None:
-        return "pending"
-    found = reviews.of(version)
+    found = service.reviews.of(version)
     return f"{found.state}: {found.why}" if found.why else found.state
 
 

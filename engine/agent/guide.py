@@ -176,7 +176,7 @@ def guide(
     # There can be hundreds of tools of mounted servers, so they are listed like saved tools.
     mounted = {p.name: p for p in covered if p.name in service.registry.mounted}
     primitives = [p for p in covered if p.name not in mounted]
-    active = service.context.reviews.active() if service.context.reviews is not None else {}
+    active = service.reviews.active()
     # Sessions with a list of tools can't use others.
     others = [s.name for s in service.store.page("", MAX_SAVED + 1)] if leased is None else []
     listed = [*dict.fromkeys([*active, *[*mounted][:MAX_MOUNTED], *others])] if leased is None else []

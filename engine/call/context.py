@@ -22,6 +22,7 @@ from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker.run_report import RunReport
+from albert_tools.engine.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approval_digest import Fingerprint
@@ -50,6 +51,13 @@ Log = Callable[[str, str], None]
 Renewed = Callable[[ToolVersion, bool], Awaitable[ToolVersion]]
 
 
+def available(found: T | Failure) -> T:
+    """What was found. Raises the failure that explains why it is missing."""
+    if isinstance(found, Failure):
+        raise found.copy()
+    return found
+
+
 class Repeated(Exception):
     """The request was already made with the same dedupe key. The exception contains that request's result."""
 
@@ -71,13 +79,13 @@ class JudgeAgain(Exception):
 
 
 class ServiceContext(Struct, frozen=True):
-    """The service that executes calls. If `workspace` or `rules` are unavailable, the field contains the failure that explains why.
+    """The service that executes calls. If there is no workspace or no rules, the field contains the failure that explains why.
 
     Without a ledger nothing is recorded, and there are no sessions, rate limits, dedupe keys, approvals or runs. The examples of a
     source and replays run like that.
     """
 
-    workspace: Any
+    workspace_or_failure: Workspace | Failure
     rules: RulesSource | Failure
     modes: Modes = field(default_factory=lambda: Modes(None))
     #: Asks a person during the call. None: the question waits for an answer from another process.
@@ -106,12 +114,7 @@ class ServiceContext(Struct, frozen=True):
         Raises:
             Failure: `governance_unavailable`.
         """
-        if isinstance(self.rules, Failure):
-            raise self.rules.copy()
-        ruling = self.rules.in_force(self.root, self.modes, audit=audit)
-        if isinstance(ruling, Failure):
-            raise ruling
-        return ruling
+        return available(available(self.rules).in_force(self.root, self.modes, audit=audit))
 
     @property
     def quota(self) -> float:
@@ -122,14 +125,17 @@ class ServiceContext(Struct, frozen=True):
             return Governance().session_bytes
 
     @property
-    def root(self) -> str:
-        """The path of the workspace.
+    def workspace(self) -> Workspace:
+        """The workspace.
 
         Raises:
-            Failure: `governance_unavailable` if there is no workspace.
+            Failure: `governance_unavailable` if there is none.
         """
-        if isinstance(self.workspace, Failure):
-            raise self.workspace.copy()
+        return available(self.workspace_or_failure)
+
+    @property
+    def root(self) -> str:
+        """The path of the workspace. Raises as `workspace`."""
         return str(self.workspace.root)
 
     @property
@@ -214,7 +220,7 @@ class Run(Struct, eq=False):
     stages: Stages
     lookup: Lookup
     #: The folder in which the calls work: the workspace, or the session's folder in the workspace.
-    workspace: Any
+    workspace_or_failure: Workspace | Failure
     #: Starts the sandbox. It is awaited when a composite runs.
     sandbox: Callable[[], Awaitable[Sandbox]]
     #: Finds out anew what a version can do, if an earlier analysis has found it out.
@@ -272,6 +278,11 @@ class Run(Struct, eq=False):
     open_since: float = 0.0
     #: Held while a person is asked, because the application is asked one question of a run at a time.
     asking: asyncio.Lock | None = None
+
+    @property
+    def workspace(self) -> Workspace:
+        """The folder in which the calls work. Raises as `ServiceContext.workspace`."""
+        return available(self.workspace_or_failure)
 
     @property
     def contents(self) -> ContentStore | None:
@@ -381,7 +392,7 @@ Invoke = Callable[[Call, Run], Awaitable[Any]]
 class PrimitiveContext(Struct):
     """The `CallContext` of a primitive."""
 
-    workspace: Any
+    workspace: Workspace
     remaining: float
     settings: Mapping[str, Any]
     network: Outgoing | None

@@ -236,7 +236,7 @@ class RunManager:
         """
         found = self._load(run)
         whole = self._context()
-        bare = ServiceContext(whole.workspace, whole.rules, modes=whole.modes, contents=whole.contents)
+        bare = ServiceContext(whole.workspace_or_failure, whole.rules, modes=whole.modes, contents=whole.contents)
         unsaved = self._unsaved(found, whole)
         invocation = self._invocation(found.header, whole, unsaved)
         if found.header["kind"] == "primitive":
@@ -286,9 +286,7 @@ class RunManager:
         Raises:
             Failure: `diverged`, `unknown_tool`, `governance_unavailable`.
         """
-        if isinstance(context.workspace, Failure):
-            raise context.workspace.copy()
-        root = str(context.workspace.root)
+        root = context.root
         if header["workspace"] != root:
             raise Failure(
                 "diverged",

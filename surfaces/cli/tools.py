@@ -50,13 +50,13 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         service: ToolService,
     ) -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
         from albert_tools.checkup import mistakes
-        from albert_tools.surfaces.cli.decisions import assume_mode
+        from albert_tools.engine.policy.modes import mode_named
 
-        assume_mode(service, options.mode)
         session = session_of_environment(service)
-        found = [t for t in await service.list(hidden=True) if service.covers(token(), t.name)]
+        mode = mode_named(options.mode) if options.mode else None
+        found = [t for t in await service.list(hidden=True, mode=mode) if service.covers(token(), t.name)]
         primitives = [p for p in service.registry.primitives() if service.covers(token(), p.name)]
-        rules = service.context.governance
+        rules = service.governance
         wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
         return found, primitives, service.registry.problems, session, wrong
 

@@ -85,7 +85,7 @@ class McpServer:
             bind_principal=lambda ctx: session_of(token()).id,
         )
         self.server.middleware += [
-            CallLimit(lambda: service.context.client_of(token())),
+            CallLimit(lambda: service.client_of(token())),
             RequestStateBoundary(security, default_audience=NAME),
         ]
 

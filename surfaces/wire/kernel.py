@@ -62,7 +62,7 @@ class Kernel:
         self._room_for_contents = Room(2 * _CONTENT, _CONTENT)
         #: Only the owner can enter the folder of the Unix socket, so others can't take its places.
         self._strangers = {True: anteroom(2), False: anteroom(2)}
-        self._malformed = MalformedRequests(service.context.ledger)
+        self._malformed = MalformedRequests(service.ledger)
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The methods for a server. All are streams of raw bytes here."""
@@ -75,7 +75,7 @@ class Kernel:
 
     async def invoke(self, _: Any, context: Any) -> bytes:
         """Make the call of one request. Ends the call if the client cancels, or its deadline has passed."""
-        client = self._service.context.client_of(_metadata(context, "session-token"))
+        client = self._service.client_of(_metadata(context, "session-token"))
         trace = _metadata(context, "traceparent")
         try:
             async with AsyncExitStack() as stack:
@@ -109,9 +109,7 @@ class Kernel:
         async with self._strangers[context.peer().startswith("unix:")].stay():
             raw = await receive(context)
             request = self._request(raw)
-            client = (
-                None if isinstance(request, pb.ToolResponse) else self._service.context.client_of(request.session_token)
-            )
+            client = None if isinstance(request, pb.ToolResponse) else self._service.client_of(request.session_token)
             if client is None:
                 return request
             stack.enter_context(self._places.enter(client))
@@ -228,7 +226,7 @@ class Kernel:
         token = _metadata(context, "session-token") or ""
         try:
             session = self._service.actions.session(token)
-            return token, self._service.context.client_of(token) or session.id
+            return token, self._service.client_of(token) or session.id
         except Failure as failure:
             await _abort(context, failure)
             raise

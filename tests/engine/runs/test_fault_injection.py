@@ -90,7 +90,7 @@ class Life:
         self.points = Points(self._at, self._pause, self._effect)
         ask = self._ask if self.chance.random() < 0.5 else None
         self.service = pointed(story.place, self.points, story.sandbox, governance=story.rules, ask=ask)
-        ledger = self.service.context.ledger
+        ledger = self.service.ledger
         assert isinstance(ledger, PointedLedger)
         self.ledger = ledger
 
@@ -170,7 +170,7 @@ class Life:
         if not self.dead.is_set():
             self.ledger.real.close()
         # A process that dies leaves no handle open either.
-        self.service.context.workspace.close()
+        self.service.workspace.close()
 
 
 class Story:
