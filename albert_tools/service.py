@@ -129,7 +129,7 @@ class ToolService(engine.ToolService):
             output_bytes=output_bytes,
         )
         service = cls(registry, store, context, Sandbox(_limits(rules)))
-        service.agent_tools = _AgentTools(service)
+        service.running.agent_tools = _AgentTools(service)
         service.homes = homes
         examiner.service = service
         return service

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from albert_tools.engine.authority.approval_digest import arguments_digest
@@ -25,9 +26,7 @@ from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.pipeline.pipeline import Pipeline, action_stages
 from albert_tools.engine.pipeline.session import RUN_SOURCE
 from albert_tools.engine.policy.decision import Decision, strictest
-
-if TYPE_CHECKING:
-    from albert_tools.engine.authority.sessions import Session
+from albert_tools.engine.session_access import SessionAccess
 
 T = TypeVar("T")
 _TEXT = {"type": "string"}
@@ -72,41 +71,17 @@ class Review(NamedTuple):
     arguments: Mapping[str, str] = MappingProxyType({})
 
 
-class Actions:
+class Actions(Struct, eq=False):
     """Performs the actions of sessions."""
 
-    def __init__(self, pipeline: Pipeline, context: Callable[[], ServiceContext]) -> None:
-        self._pipeline = pipeline
-        self._context = context
-
-    def session(self, token: str) -> Session:
-        """The active session of a token.
-
-        Raises:
-            Failure: `permission_denied`, `governance_unavailable`.
-        """
-        context = self._context()
-        if context.sessions is None:
-            raise Failure("permission_denied", "this service has no sessions", rule="session.unknown")
-        return context.sessions.find(token, context.root)
-
-    def is_own(self, token: str, belongs_to: Callable[[], str | None]) -> bool:
-        """Whether something belongs to the session of a token, or to a session within it. `belongs_to` returns the id of the
-        session to which it belongs.
-
-        The answer is False if that can't be found out. Then the pipeline judges the action and reports the problem.
-        """
-        try:
-            sessions, mine = self._context().sessions, self.session(token)
-            return sessions is not None and sessions.is_within(belongs_to() or "", mine.id)
-        except Exception:
-            # The agent may also have named the object by a value of another type.
-            return False
+    pipeline: Pipeline
+    context: ServiceContext
+    access: SessionAccess
 
     async def invoke(self, tool: Primitive, invocation: ToolInvocation) -> ToolResult:
         """Call a tool that no program can call, such as the agent's own ones that only read. It is judged and recorded like an
         action."""
-        return await self._pipeline.invoke(invocation, self._context(), stages=action_stages(None), action=tool)
+        return await self.pipeline.invoke(invocation, self.context, stages=action_stages(None), action=tool)
 
     async def perform(
         self,
@@ -124,7 +99,7 @@ class Actions:
             arguments: Its arguments.
             token: The session's token; None for the owner.
             effect: Called if the action is allowed.
-            belongs_to: Returns the session to which the object of the action belongs, see `is_own`.
+            belongs_to: Returns the session to which the object of the action belongs, see `SessionAccess.is_own`.
             review: Called with the token after rules, rate limits and budget have allowed the action, and again after a person
                 has answered.
 
@@ -132,7 +107,7 @@ class Actions:
             Failure: The action is denied or waits for an answer, or `effect` or `review` failed.
             Exception: Another exception of `review`.
         """
-        if token is None or (belongs_to is not None and self.is_own(token, belongs_to)):
+        if token is None or (belongs_to is not None and self.access.is_own(token, belongs_to)):
             return await effect()
         done: list[T] = []
         problem: list[Exception] = []
@@ -159,17 +134,16 @@ class Actions:
             asks = (*call.asks, (asking.rule, arguments_digest(call.arguments)))
             return replace(call, decision=strictest([asking, call.decision]), asks=asks)
 
-        context = self._context()
         invocation = ToolInvocation(action.name, arguments, session=token)
         requested = Primitive(action.definition, function, is_async=True, gated=action.gated)
         stages = action_stages(reviewed if review is not None else None)
-        error = (await self._pipeline.invoke(invocation, context, stages=stages, action=requested)).error
+        error = (await self.pipeline.invoke(invocation, self.context, stages=stages, action=requested)).error
         if error is None:
             return done[0]
         if problem and error.code == "invalid_source":
             raise problem[-1]
-        if error.code == "suspended" and context.approvals is not None:
-            approval = context.approvals.get(error.details["approval"])
+        if error.code == "suspended" and self.context.approvals is not None:
+            approval = self.context.approvals.get(error.details["approval"])
             message = f"{approval.message}; it waits for the answer"
             hint = (
                 f"a person answers with `albert approvals answer {approval.id} once`; then make the same request again"

@@ -170,7 +170,7 @@ def guide(
         raise Failure("invalid_arguments", f"a guide shows at most {MAX_NAMED} tools by name, not {len(tools):,}")
     for name in tools:
         service.demand_covered(session, name)
-    leased = service.actions.session(session).lease.tools if session is not None else None
+    leased = service.session_of(session).lease.tools if session is not None else None
     named = dict.fromkeys([*tools, *sorted(leased or ())])
     covered = [p for p in service.registry.primitives() if service.covers(session, p.name)]
     # There can be hundreds of tools of mounted servers, so they are listed like saved tools.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.call.entries import Entries, Entry
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
     from albert_tools.engine.call.manifest_fence import Fence
-    from albert_tools.engine.model.definition import Json, Mode
+    from albert_tools.engine.model.definition import Json, Mode, ToolDefinition
     from albert_tools.engine.model.manifest import PlannedCall
     from albert_tools.engine.model.primitive import Primitive
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
@@ -56,6 +56,13 @@ def available(found: T | Failure) -> T:
     if isinstance(found, Failure):
         raise found.copy()
     return found
+
+
+def recorded(what: T | None, name: str) -> T:
+    """A part of the record. Raises Failure `not_found` if the service has none."""
+    if what is None:
+        raise Failure("not_found", f"this service keeps no record, so there are no {name}")
+    return what
 
 
 class Repeated(Exception):
@@ -187,6 +194,16 @@ class ServiceContext(Struct, frozen=True):
             return self.ruling(audit=False).authority
         except Failure:
             return None
+
+    def flow_decisions(self, definition: ToolDefinition) -> list[Decision]:
+        """The flows of a composite that the rules deny or ask about, as far as they are known before it runs.
+
+        The list is empty for a primitive, for a composite without a manifest, and if no decision is possible.
+        """
+        authority, manifest = self.authority, definition.manifest
+        if authority is None or manifest is None:
+            return []
+        return authority.policy.flows.judge_version(definition.name, manifest, definition.version)
 
 
 class Resumed(Struct, frozen=True, eq=False):

@@ -20,9 +20,9 @@ from albert_tools.surfaces.cli.session_tools import token
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority
+    from albert_tools.engine.describing import Description
     from albert_tools.engine.model.definition import Callee, Mode, ToolDefinition
     from albert_tools.engine.policy.decision import Decision
-    from albert_tools.engine.service import Description
     from albert_tools.engine.workspace.workspace import Workspace
     from albert_tools.service import ToolService
 

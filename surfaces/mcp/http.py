@@ -40,7 +40,7 @@ class SessionTokens:
     async def verify_token(self, token: str) -> AccessToken | None:
         """The session of a token; None if it has none."""
         try:
-            session = self._service.actions.session(token)
+            session = self._service.session_of(token)
         except Failure as failure:
             # The SDK answers each refusal with the same text, so the log says why a token that was valid is refused.
             if failure.rule != "session.unknown":

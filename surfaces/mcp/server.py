@@ -78,7 +78,7 @@ class McpServer:
         self.server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, self._announcements.initialized
         )
-        session_of = service.actions.session
+        session_of = service.session_of
         security = RequestStateSecurity(
             keys=[state_key(service.homes.state)],
             ttl=ANSWER_SECONDS,

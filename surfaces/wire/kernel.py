@@ -130,7 +130,7 @@ class Kernel:
             message = f"the request breaks {len(found)} rule{'s' if len(found) > 1 else ''}: {_listed(found)}"
             return denied(request.request_id[:256], "invalid_request", "invalid_request", message, found)
         try:
-            self._service.actions.session(request.session_token)
+            self._service.session_of(request.session_token)
         except Failure as failure:
             # Who has no session must not learn which tools exist, change the mode by attempts, or fill the ledger.
             self._malformed.record(raw, [f"session_token {failure.rule or failure.code}"])
@@ -225,7 +225,7 @@ class Kernel:
         """The session token of the metadata, whose session must be active, and its client."""
         token = _metadata(context, "session-token") or ""
         try:
-            session = self._service.actions.session(token)
+            session = self._service.session_of(token)
             return token, self._service.client_of(token) or session.id
         except Failure as failure:
             await _abort(context, failure)

@@ -30,7 +30,7 @@ async def demand(service: ToolService, token: str) -> None:
     Raises:
         Failure: Those of a call.
     """
-    session = service.actions.session(token)
+    session = service.session_of(token)
     try:
         service.sessions.demand(session, put_content.name)
         service.sessions.afford(session, put_content.name, service.quota)

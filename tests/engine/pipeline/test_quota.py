@@ -49,7 +49,7 @@ def opened(home: Governed, **options: Any) -> str:
 
 def used(home: Governed, token: str) -> float:
     """The bytes that are charged to a session."""
-    return float(home.service.within(lambda s: s.actions.session(token).used["bytes_stored"]))
+    return float(home.service.within(lambda s: s.session_of(token).used["bytes_stored"]))
 
 
 def reopen(home: Governed) -> None:

@@ -165,8 +165,8 @@ class Life:
 
     async def end(self) -> None:
         """Close the service, unless it has crashed."""
-        if self.service._watching is not None:
-            self.service._watching.cancel()
+        if self.service.running._watching is not None:
+            self.service.running._watching.cancel()
         if not self.dead.is_set():
             self.ledger.real.close()
         # A process that dies leaves no handle open either.

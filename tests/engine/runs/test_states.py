@@ -193,8 +193,8 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for service in self.services:
-            if service._watching is not None:
-                service._watching.cancel()
+            if service.running._watching is not None:
+                service.running._watching.cancel()
             for held in (service.ledger, service.workspace):
                 held.close()
         assert verify(self.services[0].ledger.folder).ok  # type: ignore[union-attr]
