@@ -24,6 +24,9 @@ from albert_tools.engine.sources import Source, Sources, shown_source
 if TYPE_CHECKING:
     from albert_tools.grammar.diagnostic import Diagnostic
 
+#: A version that was checked, the warnings about it, and the version that it replaces.
+_Examined = tuple[ToolVersion, "tuple[Diagnostic, ...]", str]
+
 
 class Defined(Struct, frozen=True):
     """The result of a definition: the version, and the checker's warnings.
@@ -79,27 +82,25 @@ class Authoring(Struct, eq=False):
             version, warnings = await self.examined(source, report_progress)
             report_progress("saving")
             return await asyncio.to_thread(self.saved, version, warnings)
-        examined: list[tuple[ToolVersion, tuple[Diagnostic, ...]]] = []
-        head = ""
 
-        async def review(token: str) -> Review:
-            nonlocal head
-            if not examined:
-                examined.append(await self.examined(source, report_progress, token))
-            version = examined[0][0]
-            head, why = await asyncio.to_thread(self._head, version.name, token, "replacing it", version.version)
+        async def review(before: _Examined | None) -> Review[_Examined]:
+            version, warnings = (
+                before[:2] if before is not None else await self.examined(source, report_progress, session)
+            )
+            head, why = await asyncio.to_thread(self._head, version.name, session, "replacing it", version.version)
             # The version also names the callees, so an answer does not cover the same source with other callees.
             facts = {"name": version.name, "version": version.version, "replaces": head}
-            if why and (contents := self.access.contents(token)) is not None:
+            if why and (contents := self.access.contents(session)) is not None:
                 # The question itself has only the beginning of a long text.
                 facts["stored_source"] = await asyncio.to_thread(contents.put, version.source.encode())
-            return Review(why, facts)
+            return Review((version, warnings, head), why, facts)
 
-        async def save() -> Defined:
+        async def save(examined: _Examined) -> Defined:
             report_progress("saving")
-            return await asyncio.to_thread(self.saved, *examined[0], head)
+            return await asyncio.to_thread(self.saved, *examined)
 
-        defined = await self.actions.perform(DEFINE, {"source": shown_source(source)}, session, save, review=review)
+        arguments = {"source": shown_source(source)}
+        defined = await self.actions.perform_reviewed(DEFINE, arguments, session, review, save)
         await self._notify_owner(defined)
         return defined
 
@@ -122,17 +123,15 @@ class Authoring(Struct, eq=False):
                 rule="primitive",
                 tool=name,
             )
-        head: str | None = None
 
-        async def review(token: str) -> Review:
-            nonlocal head
-            newest, why = await asyncio.to_thread(self._head, name, token, "removing it")
-            head = newest
+        async def review(_: str | None) -> Review[str | None]:
+            assert session is not None
+            head, why = await asyncio.to_thread(self._head, name, session, "removing it")
             if not why and self.context.reviews is not None and name in self.context.reviews.active():
                 why = f"{name} is active: the owner has approved it; removing it needs a person's approval"
-            return Review(why, {"removes": newest})
+            return Review(head, why, {"removes": head})
 
-        async def delete() -> None:
+        async def delete(head: str | None) -> None:
             by = "" if session is None else self.access.session(session).id
             reviews = self.context.reviews
             # First, so that no approval outlives its tool if the process is killed in between.
@@ -141,7 +140,9 @@ class Authoring(Struct, eq=False):
             await asyncio.to_thread(self.pipeline.lookup.store.delete, name, head)
             self._record("removal", by, tool=name)
 
-        await self.actions.perform(REMOVE, {"name": name}, session, delete, review=review)
+        if session is None:
+            return await delete(None)
+        return await self.actions.perform_reviewed(REMOVE, {"name": name}, session, review, delete)
 
     async def _notify_owner(self, defined: Defined) -> None:
         """Run the owner's command if a new version waits for a review. Never fails."""

@@ -120,22 +120,23 @@ class Running(Struct, eq=False):
             SourceError: The source has errors.
             RuntimeError: The service is closed.
         """
-        version: ToolVersion | None = None
 
-        async def review(token: str) -> Review:
-            nonlocal version
-            version = (await self.sources.compiled(source, session=token))[0]
-            return Review()
+        async def review(_: ToolVersion | None) -> Review[ToolVersion]:
+            return Review((await self.sources.compiled(source, session=session))[0])
+
+        async def permitted(version: ToolVersion) -> ToolVersion:
+            # The run begins after its action, because it may take longer.
+            return version
 
         try:
             if session is None:
-                version = (await self.sources.compiled(source))[0]
+                version = (await review(None)).found
             else:
                 # A source is not checked for a session that can't run it anyway.
-                await self.actions.perform(RUN, {"source": shown_source(source)}, session, permitted, review=review)
+                arguments_of_action = {"source": shown_source(source)}
+                version = await self.actions.perform_reviewed(RUN, arguments_of_action, session, review, permitted)
         except Failure as failure:
             return ToolResult(RUN.name, error=failure)
-        assert version is not None
         given = {} if arguments is None else arguments
         invocation = ToolInvocation(version.name, given, None, session, request_id, None, trace, reason=reason)
         self._poll_cancellations()
