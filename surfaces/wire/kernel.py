@@ -29,7 +29,7 @@ from albert_tools.surfaces.wire.outcomes import OUTCOMES, denied, failed
 from albert_tools.surfaces.wire.put_content import demand, store
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE, anteroom, receive
 from albert_tools.surfaces.wire.responses import add_strict, answered
-from albert_tools.surfaces.wire.tool_table import TOOLS, Call, ref_of
+from albert_tools.surfaces.wire.tool_table import TOOLS, MappedCall, ref_of
 from albert_tools.surfaces.wire.violations import violations
 
 _LOG = logging.getLogger("albert.wire")
@@ -148,7 +148,7 @@ class Kernel:
             fault = Failure("internal_error", "a defect of the server; its log has the details")
             return failed(request.request_id, tool, fault)
 
-    async def _call(self, request: pb.ToolRequest, tool: str, call: Call, trace: str | None) -> pb.ToolResponse:
+    async def _call(self, request: pb.ToolRequest, tool: str, call: MappedCall, trace: str | None) -> pb.ToolResponse:
         token = request.session_token
         contents = self._contents(token)
         if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
