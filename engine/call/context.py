@@ -228,6 +228,18 @@ class Resumed(Struct, frozen=True, eq=False):
 NOT_RESUMED = Resumed("", NO_JOURNAL)
 
 
+class Questions(Struct, eq=False):
+    """The questions to people during a run: the seconds that they took to answer, which no limit includes, and the open ones."""
+
+    waited: float = 0.0
+    #: The programs whose clocks stop while a question is open; the number of open questions, and when the first was opened.
+    programs: list[RunReport] = field(default_factory=list)
+    open: int = 0
+    open_since: float = 0.0
+    #: Held while a person is asked, because the application is asked one question of a run at a time.
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class Run(Struct, eq=False):
     """One request, with everything that changes while it is executed. All calls of the request share it."""
 
@@ -287,14 +299,7 @@ class Run(Struct, eq=False):
     #: Why the run must stop, after somebody has cancelled it.
     stop: Failure | None = None
     task: asyncio.Task[Any] | None = None
-    #: Seconds that people took to answer. No limit includes this time.
-    waited: float = 0.0
-    #: The programs whose clocks stop while a question is open; the number of open questions, and when the first was opened.
-    programs: list[RunReport] = field(default_factory=list)
-    open_questions: int = 0
-    open_since: float = 0.0
-    #: Held while a person is asked, because the application is asked one question of a run at a time.
-    asking: asyncio.Lock | None = None
+    questions: Questions = field(default_factory=Questions)
 
     @property
     def workspace(self) -> Workspace:
