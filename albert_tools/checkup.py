@@ -76,7 +76,7 @@ async def checkup(service: ToolService, homes: Homes, trials: bool = True) -> As
     """Yields the findings in order. If `trials` is false, no program is run."""
     for finding in _about(service, homes):
         yield finding
-    governance = service.context.governance
+    governance = service.governance
     if isinstance(governance, Failure):
         yield Finding("allowed", "nothing, until the rules are valid", False)
     else:
@@ -98,7 +98,7 @@ def _about(service: ToolService, homes: Homes) -> Iterator[Finding]:
         why = unwritable(folder)
         yield Finding(name, str(folder) if why is None else f"{folder} can't be written: {why}", why is None)
     yield _file_of_rules(service, homes)
-    workspace = service.context.workspace
+    workspace = service.workspace_or_failure
     if isinstance(workspace, Failure):
         yield Finding("workspace", f"none, so every run is denied: {workspace.message} ({workspace.hint})", False)
     else:
@@ -107,7 +107,7 @@ def _about(service: ToolService, homes: Homes) -> Iterator[Finding]:
 
 def _file_of_rules(service: ToolService, homes: Homes) -> Finding:
     """The location of the owner's rules, and whether they are valid."""
-    file, governance = homes.config / "governance.yaml", service.context.governance
+    file, governance = homes.config / "governance.yaml", service.governance
     if isinstance(governance, Failure):
         return Finding("rules", f"{file}: {governance.message} ({governance.hint})", False)
     return Finding(
@@ -122,9 +122,8 @@ def _rules(service: ToolService, governance: Governance) -> list[Finding]:
     if service.registry.imported:
         found.append(Finding("application", f"{', '.join(service.registry.imported)}, as primitives_from says"))
     found += _threads(service)
-    problem = getattr(service.context.rules, "problem", None)
-    if problem:
-        found.append(Finding("edited rules", f"{problem}; the previous rules stay in force", False))
+    if service.problem_of_rules:
+        found.append(Finding("edited rules", f"{service.problem_of_rules}; the previous rules stay in force", False))
     return found + [Finding("rule", f"{f['rule']}: {f['message']}", False) for f in mistakes(service, governance)]
 
 
@@ -267,7 +266,7 @@ def unwritable(folder: Path) -> str | None:
 def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     """Mistakes in rules that are readable but have no effect, such as a rule with a misspelled name."""
     primitives, home = service.registry.primitives(), os.path.expanduser("~")
-    found_workspace = service.context.workspace
+    found_workspace = service.workspace_or_failure
     workspace = "" if isinstance(found_workspace, Failure) else str(found_workspace.root)
     found = lint(
         rules, [p.definition for p in (*primitives, *ACTIONS)], [s.name for s in service.store.list()], workspace, home

@@ -27,6 +27,7 @@ from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance, read_governance
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.find_workspace import find_workspace
+from albert_tools.engine.workspace.workspace import Workspace
 from albert_tools.store.artifacts import Artifacts
 from albert_tools.store.contents.content_store import Contents
 from albert_tools.store.places import Homes
@@ -128,7 +129,7 @@ class ToolService(engine.ToolService):
             output_bytes=output_bytes,
         )
         service = cls(registry, store, context, Sandbox(_limits(rules)))
-        service.agent_tools = _AgentTools(service)
+        service.running.agent_tools = _AgentTools(service)
         service.homes = homes
         examiner.service = service
         return service
@@ -215,7 +216,7 @@ class _Examiner:
             return document([finding async for finding in found])
 
 
-def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
+def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Workspace | Failure:
     try:
         folder = Path(named) if named is not None else None
         return find_workspace(folder, Path.cwd(), Path.home(), homes.albert, (homes.config, homes.cache, homes.state))
@@ -233,7 +234,7 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Any:
 def _rules(
     given: Mapping[str, Any] | str | os.PathLike[str] | None,
     homes: Homes,
-    workspace: Any,
+    workspace: Workspace | Failure,
     ledger: Record,
     primitives: Collection[str],
 ) -> RulesSource | Failure:
@@ -250,7 +251,7 @@ def _rules(
         return failure
 
 
-def _import_primitives(rules: RulesSource | Failure, registry: ToolRegistry, workspace: Any) -> None:
+def _import_primitives(rules: RulesSource | Failure, registry: ToolRegistry, workspace: Workspace | Failure) -> None:
     """Import the primitives that the rules name.
 
     This happens once, at the start; later changes of the rules have no effect here.

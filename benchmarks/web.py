@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 
 from albert_tools import ToolService
-from albert_tools.builtins.net.client import Call, Client
+from albert_tools.builtins.net.client import Client, HttpRequest
 
 #: Requests in a block.
 BLOCK = 50
@@ -95,7 +95,7 @@ async def _measured(url: str, rounds: int) -> dict[str, float]:
 
         sides: dict[str, Request] = {
             "httpx, one client for all": lambda: bare.get(url),
-            "our client alone": lambda: client.fetch(context, Call("GET", url)),
+            "our client alone": lambda: client.fetch(context, HttpRequest("GET", url)),
             "`http_request`: judged, recorded, durable": invoked,
             "httpx, a client for each": fresh,
         }

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from albert_tools.engine.authority.approval_digest import arguments_digest
@@ -25,11 +26,10 @@ from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.pipeline.pipeline import Pipeline, action_stages
 from albert_tools.engine.pipeline.session import RUN_SOURCE
 from albert_tools.engine.policy.decision import Decision, strictest
-
-if TYPE_CHECKING:
-    from albert_tools.engine.authority.sessions import Session
+from albert_tools.engine.session_access import SessionAccess
 
 T = TypeVar("T")
+F = TypeVar("F")
 _TEXT = {"type": "string"}
 #: Seconds that an action may take, after it was judged.
 TIMEOUT = 60.0
@@ -64,49 +64,26 @@ async def permitted() -> None:
     """The effect of an action that only permits what follows it: a run begins after its action, because it may take longer."""
 
 
-class Review(NamedTuple):
-    """What is found out about an action before it is approved: why a person must be asked ("" if nobody is), and further
-    arguments, for the question and the record."""
+class Review(NamedTuple, Generic[F]):
+    """What is found out about an action before it is approved: what its effect needs, why a person must be asked ("" if nobody
+    is), and further arguments, for the question and the record."""
 
+    found: F
     why: str = ""
     arguments: Mapping[str, str] = MappingProxyType({})
 
 
-class Actions:
+class Actions(Struct, eq=False):
     """Performs the actions of sessions."""
 
-    def __init__(self, pipeline: Pipeline, context: Callable[[], ServiceContext]) -> None:
-        self._pipeline = pipeline
-        self._context = context
-
-    def session(self, token: str) -> Session:
-        """The active session of a token.
-
-        Raises:
-            Failure: `permission_denied`, `governance_unavailable`.
-        """
-        context = self._context()
-        if context.sessions is None:
-            raise Failure("permission_denied", "this service has no sessions", rule="session.unknown")
-        return context.sessions.find(token, context.root)
-
-    def is_own(self, token: str, belongs_to: Callable[[], str | None]) -> bool:
-        """Whether something belongs to the session of a token, or to a session within it. `belongs_to` returns the id of the
-        session to which it belongs.
-
-        The answer is False if that can't be found out. Then the pipeline judges the action and reports the problem.
-        """
-        try:
-            sessions, mine = self._context().sessions, self.session(token)
-            return sessions is not None and sessions.is_within(belongs_to() or "", mine.id)
-        except Exception:
-            # The agent may also have named the object by a value of another type.
-            return False
+    pipeline: Pipeline
+    context: ServiceContext
+    access: SessionAccess
 
     async def invoke(self, tool: Primitive, invocation: ToolInvocation) -> ToolResult:
         """Call a tool that no program can call, such as the agent's own ones that only read. It is judged and recorded like an
         action."""
-        return await self._pipeline.invoke(invocation, self._context(), stages=action_stages(None), action=tool)
+        return await self.pipeline.invoke(invocation, self.context, stages=action_stages(None), action=tool)
 
     async def perform(
         self,
@@ -115,7 +92,6 @@ class Actions:
         token: str | None,
         effect: Callable[[], Awaitable[T]],
         belongs_to: Callable[[], str | None] | None = None,
-        review: Callable[[str], Awaitable[Review]] | None = None,
     ) -> T:
         """Perform an action of the owner or of a session.
 
@@ -123,53 +99,47 @@ class Actions:
             action: One of `ACTIONS`.
             arguments: Its arguments.
             token: The session's token; None for the owner.
-            effect: Called if the action is allowed.
-            belongs_to: Returns the session to which the object of the action belongs, see `is_own`.
-            review: Called with the token after rules, rate limits and budget have allowed the action, and again after a person
-                has answered.
+            effect: Called if the action is allowed. Its result is returned.
+            belongs_to: Returns the session to which the object of the action belongs, see `SessionAccess.is_own`.
 
         Raises:
-            Failure: The action is denied or waits for an answer, or `effect` or `review` failed.
-            Exception: Another exception of `review`.
+            Failure: The action is denied or waits for an answer, or `effect` failed.
         """
-        if token is None or (belongs_to is not None and self.is_own(token, belongs_to)):
+        if token is None or (belongs_to is not None and self.access.is_own(token, belongs_to)):
             return await effect()
-        done: list[T] = []
-        problem: list[Exception] = []
+        return await self._request(action, arguments, token, _Attempt(lambda _: effect()))
 
-        async def function(**_: Any) -> None:
-            done.append(await effect())
+    async def perform_reviewed(
+        self,
+        action: Primitive,
+        arguments: dict[str, str],
+        token: str,
+        review: Callable[[F | None], Awaitable[Review[F]]],
+        effect: Callable[[F], Awaitable[T]],
+    ) -> T:
+        """Perform an action of a session about which something is found out first. As `perform`.
 
-        async def reviewed(call: Call, run: Run) -> Call:
-            assert review is not None
-            # A source is not checked for a session that can't define it anyway.
-            demand_allowance(call, run)
-            try:
-                found = await review(token)
-            except Failure:
-                raise
-            except Exception as error:
-                # The source has errors. The caller gets them as data, and the record their text.
-                problem.append(error)
-                raise Failure("invalid_source", str(error)) from error
-            call = replace(call, arguments={**call.arguments, **found.arguments})
-            if not found.why:
-                return call
-            asking = Decision("ask", "another_author", "approval_required", found.why)
-            asks = (*call.asks, (asking.rule, arguments_digest(call.arguments)))
-            return replace(call, decision=strictest([asking, call.decision]), asks=asks)
+        Args:
+            review: Called after rules, rate limits and budget have allowed the action, and again after a person has answered. It
+                gets what it has found before.
+            effect: Called with what was found.
 
-        context = self._context()
+        Raises:
+            Exception: Another exception of `review` than a Failure.
+        """
+        return await self._request(action, arguments, token, _Attempt(effect, review))
+
+    async def _request(self, action: Primitive, arguments: dict[str, str], token: str, attempt: _Attempt[T]) -> T:
         invocation = ToolInvocation(action.name, arguments, session=token)
-        requested = Primitive(action.definition, function, is_async=True, gated=action.gated)
-        stages = action_stages(reviewed if review is not None else None)
-        error = (await self._pipeline.invoke(invocation, context, stages=stages, action=requested)).error
+        requested = Primitive(action.definition, attempt.execute, is_async=True, gated=action.gated)
+        stages = action_stages(attempt.stage if attempt.review is not None else None)
+        error = (await self.pipeline.invoke(invocation, self.context, stages=stages, action=requested)).error
         if error is None:
-            return done[0]
-        if problem and error.code == "invalid_source":
-            raise problem[-1]
-        if error.code == "suspended" and context.approvals is not None:
-            approval = context.approvals.get(error.details["approval"])
+            return attempt.result
+        if attempt.problem is not None and error.code == "invalid_source":
+            raise attempt.problem
+        if error.code == "suspended" and self.context.approvals is not None:
+            approval = self.context.approvals.get(error.details["approval"])
             message = f"{approval.message}; it waits for the answer"
             hint = (
                 f"a person answers with `albert approvals answer {approval.id} once`; then make the same request again"
@@ -177,3 +147,40 @@ class Actions:
             details = {"approval": approval.id, "expires": approval.expires}
             raise Failure("suspended", message, hint=hint, rule=error.rule, tool=error.tool, details=details)
         raise error
+
+
+class _Attempt(Generic[T]):
+    """The effect of an action as the function of a primitive, and its review as a stage. The pipeline passes on only JSON, so what
+    they find stays here."""
+
+    found: Any = None
+    result: T
+    problem: Exception | None = None
+
+    def __init__(
+        self, effect: Callable[[Any], Awaitable[T]], review: Callable[[Any], Awaitable[Review[Any]]] | None = None
+    ) -> None:
+        self.effect = effect
+        self.review = review
+
+    async def execute(self, **_: Any) -> None:
+        self.result = await self.effect(self.found)
+
+    async def stage(self, call: Call, run: Run) -> Call:
+        assert self.review is not None
+        # A source is not checked for a session that can't define it anyway.
+        demand_allowance(call, run)
+        try:
+            self.found, why, arguments = await self.review(self.found)
+        except Failure:
+            raise
+        except Exception as error:
+            # The source has errors. The caller gets them as data, and the record their text.
+            self.problem = error
+            raise Failure("invalid_source", str(error)) from error
+        call = replace(call, arguments={**call.arguments, **arguments})
+        if not why:
+            return call
+        asking = Decision("ask", "another_author", "approval_required", why)
+        asks = (*call.asks, (asking.rule, arguments_digest(call.arguments)))
+        return replace(call, decision=strictest([asking, call.decision]), asks=asks)

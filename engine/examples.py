@@ -20,16 +20,16 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from albert_tools.engine.authority.rules_source import RulesSource
-from albert_tools.engine.call.context import Call, Run, ServiceContext, Stage
+from albert_tools.engine.call.context import Call, Run, ServiceContext, Stage, recorded
 from albert_tools.engine.call.manifest_fence import Fence
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.difference import difference, shown
@@ -38,11 +38,15 @@ from albert_tools.engine.model.example import Example
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB, RunLimits
 from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.result import Effect, ToolInvocation, ToolResult
 from albert_tools.engine.pipeline.pipeline import EXAMPLE_STAGES, Pipeline
-from albert_tools.engine.pipeline.scratch import ScratchSpace
+from albert_tools.engine.pipeline.scratch import ScratchSpace, reads_outside
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.sessions import Session
 
 #: The time limit of one example, in seconds.
 MAX_SECONDS = 10.0
@@ -274,3 +278,34 @@ def _stub(name: str, answer: Any) -> Callable[[dict[str, Any]], Any]:
 
         return each
     return lambda arguments: _plain(answer)
+
+
+def denied_tools(
+    context: ServiceContext, primitives: Sequence[Primitive], session: Session | None
+) -> dict[str, Failure]:
+    """The tools that an example must not execute, each with the reason.
+
+    They are the tools that the rules deny, and the primitives that they ask about or that the lease of the `session` does not
+    cover, except those that only use the workspace. Without rules, they are all tools with effects outside the temporary
+    workspace.
+    """
+    rules, authority = context.governance, context.authority
+    if isinstance(rules, Failure):
+        return {p.name: rules for p in primitives if p.context is None and p.definition.effects}
+    found = {}
+    for name in rules.denied:
+        found[name] = Failure("permission_denied", f"{name} is denied by the rules", rule="deny", tool=name)
+    if authority is not None:
+        for p in primitives:
+            decision = authority.policy.permits(p.definition, p.gated, authority.modes.mode)
+            asks = decision.verdict == "ask" and (p.context is None or reads_outside(p))
+            if not p.gated and (decision.verdict == "deny" or asks):
+                found[p.name] = decision.failure(p.name)
+    if session is not None:
+        for p in filter(reads_outside, primitives):
+            try:
+                recorded(context.sessions, "sessions").demand(session, p.name)
+            except Failure as why:
+                # Without the hint of the lease, the report says how an example gets the tool's answer.
+                found.setdefault(p.name, Failure(why.code, why.message, rule=why.rule, tool=p.name))
+    return found

@@ -12,36 +12,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+from msgspec import Struct, field
+
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.judging.source_judge import Judgement, Tools
 from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import ToolStore
 
 
-class Renewer:
-    """Analyses versions again, one at a time.
+class Renewer(Struct, eq=False):
+    """Analyses versions again, one at a time. `judge` checks a source that may call these tools."""
 
-    Args:
-        registry: The primitives.
-        store: The saved tools.
-        lookup: Says whether a version can still run.
-        judge: Checks a source that may call these tools.
-    """
-
-    def __init__(
-        self,
-        registry: ToolRegistry,
-        store: ToolStore,
-        lookup: Lookup,
-        judge: Callable[[str, Tools], Awaitable[Judgement]],
-    ) -> None:
-        self._registry = registry
-        self._store = store
-        self._lookup = lookup
-        self._judge = judge
-        self._one_at_a_time = asyncio.Lock()
+    lookup: Lookup
+    judge: Callable[[str, Tools], Awaitable[Judgement]]
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def renewed(self, version: ToolVersion, is_stored: bool = True) -> ToolVersion:
         """The version with a manifest of the present analysis. A version that can't run any more is returned as it is.
@@ -59,22 +44,22 @@ class Renewer:
         needed = False
         for callee in calls:
             if callee.kind == "composite":
-                version = await asyncio.to_thread(self._store.load, callee.name, callee.version)
+                version = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
                 needed |= await self.renewed(version) is not version
         return needed
 
     async def _renewed(self, version: ToolVersion, is_stored: bool) -> ToolVersion:
         if is_stored:
             # Somebody else may have done it in the meantime.
-            version = await asyncio.to_thread(self._store.load, version.name, version.version)
-        if version.is_current or await asyncio.to_thread(self._lookup.outdated, version) is not None:
+            version = await asyncio.to_thread(self.lookup.store.load, version.name, version.version)
+        if version.is_current or await asyncio.to_thread(self.lookup.outdated, version) is not None:
             return version
         pinned: dict[str, ToolDefinition] = {version.name: version.definition}
         for callee in version.calls:
             if callee.kind == "composite":
-                found = await asyncio.to_thread(self._store.load, callee.name, callee.version)
+                found = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
                 pinned[callee.name] = (await self._renewed(found, True)).definition
-        judgement = await self._judge(version.source, _PinnedTools(self._registry, pinned))
+        judgement = await self.judge(version.source, _PinnedTools(self.lookup.registry, pinned))
         checked = judgement.checked
         if checked is None or checked.calls != version.calls:
             why = next((d.message for d in judgement.diagnostics if d.severity == "error"), "it has other callees")
@@ -86,7 +71,7 @@ class Renewer:
             )
         renewed = version.with_manifest(checked.definition.manifest)
         if is_stored:
-            await asyncio.to_thread(self._store.renew, renewed)
+            await asyncio.to_thread(self.lookup.store.renew, renewed)
         return renewed
 
 

@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from albert_tools.engine.authority.reviews import VersionState
-from albert_tools.engine.call.context import Renewed, ServiceContext
-from albert_tools.engine.call.target import Lookup
+from albert_tools.engine.call.context import ServiceContext
+from albert_tools.engine.examples import Observed, denied_tools, run_examples
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.pipeline.pipeline import Pipeline
 from albert_tools.engine.policy.host_rules import host_of, lists_host
 from albert_tools.engine.review.call_graph import call_graph
 from albert_tools.engine.review.replays import replays
+from albert_tools.engine.review.touched_files import touched_files
 from albert_tools.engine.review.unusual import hosts_of
 from albert_tools.engine.review.version_changes import changes
-from albert_tools.engine.review.version_review import ExampleRun, VersionReview
+from albert_tools.engine.review.version_review import ExampleRun, VersionReview, expected_of
 from albert_tools.engine.runs.runs import RunManager
-
-#: Runs the examples of a version.
-Examples = Callable[[ToolVersion], Awaitable[tuple[ExampleRun, ...]]]
+from albert_tools.engine.sources import Sources
 
 
-class Reviewer:
+class Reviewer(Struct, eq=False):
     """Makes reviews of saved versions."""
 
-    def __init__(
-        self,
-        store: ToolStore,
-        lookup: Lookup,
-        context: ServiceContext,
-        runs: RunManager,
-        examples: Examples,
-        renewed: Renewed,
-    ) -> None:
-        self._store = store
-        self._lookup = lookup
-        self._context = context
-        self._runs = runs
-        self._examples = examples
-        self._renewed = renewed
+    context: ServiceContext
+    pipeline: Pipeline
+    runs: RunManager
+    sources: Sources
 
     async def review(self, name: str, version: str | None, rerun: bool) -> VersionReview:
         """The review of a version; of the newest one if `version` is None. Without `rerun`, nothing is run.
@@ -61,31 +49,43 @@ class Reviewer:
         except Failure as failure:
             problem = failure.message
         repeated = None
-        if found.changes is not None and self._context.runs is not None:
-            repeated = await replays(self._runs, name, found.changes.since, found.version.version, self._files_in)
+        if found.changes is not None and self.context.runs is not None:
+            repeated = await replays(self.runs, name, found.changes.since, found.version.version, self._files_in)
         return replace(found, examples=examples, examples_problem=problem, replays=repeated)
 
+    async def _examples(self, version: ToolVersion) -> tuple[ExampleRun, ...]:
+        """Run the examples of a saved version. Raises as `define`."""
+        _, examples, _ = await self.sources.compiled(version.source)
+        denied = denied_tools(self.context, self.pipeline.lookup.registry.primitives(), None)
+        observed: dict[int, Observed] = {}
+        problems = await run_examples(version, examples, self.pipeline, denied, observed)
+        failed = {problem["line"]: problem["message"] for problem in problems}
+        found = []
+        for e in examples:
+            seen = observed.get(e.line, Observed())
+            files = touched_files([(effect.kind, effect.facts) for effect in seen.effects], e.files)
+            problem = failed.get(e.line, "")
+            found.append(ExampleRun(e.line, e.arguments, expected_of(e), problem, tuple(sorted(seen.calls)), files))
+        return tuple(found)
+
     def _files_in(self, folder: str) -> list[str]:
-        workspace = self._context.workspace
-        if isinstance(workspace, Failure):
-            raise workspace.copy()
-        return [entry.path for entry in workspace.listing(folder or ".") if entry.type == "file"]
+        return [entry.path for entry in self.context.workspace.listing(folder or ".") if entry.type == "file"]
 
     async def _current(self, name: str, version: str | None) -> VersionReview:
         """The review without runs. If what the version can do can't be found out anew, the review says why."""
-        found = (await asyncio.to_thread(self._lookup.look_up, name, version)).version
+        found = (await asyncio.to_thread(self.pipeline.lookup.look_up, name, version)).version
         if found is None:
             raise Failure("invalid_arguments", f"{name} is a primitive; only saved tools are reviewed", tool=name)
         before = await asyncio.to_thread(self._before, found)
         problem = ""
         try:
-            found = await self._renewed(found, True)
+            found = await self.sources.renewed(found, True)
         except Failure as failure:
             problem = failure.message
         if before is not None:
             # If its source is refused now, the new version is compared with what was found out then.
             with suppress(Failure):
-                before = await self._renewed(before, True)
+                before = await self.sources.renewed(before, True)
         collected = await asyncio.to_thread(self._collected, found, before)
         return replace(collected, outdated=collected.outdated or problem or None)
 
@@ -93,22 +93,17 @@ class Reviewer:
         return VersionReview(
             found,
             self._state(found),
-            outdated=self._lookup.outdated(found),
+            outdated=self.pipeline.lookup.outdated(found),
             listed_hosts=self._listed_hosts(found),
-            flows=self._flows(found),
+            flows=tuple(dict.fromkeys((d.verdict, d.message) for d in self.context.flow_decisions(found.definition))),
             changes=changes(before, found) if before is not None else None,
-            graph=call_graph(found, self._store.load, self._primitive, lambda callee: self._state(callee).state),
+            graph=call_graph(
+                found, self.pipeline.lookup.store.load, self._primitive, lambda callee: self._state(callee).state
+            ),
         )
 
-    def _flows(self, found: ToolVersion) -> tuple[tuple[str, str], ...]:
-        authority, manifest = self._context.authority, found.definition.manifest
-        if authority is None or manifest is None:
-            return ()
-        decisions = authority.policy.flows.judge_version(found.name, manifest, found.version)
-        return tuple(dict.fromkeys((d.verdict, d.message) for d in decisions))
-
     def _listed_hosts(self, found: ToolVersion) -> frozenset[str]:
-        authority, manifest = self._context.authority, found.definition.manifest
+        authority, manifest = self.context.authority, found.definition.manifest
         if authority is None or manifest is None:
             return frozenset()
         layers = authority.policy.layers
@@ -121,18 +116,18 @@ class Reviewer:
         )
 
     def _state(self, version: ToolVersion) -> VersionState:
-        if self._context.reviews is None:
+        if self.context.reviews is None:
             return VersionState(version.name, version.version, "pending", version.author, time=version.created)
-        return self._context.reviews.of(version)
+        return self.context.reviews.of(version)
 
     def _before(self, found: ToolVersion) -> ToolVersion | None:
         """The version that was approved last, if it is another one and can be loaded."""
-        if self._context.reviews is None:
+        if self.context.reviews is None:
             return None
-        return self._context.reviews.last_approved(found.name, found.version)
+        return self.context.reviews.last_approved(found.name, found.version)
 
     def _primitive(self, tool: str) -> ToolDefinition | None:
         try:
-            return self._lookup.look_up(tool, None).definition
+            return self.pipeline.lookup.look_up(tool, None).definition
         except Failure:
             return None

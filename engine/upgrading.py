@@ -7,18 +7,18 @@ same source, which waits for a review like any other. Tools are upgraded in the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from albert_tools.engine.call.tool_registry import ToolRegistry
+from albert_tools.engine.authoring import Authoring
+from albert_tools.engine.call.context import ServiceContext
+from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.sources import Sources
 from albert_tools.grammar.source_error import SourceError
-
-#: Checks the source of a version again and runs its examples. Gets the definitions of tools that are not saved yet.
-Recheck = Callable[[ToolVersion, Mapping[str, ToolDefinition]], Awaitable[ToolVersion]]
 
 
 class Upgrade(Struct, frozen=True):
@@ -45,30 +45,13 @@ class Upgrade(Struct, frozen=True):
         }  # fmt: skip
 
 
-class Upgrader:
-    """Upgrades saved tools.
+class Upgrader(Struct, eq=False):
+    """Upgrades saved tools."""
 
-    Args:
-        registry: Says which version the name of a tool means.
-        store: The saved tools.
-        recheck: Checks the source of a version again.
-        save: Stores a version, unless the newest one is no longer the second argument.
-        revoked: Says whether a version is revoked or was rejected. Its source is not proposed again.
-    """
-
-    def __init__(
-        self,
-        registry: ToolRegistry,
-        store: ToolStore,
-        recheck: Recheck,
-        save: Callable[[ToolVersion, str], object],
-        revoked: Callable[[ToolVersion], bool],
-    ) -> None:
-        self._registry = registry
-        self._store = store
-        self._recheck = recheck
-        self._save = save
-        self._revoked = revoked
+    context: ServiceContext
+    lookup: Lookup
+    sources: Sources
+    authoring: Authoring
 
     async def upgrade(self, name: str | None, dry_run: bool) -> list[Upgrade]:
         """Upgrade one tool, or all that need it. Tools that are up to date are left out.
@@ -88,17 +71,23 @@ class Upgrader:
     def _versions(self, name: str | None) -> list[tuple[ToolVersion, str]]:
         """The version that each name means, and the newest one."""
         names = [name] if name is not None else self._sound()
-        load = self._registry.load or self._store.load
-        found = [(version, self._store.load(version.name).version) for version in map(load, names)]
-        found = [each for each in found if not self._revoked(each[0])]
+        found = [(version, self.lookup.store.load(version.name).version) for version in map(self.lookup.by_name, names)]
+        reviews = self.context.reviews
+        if reviews is not None:
+            # What the owner has revoked or rejected is not proposed again.
+            found = [each for each in found if reviews.of(each[0]).state != "revoked"]
         return sorted(found, key=lambda each: (each[0].definition.depth, each[0].name))
 
     def _sound(self) -> list[str]:
-        return [s.name for s in self._store.list() if s.problem is None and self._registry.primitive(s.name) is None]
+        return [
+            s.name
+            for s in self.lookup.store.list()
+            if s.problem is None and self.lookup.registry.primitive(s.name) is None
+        ]
 
     def _changed(self, version: ToolVersion, proposed: Mapping[str, ToolDefinition]) -> bool:
         """Whether a callee has another version now, or none."""
-        now = {c.name: proposed.get(c.name) or self._registry.get(c.name) for c in version.calls}
+        now = {c.name: proposed.get(c.name) or self.lookup.registry.get(c.name) for c in version.calls}
         return any(found is None or found.version != c.version for c in version.calls for found in [now[c.name]])
 
     async def _upgraded(
@@ -106,9 +95,12 @@ class Upgrader:
     ) -> Upgrade | None:
         name = version.name
         try:
-            new = await self._recheck(version, proposed)
-            if not dry_run:
-                await asyncio.to_thread(self._save, new, newest)
+            if dry_run:
+                new = (await self.sources.compiled(version.source, version.author, proposed))[0]
+            else:
+                examined, _ = await self.authoring.examined(version.source, lambda _: None)
+                new = replace(examined, author=version.author)
+                await asyncio.to_thread(self.authoring.saved, new, (), newest)
         except SourceError as error:
             return Upgrade(name, version.version, problem=error.render())
         except Failure as failure:

@@ -52,7 +52,7 @@ def plain_git(folder: Path, *words: str) -> bytes:
 
 def account(service: SyncToolService, counters: Counters, result: ToolResult, folder: Path) -> list[str]:
     """Compare the ledger, the counters, the files and the commit. Returns a summary of each."""
-    entries = service.within(lambda s: list(s.context.ledger.entries()))
+    entries = service.records()
     proof = verify(folder.parent / "home" / "state" / "record")
     assert proof.ok, proof.problems
     calls: dict[str, Any] = {e.data["call"]: e for e in entries if e.kind == "call"}

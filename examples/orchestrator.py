@@ -143,14 +143,14 @@ async def work(orchestrator: Orchestrator, press: Press, site: Path) -> None:
     assert (again.repeated, again.output, len(press.released)) == (True, built.output, 1)
 
     # The mode LOCKDOWN denies every call, so the work must end.
-    orchestrator.service.context.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
+    orchestrator.service.modes.switch("LOCKDOWN", by="the editor", cause="enough for today")
     await orchestrator.call("write_file", {"path": "site/late.html", "content": ""})
     raise AssertionError("LOCKDOWN must stop the work")
 
 
 def account(service: ToolService, counters: Counters, press: Press) -> list[str]:
     """Compare the counters with the ledger. Returns a summary of both."""
-    counted, ledger = counters.snapshot(), service.context.ledger
+    counted, ledger = counters.snapshot(), service.ledger
     entries = list(ledger.entries())
     calls = {e.data["call"]: e for e in entries if e.kind == "call"}
     results = {e.data["call"]: e for e in entries if e.kind == "result"}

@@ -129,3 +129,16 @@ def test_every_folder_with_modules_is_installed() -> None:
     assert sorted(listed) == sorted(
         ".".join(["albert_tools", *(p for p in parts if p != "albert_tools")]) for parts in folders
     )
+
+
+def test_the_surfaces_use_no_private_parts_of_the_service() -> None:
+    """A surface says to the service what it needs. What the service judges calls with stays inside of the engine."""
+    found = [
+        f"{module}: {node.attr}"
+        for module, path in modules().items()
+        if module.startswith(("surfaces.", "albert_tools."))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+        if isinstance(node.value, ast.Name | ast.Attribute) and ast.unparse(node.value).endswith("service")
+    ]
+    assert found == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 from albert_tools.builtins.files.files import MAX_FILE
 from albert_tools.builtins.files.find_files import Glob, below, entering
@@ -15,6 +15,7 @@ from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.model.schema import Bound
 from albert_tools.engine.workspace.walk import Met
+from albert_tools.engine.workspace.workspace import Workspace
 
 #: The most lines of one result.
 MAX_MATCHES = 1_000
@@ -115,7 +116,7 @@ def search_text(
     return {"matches": matches, "truncated": truncated, "files": files, "skipped": skipped}
 
 
-def _files(workspace: Any, path: str, wanted: Globs, excluded: Globs) -> Iterator[tuple[str, bytes | None]]:
+def _files(workspace: Workspace, path: str, wanted: Globs, excluded: Globs) -> Iterator[tuple[str, bytes | None]]:
     """The path and the text of each file to search. The text is None for a file that is skipped."""
     relative = below(path, workspace.spell(path))
     for met in workspace.walk(path, entering(excluded, relative)):
@@ -127,7 +128,7 @@ def _files(workspace: Any, path: str, wanted: Globs, excluded: Globs) -> Iterato
         yield met.path, _text(workspace, met)
 
 
-def _text(workspace: Any, met: Met) -> bytes | None:
+def _text(workspace: Workspace, met: Met) -> bytes | None:
     try:
         with workspace.open_met(met) as file:
             data: bytes = file.read(MAX_FILE)

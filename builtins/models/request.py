@@ -98,17 +98,17 @@ async def _send(
     context: CallContext, provider: Provider, body: dict[str, Any], answer: Completion, facts: dict[str, Any], sent: str
 ) -> None:
     """Send the request and read the answer. The used tokens are recorded, also after a failure."""
-    from albert_tools.builtins.net.client import Call, Client
+    from albert_tools.builtins.net.client import Client, HttpRequest
 
     headers: dict[str, Any] = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
     if provider.api_key is not None:
         headers["authorization"] = {"secret": provider.api_key, "prefix": "Bearer "}
     data = json.dumps(body, ensure_ascii=False).encode()
-    call = Call("POST", f"{provider.base_url}/chat/completions", headers, data, by_owner=True)
+    request = HttpRequest("POST", f"{provider.base_url}/chat/completions", headers, data, by_owner=True)
     # The provider may have used tokens although no answer was received.
     may_have_run = False
     try:
-        async with context.keep(Client).stream(context, call) as response:
+        async with context.keep(Client).stream(context, request) as response:
             await _receive(response, answer, body["model"])
     except asyncio.CancelledError:
         may_have_run = True

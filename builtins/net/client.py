@@ -63,7 +63,7 @@ _UNREACHED = {
 _BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ConnectionNotAvailable)
 
 
-class Call(NamedTuple):
+class HttpRequest(NamedTuple):
     """A request to make. `by_owner`: the URL is in the owner's configuration. The rules then permit its host and address."""
 
     method: str
@@ -175,7 +175,7 @@ class Client:
             _, pool = self._pools.popitem()
             await pool.aclose()
 
-    async def fetch(self, context: CallContext, call: Call) -> Answer:
+    async def fetch(self, context: CallContext, request: HttpRequest) -> Answer:
         """Make the request, follow its redirects, and return the last response.
 
         Each request that was sent is recorded as an effect, also if it failed.
@@ -184,9 +184,9 @@ class Client:
             Failure: `network_error`, `timeout`, `too_large`, `encoding_error`, `invalid_arguments`, `permission_denied`,
                 `rate_limited`, `not_found` (a secret without a value).
         """
-        async with self.stream(context, call) as response:
+        async with self.stream(context, request) as response:
             packing = response.headers.get("content-encoding", "")
-            body, truncated = await unpacked(response.pieces(), packing, call.most)
+            body, truncated = await unpacked(response.pieces(), packing, request.most)
             response.body = body = response.secrets.out_of(body)
         secrets = response.secrets
         return Answer(
@@ -201,25 +201,25 @@ class Client:
         )
 
     @asynccontextmanager
-    async def stream(self, context: CallContext, call: Call) -> AsyncIterator[Response]:
+    async def stream(self, context: CallContext, request: HttpRequest) -> AsyncIterator[Response]:
         """Like `fetch`, but the body is read as it arrives. The reader must remove the secrets."""
         rules = context.network
         if rules is None:
             raise Failure("permission_denied", "no rules for the network apply here", rule="network")
-        url = read_url(call.url)
-        if call.body is not None and len(call.body) > MAX_SENT:
-            message = f"the body has {len(call.body):,} bytes; at most {MAX_SENT:,} can be sent"
+        url = read_url(request.url)
+        if request.body is not None and len(request.body) > MAX_SENT:
+            message = f"the body has {len(request.body):,} bytes; at most {MAX_SENT:,} can be sent"
             raise Failure("too_large", message)
         named = rules.named
-        if call.by_owner:
-            rules.demand(url.text, call.method, by_owner=True)
+        if request.by_owner:
+            rules.demand(url.text, request.method, by_owner=True)
             named = rules.named_by(url.text)
-        hop, secrets = _Hop(url, call.method, call.headers, call.body), Secrets()
+        hop, secrets = _Hop(url, request.method, request.headers, request.body), Secrets()
         seconds = max(0.0, context.remaining - MARGIN)
         time = _Time(asyncio.get_running_loop().time() + seconds, seconds)
         try:
-            for left in range(min(call.follow, MAX_FOLLOWED), -1, -1):
-                async with self._sent(context, rules, hop, named, secrets, time, call.most) as response:
+            for left in range(min(request.follow, MAX_FOLLOWED), -1, -1):
+                async with self._sent(context, rules, hop, named, secrets, time, request.most) as response:
                     location = response.headers.get("location")
                     if not left or response.status not in REDIRECTS or location is None:
                         yield response

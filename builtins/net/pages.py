@@ -79,13 +79,13 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
             "the library that reads HTML pages is not installed",
             hint=f"{install_command('pages')}; http_request returns pages unchanged",
         )
-    from albert_tools.builtins.net.client import Call, Client
+    from albert_tools.builtins.net.client import Client, HttpRequest
     from albert_tools.engine.sandbox.worker.confined_function import run_confined
 
     started = time.monotonic()
     wanted = {"accept": "text/html, application/xhtml+xml, text/*;q=0.8, application/json;q=0.8, */*;q=0.1"}
-    call = Call("GET", url, wanted, follow=FOLLOWED, most=MAX_PAGE)
-    answer = await context.keep(Client).fetch(context, call)
+    request = HttpRequest("GET", url, wanted, follow=FOLLOWED, most=MAX_PAGE)
+    answer = await context.keep(Client).fetch(context, request)
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     title = ""
     if kind in _HTML:

@@ -85,9 +85,9 @@ async def http_request(
     """
     data = None if body is None else encode(body, "the body")
 
-    from albert_tools.builtins.net.client import Call, Client
+    from albert_tools.builtins.net.client import Client, HttpRequest
 
-    answer = await context.keep(Client).fetch(context, Call(method, url, headers or {}, data, follow))
+    answer = await context.keep(Client).fetch(context, HttpRequest(method, url, headers or {}, data, follow))
     text = decode(answer.body, answer.charset or "utf-8", "the body", cut=answer.truncated, hint=_BINARY)
     if answer.secrets:
         # The charset may have hidden a secret. A truncated body may end with a part of a secret.

@@ -125,10 +125,10 @@ async def web_search(context: CallContext, query: str, count: int = 10) -> list[
     url = provider.url + ("&" if urlsplit(provider.url).query else "?") + urlencode(sent)
     check_headers(provider.headers)
 
-    from albert_tools.builtins.net.client import Call, Client
+    from albert_tools.builtins.net.client import Client, HttpRequest
 
     headers = {"accept": "application/json", **provider.headers}
-    answer = await context.keep(Client).fetch(context, Call("GET", url, headers, by_owner=True))
+    answer = await context.keep(Client).fetch(context, HttpRequest("GET", url, headers, by_owner=True))
     host = urlsplit(provider.url).hostname
     if answer.retry_after_ms is not None:
         raise Failure(

@@ -17,12 +17,13 @@ from albert_tools.engine.agent.language_help import Help, language_help
 from albert_tools.engine.agent.similar import similar
 from albert_tools.engine.call.arguments import validated_arguments
 from albert_tools.engine.call.context import Log
+from albert_tools.engine.listing import Listed
 from albert_tools.engine.model.definition import Json, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, primitive
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS, READING_TOOLS
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
-from albert_tools.engine.service import Listed, ToolService
+from albert_tools.engine.service import ToolService
 
 #: The most characters of a source in an argument. The checker refuses shorter texts, too, and then says why.
 MAX_SOURCE = 1024 * 1024
@@ -325,10 +326,7 @@ class AgentTools:
 
 
 def _review_of(service: ToolService, version: ToolVersion) -> str:
-    reviews = service.context.reviews
-    if reviews is None:
-        return "pending"
-    found = reviews.of(version)
+    found = service.reviews.of(version)
     return f"{found.state}: {found.why}" if found.why else found.state
 
 

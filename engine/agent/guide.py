@@ -170,13 +170,13 @@ def guide(
         raise Failure("invalid_arguments", f"a guide shows at most {MAX_NAMED} tools by name, not {len(tools):,}")
     for name in tools:
         service.demand_covered(session, name)
-    leased = service.actions.session(session).lease.tools if session is not None else None
+    leased = service.session_of(session).lease.tools if session is not None else None
     named = dict.fromkeys([*tools, *sorted(leased or ())])
     covered = [p for p in service.registry.primitives() if service.covers(session, p.name)]
     # There can be hundreds of tools of mounted servers, so they are listed like saved tools.
     mounted = {p.name: p for p in covered if p.name in service.registry.mounted}
     primitives = [p for p in covered if p.name not in mounted]
-    active = service.context.reviews.active() if service.context.reviews is not None else {}
+    active = service.reviews.active()
     # Sessions with a list of tools can't use others.
     others = [s.name for s in service.store.page("", MAX_SAVED + 1)] if leased is None else []
     listed = [*dict.fromkeys([*active, *[*mounted][:MAX_MOUNTED], *others])] if leased is None else []

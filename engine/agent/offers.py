@@ -83,14 +83,13 @@ def offered(service: ToolService, session: str | None) -> list[Offer]:
     """
     found = [Offer(p.definition) for p in agent_tools().values()]
     found += [Offer(p.definition) for p in service.registry.primitives() if not _denied(service, p.definition, p.gated)]
-    reviews = service.context.reviews
-    for name, version in reviews.active().items() if reviews is not None else ():
+    for name, version in service.reviews.active().items():
         try:
             loaded = service.store.load(name, version)
         except Failure:
             # A damaged tool can't be called. `albert tools` names it.
             continue
-        if reviews is not None and reviews.of(loaded).state == "active" and not _denied(service, loaded.definition):
+        if service.reviews.of(loaded).state == "active" and not _denied(service, loaded.definition):
             found.append(Offer(loaded.definition, version))
     return [offer for offer in found if offer.name == "run_tool" or service.covers(session, offer.name)]
 

@@ -16,6 +16,7 @@ from blake3 import blake3
 from albert_tools.engine.model.definition import Json, ToolDefinition, canonical, digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive
+from albert_tools.engine.workspace.workspace import Workspace
 
 #: The most bytes of a file whose content is hashed. For a larger file, only the fingerprint is compared.
 MAX_HASHED = 16 * 1024 * 1024
@@ -46,7 +47,7 @@ def action_of(
     arguments: Mapping[str, Json],
     trail: Sequence[str],
     place: str,
-    workspace: Any,
+    workspace: Workspace,
     judged: Sequence[str] = (),
 ) -> Action:
     """The action of a call, in the present state of its files.
@@ -78,7 +79,7 @@ def action_of(
     return Action(f"b3:{blake3(canonical(facts)).hexdigest()}", fingerprints)
 
 
-def objects_hash(primitive: Primitive, arguments: Mapping[str, Json], workspace: Any) -> str | None:
+def objects_hash(primitive: Primitive, arguments: Mapping[str, Json], workspace: Workspace) -> str | None:
     """One hash of the fingerprints of all paths that a call changes; None if it changes no path, or if one can't be read."""
     found: dict[str, Json] = {}
     for path in _changed_paths(primitive, arguments):
@@ -91,7 +92,7 @@ def objects_hash(primitive: Primitive, arguments: Mapping[str, Json], workspace:
     return f"b3:{blake3(canonical(found)).hexdigest()}" if found else None
 
 
-def demand_as_approved(workspace: Any, objects: Mapping[str, Fingerprint], tool: str) -> None:
+def demand_as_approved(workspace: Workspace, objects: Mapping[str, Fingerprint], tool: str) -> None:
     """Require that all files that the call would change are in the state that the person approved.
 
     Raises:
@@ -126,7 +127,7 @@ def demand_unchanged(
 
 
 def _objects(
-    primitive: Primitive | None, arguments: Mapping[str, Json], workspace: Any
+    primitive: Primitive | None, arguments: Mapping[str, Json], workspace: Workspace
 ) -> Iterator[tuple[str, tuple[Any, ...] | str]]:
     for path in _changed_paths(primitive, arguments) if primitive is not None else ():
         yield path, _object_at(workspace, path)
@@ -136,7 +137,7 @@ def _changed_paths(primitive: Primitive, arguments: Mapping[str, Json]) -> Itera
     yield from (path for path, use in primitive.paths_in(arguments) if use in _CHANGES)
 
 
-def _object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:
+def _object_at(workspace: Workspace, path: str) -> tuple[Any, ...] | str:
     """The fingerprint and the content hash of a path, or the reason why there is no fingerprint."""
     try:
         fingerprint = _fingerprint(_stat(workspace, path))
@@ -152,7 +153,7 @@ def _object_at(workspace: Any, path: str) -> tuple[Any, ...] | str:
         return (*fingerprint, failure.code)
 
 
-def _stat(workspace: Any, path: str) -> os.stat_result:
+def _stat(workspace: Workspace, path: str) -> os.stat_result:
     """The `stat` result of a path. A link is not followed."""
     shown = workspace.spell(path)
     folder, _, name = shown.rpartition("/")

@@ -24,7 +24,7 @@ def seconds_for(call: Call, run: Run) -> float:
     Raises:
         Failure: `run_limit` if no time is left.
     """
-    left = call.deadline + run.waited - run.clock()
+    left = call.deadline + run.questions.waited - run.clock()
     seconds = min(left, call.rules.timeout(call.target.definition))
     if seconds <= 0:
         hint = "split the work over several runs"
@@ -34,7 +34,7 @@ def seconds_for(call: Call, run: Run) -> float:
 
 def seconds_used(run: Run) -> float:
     """The seconds that a request has taken so far, without the time that people took to answer."""
-    return run.clock() - run.began - run.waited
+    return run.clock() - run.began - run.questions.waited
 
 
 def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
@@ -50,5 +50,5 @@ def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
 
 def consumed(run: Run, seconds: float) -> dict[str, int | float]:
     """The total amounts that a run has used, by unit. `seconds` is its duration."""
-    found: dict[str, int | float] = {"calls": run.calls + 1, "wall_seconds": round(seconds - run.waited, 6)}
+    found: dict[str, int | float] = {"calls": run.calls + 1, "wall_seconds": round(seconds - run.questions.waited, 6)}
     return {**found, **spent_by(run.effects)}

@@ -22,6 +22,7 @@ from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance
 from albert_tools.engine.sandbox.worker.run_report import RunReport
+from albert_tools.engine.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approval_digest import Fingerprint
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.call.entries import Entries, Entry
     from albert_tools.engine.call.journal import Entered, RunJournal, Step
     from albert_tools.engine.call.manifest_fence import Fence
-    from albert_tools.engine.model.definition import Json, Mode
+    from albert_tools.engine.model.definition import Json, Mode, ToolDefinition
     from albert_tools.engine.model.manifest import PlannedCall
     from albert_tools.engine.model.primitive import Primitive
     from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
@@ -48,6 +49,20 @@ T = TypeVar("T")
 Log = Callable[[str, str], None]
 #: Analyses a version again. The second argument says whether it is stored.
 Renewed = Callable[[ToolVersion, bool], Awaitable[ToolVersion]]
+
+
+def available(found: T | Failure) -> T:
+    """What was found. Raises the failure that explains why it is missing."""
+    if isinstance(found, Failure):
+        raise found.copy()
+    return found
+
+
+def recorded(what: T | None, name: str) -> T:
+    """A part of the record. Raises Failure `not_found` if the service has none."""
+    if what is None:
+        raise Failure("not_found", f"this service keeps no record, so there are no {name}")
+    return what
 
 
 class Repeated(Exception):
@@ -71,13 +86,13 @@ class JudgeAgain(Exception):
 
 
 class ServiceContext(Struct, frozen=True):
-    """The service that executes calls. If `workspace` or `rules` are unavailable, the field contains the failure that explains why.
+    """The service that executes calls. If there is no workspace or no rules, the field contains the failure that explains why.
 
     Without a ledger nothing is recorded, and there are no sessions, rate limits, dedupe keys, approvals or runs. The examples of a
     source and replays run like that.
     """
 
-    workspace: Any
+    workspace_or_failure: Workspace | Failure
     rules: RulesSource | Failure
     modes: Modes = field(default_factory=lambda: Modes(None))
     #: Asks a person during the call. None: the question waits for an answer from another process.
@@ -106,12 +121,7 @@ class ServiceContext(Struct, frozen=True):
         Raises:
             Failure: `governance_unavailable`.
         """
-        if isinstance(self.rules, Failure):
-            raise self.rules.copy()
-        ruling = self.rules.in_force(self.root, self.modes, audit=audit)
-        if isinstance(ruling, Failure):
-            raise ruling
-        return ruling
+        return available(available(self.rules).in_force(self.root, self.modes, audit=audit))
 
     @property
     def quota(self) -> float:
@@ -122,14 +132,17 @@ class ServiceContext(Struct, frozen=True):
             return Governance().session_bytes
 
     @property
-    def root(self) -> str:
-        """The path of the workspace.
+    def workspace(self) -> Workspace:
+        """The workspace.
 
         Raises:
-            Failure: `governance_unavailable` if there is no workspace.
+            Failure: `governance_unavailable` if there is none.
         """
-        if isinstance(self.workspace, Failure):
-            raise self.workspace.copy()
+        return available(self.workspace_or_failure)
+
+    @property
+    def root(self) -> str:
+        """The path of the workspace. Raises as `workspace`."""
         return str(self.workspace.root)
 
     @property
@@ -182,6 +195,16 @@ class ServiceContext(Struct, frozen=True):
         except Failure:
             return None
 
+    def flow_decisions(self, definition: ToolDefinition) -> list[Decision]:
+        """The flows of a composite that the rules deny or ask about, as far as they are known before it runs.
+
+        The list is empty for a primitive, for a composite without a manifest, and if no decision is possible.
+        """
+        authority, manifest = self.authority, definition.manifest
+        if authority is None or manifest is None:
+            return []
+        return authority.policy.flows.judge_version(definition.name, manifest, definition.version)
+
 
 class Resumed(Struct, frozen=True, eq=False):
     """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
@@ -205,6 +228,18 @@ class Resumed(Struct, frozen=True, eq=False):
 NOT_RESUMED = Resumed("", NO_JOURNAL)
 
 
+class Questions(Struct, eq=False):
+    """The questions to people during a run: the seconds that they took to answer, which no limit includes, and the open ones."""
+
+    waited: float = 0.0
+    #: The programs whose clocks stop while a question is open; the number of open questions, and when the first was opened.
+    programs: list[RunReport] = field(default_factory=list)
+    open: int = 0
+    open_since: float = 0.0
+    #: Held while a person is asked, because the application is asked one question of a run at a time.
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class Run(Struct, eq=False):
     """One request, with everything that changes while it is executed. All calls of the request share it."""
 
@@ -214,7 +249,7 @@ class Run(Struct, eq=False):
     stages: Stages
     lookup: Lookup
     #: The folder in which the calls work: the workspace, or the session's folder in the workspace.
-    workspace: Any
+    workspace_or_failure: Workspace | Failure
     #: Starts the sandbox. It is awaited when a composite runs.
     sandbox: Callable[[], Awaitable[Sandbox]]
     #: Finds out anew what a version can do, if an earlier analysis has found it out.
@@ -264,14 +299,12 @@ class Run(Struct, eq=False):
     #: Why the run must stop, after somebody has cancelled it.
     stop: Failure | None = None
     task: asyncio.Task[Any] | None = None
-    #: Seconds that people took to answer. No limit includes this time.
-    waited: float = 0.0
-    #: The programs whose clocks stop while a question is open; the number of open questions, and when the first was opened.
-    programs: list[RunReport] = field(default_factory=list)
-    open_questions: int = 0
-    open_since: float = 0.0
-    #: Held while a person is asked, because the application is asked one question of a run at a time.
-    asking: asyncio.Lock | None = None
+    questions: Questions = field(default_factory=Questions)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The folder in which the calls work. Raises as `ServiceContext.workspace`."""
+        return available(self.workspace_or_failure)
 
     @property
     def contents(self) -> ContentStore | None:
@@ -381,7 +414,7 @@ Invoke = Callable[[Call, Run], Awaitable[Any]]
 class PrimitiveContext(Struct):
     """The `CallContext` of a primitive."""
 
-    workspace: Any
+    workspace: Workspace
     remaining: float
     settings: Mapping[str, Any]
     network: Outgoing | None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from albert_tools.engine.call.errors import shown
 from albert_tools.engine.call.tool_registry import ToolRegistry
-from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
+from albert_tools.engine.model.definition import Callee, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
@@ -41,8 +43,8 @@ class Lookup:
     """Looks up the application's primitives and the store's tools."""
 
     def __init__(self, registry: ToolRegistry, store: ToolStore) -> None:
-        self._registry = registry
-        self._store = store
+        self.registry = registry
+        self.store = store
 
     def look_up(self, name: str, version: str | None, unsaved: ToolVersion | None = None) -> Target:
         """The primitive or the saved version that a call executes; `unsaved` if it is given.
@@ -59,12 +61,11 @@ class Lookup:
                 f"the {what} of a tool must be a string, not {type(value).__name__}",
                 hint="`list` shows names and versions",
             )
-        primitive = self._registry.primitive(name)
+        primitive = self.registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
             return target_of(primitive)
         try:
-            by_name = self._registry.load if version is None else None
-            found = by_name(name) if by_name is not None else self._store.load(name, version)
+            found = self.by_name(name) if version is None else self.store.load(name, version)
         except Failure as failure:
             if failure.code != "unknown_tool":
                 raise
@@ -79,7 +80,7 @@ class Lookup:
                 missing = self._missing()
                 raise Failure(
                     "unknown_tool",
-                    f"no tool named {shown(name)}{did_you_mean(name, self._registry.names())}{missing}",
+                    f"no tool named {shown(name)}{did_you_mean(name, self.registry.names())}{missing}",
                     hint="`list` and `search` show the tools",
                     tool=name,
                 ) from None
@@ -88,18 +89,18 @@ class Lookup:
 
     def _missing(self) -> str:
         """The application's primitives that could not be loaded. The requested tool may be one of them."""
-        return "".join(f"; {problem}" for problem in self._registry.problems)
+        return "".join(f"; {problem}" for problem in self.registry.problems)
 
     def author(self, name: str) -> str:
         """The session that has defined the newest version of a saved tool; empty for other tools and other values."""
-        if not isinstance(name, str) or self._registry.primitive(name) is not None:
+        if not isinstance(name, str) or self.registry.primitive(name) is not None:
             return ""
-        versions, _ = self._store.history(name, 1)
+        versions, _ = self.store.history(name, 1)
         return versions[0].author if versions else ""
 
     def before(self, name: str) -> str:
         """The saved version before the newest one; empty if there is none."""
-        versions, _ = self._store.history(name, 2)
+        versions, _ = self.store.history(name, 2)
         return versions[1].version if len(versions) > 1 else ""
 
     def outdated(self, version: ToolVersion) -> str | None:
@@ -110,7 +111,7 @@ class Lookup:
             current = pending.pop()
             for callee in current.calls:
                 if callee.kind == "primitive":
-                    primitive = self._registry.primitive(callee.name)
+                    primitive = self.registry.primitive(callee.name)
                     if primitive is None:
                         return f"this application has no {callee.name}{self._missing()}"
                     if primitive.definition.version != callee.version:
@@ -118,7 +119,32 @@ class Lookup:
                 elif callee.version not in seen:
                     seen.add(callee.version)
                     try:
-                        pending.append(self._store.load(callee.name, callee.version))
+                        pending.append(self.store.load(callee.name, callee.version))
                     except Failure as failure:
                         return f"{callee.name} can't be loaded: {failure.message}"
         return None
+
+    def by_name(self, name: str) -> ToolVersion:
+        """The saved version that a name means. Raises as the store's `load`."""
+        return (self.registry.load or self.store.load)(name)
+
+    def problem_of(self, name: str) -> str | None:
+        """Why a tool can't run; None if it can. A primitive always can."""
+        if self.registry.primitive(name) is not None:
+            return None
+        try:
+            return self.outdated(self.by_name(name))
+        except Failure as failure:
+            return failure.message
+
+    def newest(self, calls: Iterable[Callee]) -> dict[str, str | None]:
+        """The newest version of each composite among the callees; None if the composite was removed."""
+        found: dict[str, str | None] = {}
+        for callee in calls:
+            if callee.kind == "composite":
+                try:
+                    found[callee.name] = self.by_name(callee.name).version
+                except Failure as failure:
+                    # `outdated` reports a callee that can't be read.
+                    found[callee.name] = None if failure.code == "unknown_tool" else callee.version
+        return found

@@ -189,8 +189,7 @@ async def _ask_application(question: Question, run: Run, approvals: Approvals) -
     ask = run.service.ask
     assert ask is not None
     with _stopped_clocks(run):
-        run.asking = run.asking or asyncio.Lock()
-        async with run.asking:
+        async with run.questions.asking:
             if approvals.get(question.id).state != "open":
                 return None
             asked = asyncio.ensure_future(ask(question))
@@ -225,18 +224,18 @@ async def _answered_elsewhere(found: Approval, run: Run, approvals: Approvals) -
 @contextmanager
 def _stopped_clocks(run: Run) -> Iterator[None]:
     """Stop all clocks of a run. Several of its calls can ask at the same time. The clocks restart after the last answer."""
-    run.open_questions += 1
+    run.questions.open += 1
     try:
-        if run.open_questions == 1:
-            run.open_since = run.clock()
-            for program in run.programs:
+        if run.questions.open == 1:
+            run.questions.open_since = run.clock()
+            for program in run.questions.programs:
                 program.pause()
         yield
     finally:
-        run.open_questions -= 1
-        if not run.open_questions:
-            run.waited += run.clock() - run.open_since
-            for program in run.programs:
+        run.questions.open -= 1
+        if not run.questions.open:
+            run.questions.waited += run.clock() - run.questions.open_since
+            for program in run.questions.programs:
                 program.go_on()
 
 

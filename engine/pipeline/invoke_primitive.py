@@ -20,6 +20,7 @@ from albert_tools.engine.model.bounds import MAX_READ
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import Primitive, call_primitive
 from albert_tools.engine.model.result import Effect
+from albert_tools.engine.workspace.workspace import Workspace
 
 #: The codes that are retried if the failure is marked as retryable.
 TRANSIENT = frozenset({"network_error", "io_error", "timeout"})
@@ -208,7 +209,7 @@ def _with_contents(primitive: Primitive, arguments: dict[str, Any], call: Call, 
     return given
 
 
-def _locks(primitive: Primitive, call: Call, run: Run, workspace: Any) -> list[str]:
+def _locks(primitive: Primitive, call: Call, run: Run, workspace: Workspace) -> list[str]:
     """Names of locks on what the call changes: its paths, and the limited budgets that it may use.
 
     Without a lock on a budget, two calls could both use the same remainder. The bytes that a command writes are not counted, so

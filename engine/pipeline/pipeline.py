@@ -167,7 +167,7 @@ class Pipeline:
             service=service,
             stages=stages,
             lookup=self.lookup,
-            workspace=service.workspace,
+            workspace_or_failure=service.workspace_or_failure,
             sandbox=self._sandbox,
             renewed=self._renewed,
             clock=self._clock,

@@ -72,7 +72,7 @@ async def reviewed(call: Call, run: Run) -> Call:
         )
     if found.state in HELD:
         # Without a workspace, every call inside is denied.
-        spell = normal if isinstance(run.workspace, Failure) else run.workspace.spell
+        spell = normal if isinstance(run.workspace_or_failure, Failure) else run.workspace.spell
         around = Fence(version, call.arguments, call.depth, spell)
         return replace(call, fences=(*call.fences, around))
     return call

@@ -27,7 +27,7 @@ async def run_composite(version: ToolVersion, call: Call, run: Run, invoke: Invo
     bounds, definition = call.rules.governance.limits, version.definition
     seconds = seconds_for(call, run)
     limits = bounds._replace(run_seconds=seconds, own_seconds=min(bounds.own_seconds, definition.timeout))
-    deadline = run.clock() + seconds - run.waited
+    deadline = run.clock() + seconds - run.questions.waited
     pins = {callee.name: callee for callee in version.calls}
 
     async def call_tool(name: str, given: dict[str, Any], key: str) -> Any:
@@ -59,13 +59,13 @@ async def run_composite(version: ToolVersion, call: Call, run: Run, invoke: Invo
     if not call.depth:
         run.entries.keep_time()
     sandbox = await run.sandbox()
-    run.programs.append(call.report)
+    run.questions.programs.append(call.report)
     try:
         return await sandbox.run(
             version.program, call.arguments, call=call_tool, log=printed, limits=limits, report=call.report
         )
     finally:
-        run.programs.remove(call.report)
+        run.questions.programs.remove(call.report)
 
 
 def _child(

@@ -61,4 +61,4 @@ def find_session(call: Call, run: Run) -> None:
         # Even a refusal is stored, so this comes first. The calls of a run that is resumed are judged one by one.
         run.session.demand_room()
     if found.cwd:
-        run.workspace = service.workspace.at(found.cwd)
+        run.workspace_or_failure = service.workspace.at(found.cwd)

@@ -71,6 +71,14 @@ class ModeState(NamedTuple):
     cause: str = ""
 
 
+def mode_named(name: str) -> Mode:
+    """The mode of a name. Raises Failure `invalid_arguments`."""
+    for mode in MODES:
+        if mode == name:
+            return mode
+    raise Failure("invalid_arguments", f"there is no mode {name!r}", hint=f"the modes are {', '.join(MODES)}")
+
+
 class Modes:
     """The mode of one home. Safe to use from any thread and from several processes."""
 
@@ -140,8 +148,7 @@ class Modes:
         Raises:
             Failure: `invalid_arguments` for an unknown mode or one that can't follow the present one; `io_error`.
         """
-        if mode not in MODES:
-            raise Failure("invalid_arguments", f"there is no mode {mode!r}", hint=f"the modes are {', '.join(MODES)}")
+        mode = mode_named(mode)
         with ExitStack() as stack:
             try:
                 stack.enter_context(self._locked())

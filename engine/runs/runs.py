@@ -102,13 +102,13 @@ class Executor(Protocol):
 class RunManager:
     """The runs of a home."""
 
-    def __init__(self, pipeline: Executor, context: Callable[[], ServiceContext]) -> None:
+    def __init__(self, pipeline: Executor, context: ServiceContext) -> None:
         self._pipeline = pipeline
         self._context = context
 
     @property
     def _store(self) -> RunStore:
-        store = self._context().runs
+        store = self._context.runs
         if store is None:
             raise Failure("not_found", "this service records no runs")
         return store
@@ -148,7 +148,7 @@ class RunManager:
         Raises:
             Failure: `not_found` if this service records no runs; `io_error`.
         """
-        root = self._context().root
+        root = self._context.root
         return [
             seen
             for seen in self.list(MAX_SEARCHED)
@@ -160,11 +160,11 @@ class RunManager:
 
     def recorded(self, run: str) -> ToolResult:
         """The recorded result of a run. Raises Failure `not_found` if the run has no result yet, and those of `show`."""
-        return self._recorded(self._load(run), self._context())
+        return self._recorded(self._load(run), self._context)
 
     def outputs(self, run: str) -> builtins.list[Json]:
         """The recorded outputs of the calls that a run made. Those that were forgotten are left out. Raises as `show`."""
-        contents, found = self._context().contents, builtins.list[Json]()
+        contents, found = self._context.contents, builtins.list[Json]()
         for entry in self._load(run).entries:
             if entry.get("t") == "end" and "error" not in entry and "unknown" not in entry:
                 with suppress(Failure):
@@ -198,7 +198,7 @@ class RunManager:
             )
         if seen.state == RUNNING:
             raise Failure("exists", f"the run {found.id} is under way in another process", retryable=True)
-        context = self._context()
+        context = self._context
         unsaved = self._unsaved(found, context)
         invocation = self._invocation(found.header, context, unsaved)
         journal = self._store.open(found.id)
@@ -235,8 +235,8 @@ class RunManager:
             Failure: `not_found`, `damaged`, `unknown_tool`.
         """
         found = self._load(run)
-        whole = self._context()
-        bare = ServiceContext(whole.workspace, whole.rules, modes=whole.modes, contents=whole.contents)
+        whole = self._context
+        bare = ServiceContext(whole.workspace_or_failure, whole.rules, modes=whole.modes, contents=whole.contents)
         unsaved = self._unsaved(found, whole)
         invocation = self._invocation(found.header, whole, unsaved)
         if found.header["kind"] == "primitive":
@@ -286,9 +286,7 @@ class RunManager:
         Raises:
             Failure: `diverged`, `unknown_tool`, `governance_unavailable`.
         """
-        if isinstance(context.workspace, Failure):
-            raise context.workspace.copy()
-        root = str(context.workspace.root)
+        root = context.root
         if header["workspace"] != root:
             raise Failure(
                 "diverged",
@@ -343,7 +341,7 @@ class RunManager:
         self._store.cancel(found.id)
         if self.stop(found.id, by) or found.held:
             return replace(seen, state="cancelled")
-        context = self._context()
+        context = self._context
         journal = self._store.open(found.id)
         try:
             run_journal = RunJournal(journal, context.contents)
@@ -377,7 +375,7 @@ class RunManager:
 
     def stop_cancelled(self) -> None:
         """Stop the runs of this service that another process has cancelled."""
-        store = self._context().runs
+        store = self._context.runs
         for name, run in list(self._pipeline.active.items()):
             if store is not None and run.journal.id is not None and store.cancelled(name):
                 self.stop(name, "another process")

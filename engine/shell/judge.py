@@ -14,7 +14,7 @@ from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
 from albert_tools.engine.shell.programs import TABLES, allow_list, demand_fits, has_subcommands, may_set, row_of
-from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Call, Reader, Write
+from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Reader, SimpleCommand, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
 from albert_tools.engine.shell.word import HOLE, Unclear, Unfit, Unreadable, Word
@@ -136,7 +136,7 @@ class _Judge:
             self.parts.append(Part("unknown", text, words, "", problem.why, hint, unreadable, starts))
 
     def _act(self, action: Action, depth: int) -> None:
-        if isinstance(action, Call):
+        if isinstance(action, SimpleCommand):
             self.call(action.argv, action.text, depth)
             return
         try:

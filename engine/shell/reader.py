@@ -38,8 +38,8 @@ MAX_DEPTH = 24
 MAX_NODES = 10_000
 
 
-class Call(NamedTuple):
-    """A program with its arguments; `argv` is empty for assignments alone."""
+class SimpleCommand(NamedTuple):
+    """A simple command: a program with its arguments. `argv` is empty for assignments alone."""
 
     argv: tuple[Word, ...]
     text: str
@@ -62,7 +62,7 @@ class Binding(NamedTuple):
     text: str
 
 
-Action = Call | Write | Binding
+Action = SimpleCommand | Write | Binding
 
 # Nodes that hold commands. Blanks and newlines may stand between them.
 _COMMANDS = frozenset(
@@ -302,7 +302,7 @@ class Reader:
         commands = self.actions[begin:]
         del self.actions[begin:]
         # The grammar gives a redirection to all of a list, but it is that of the last command.
-        calls = [action for action in commands if isinstance(action, Call)]
+        calls = [action for action in commands if isinstance(action, SimpleCommand)]
         concerned = calls[-1:] if inner.type in ("list", "pipeline", "negated_command") else calls
         empties = not self._reads(redirects) and any(_prints_nothing(call.argv) for call in concerned)
         # The file is there before the commands run.
@@ -335,7 +335,7 @@ class Reader:
         if words and words[0].text in _NO_PROGRAM:
             raise Unreadable("it is not certain where its commands begin", about)
         empties = not self._reads(files) and _prints_nothing(words)
-        self.actions.append(Call(tuple(words), about))
+        self.actions.append(SimpleCommand(tuple(words), about))
         for file in files:
             self._redirect(file, depth, empties)
 

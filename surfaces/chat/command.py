@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 from albert_tools.engine.authority.authorization import Asker
-from albert_tools.engine.service import DAY
+from albert_tools.engine.session_runs import DAY
 from albert_tools.surfaces.chat.conversation import Saved
 from albert_tools.surfaces.chat.model_options import model_of
 from albert_tools.surfaces.chat.plain_view import PlainView

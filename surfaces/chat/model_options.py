@@ -60,7 +60,7 @@ def _provider(options: argparse.Namespace, service: ToolService) -> Provider | N
         return None
     if options.secret is not None:
         raise Usage("--secret is only for --base-url", "a configured provider names its own key")
-    settings = service.context.ruling(audit=False).governance.primitives.get("inference", {})
+    settings = service.ruling().governance.primitives.get("inference", {})
     known = settings.get("providers")
     names = [*map(str, known)] if isinstance(known, Mapping) else []
     if options.provider is None and (not names or options.api is not None):
@@ -75,7 +75,7 @@ def _provider(options: argparse.Namespace, service: ToolService) -> Provider | N
 
 def _demand_secret(service: ToolService, secret: str, address: str) -> None:
     """Require that the rules allow to send a secret to an address."""
-    ruling = service.context.ruling(audit=False)
+    ruling = service.ruling()
     primitive = service.registry.primitive("inference")
     if primitive is None:
         raise Failure("not_found", "this service has no primitive inference, so its providers can't be used")

@@ -167,8 +167,8 @@ def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] 
         return None
     stored = found.arguments.get("stored_source") if isinstance(found.arguments, Mapping) else None
     try:
-        if found.tool == "define_tool" and stored and service.context.contents is not None:
-            return {**found.arguments, "source": service.context.contents.get(stored).decode()}
+        if found.tool == "define_tool" and stored and (contents := service.contents(None)) is not None:
+            return {**found.arguments, "source": contents.get(stored).decode()}
         run = service.runs.show(found.run)
     except Failure:
         return None
@@ -188,7 +188,8 @@ async def _lasting_rule(service: ToolService, found: Approval, whole: Mapping[st
     if whole is None or found.rule != "shipped.unknown_command":
         return []
     try:
-        decisions = await decisions_on(service, (await service.describe(found.tool)).definition, whole)
+        definition, authority = (await service.describe(found.tool)).definition, service.ruling().authority
+        decisions = await decisions_on(service, authority, definition, whole, authority.modes.mode)
     except Failure:
         return []
     return next(filter(None, map(lasting_rule, decisions)), [])

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import Decision
 
@@ -24,18 +22,8 @@ if TYPE_CHECKING:
     from albert_tools.service import ToolService
 
 
-def assume_mode(service: ToolService, mode: Mode | None) -> None:
-    """Let the service judge as in another mode. The mode of the home stays as it is."""
-    from albert_tools.engine.policy.modes import Modes
-
-    if mode is not None:
-        modes = Modes(None)
-        modes.switch(mode, "", "")
-        service.context = replace(service.context, modes=modes)
-
-
-def assume_rules(service: ToolService, file: Path) -> None:
-    """Let the service judge by the owner's rules in another file, together with the project's rules.
+def authority_of(service: ToolService, file: Path) -> Authority:
+    """The authority of the owner's rules in another file, together with the project's rules.
 
     Raises:
         Failure: `not_found`, `governance_unavailable`.
@@ -45,27 +33,28 @@ def assume_rules(service: ToolService, file: Path) -> None:
 
     if not os.path.lexists(file):
         raise Failure("not_found", f"there is no file {str(file)!r}", hint="give the path of a file of rules")
-    project = Path(service.context.root) / ".albert" / "governance.yaml"
+    root = str(service.workspace.root)
     primitives = {*service.registry.primitive_names, *RESERVED}
-    rules = RulesSource(file, project, primitives=primitives)
-    found = rules.current()
+    rules = RulesSource(file, Path(root) / ".albert" / "governance.yaml", primitives=primitives)
+    found = rules.in_force(root, service.modes, audit=False)
     if isinstance(found, Failure):
         raise found.copy(hint="correct it and try again; the rules in force stay as they are")
-    service.context = replace(service.context, rules=rules)
+    return found.authority
 
 
 async def decisions_on(
     service: ToolService,
+    authority: Authority,
     definition: ToolDefinition,
     arguments: Mapping[str, Any],
+    mode: Mode,
     session: AssumedSession | None = None,
 ) -> list[Decision]:
-    """The decisions on a call in the service's mode, one for each rule that applies.
+    """The decisions on a call in a mode, one for each rule that applies.
 
     Raises:
-        Failure: the workspace or the rules can't be used; `invalid_arguments`.
+        Failure: the workspace can't be used; `invalid_arguments`.
     """
-    authority = service.context.ruling(audit=False).authority
     wrong = await service.validate(definition.name, arguments)
     if wrong:
         raise Failure(
@@ -74,7 +63,7 @@ async def decisions_on(
             hint=f"call the tool as {definition.signature()}",
             details={"violations": wrong},
         )
-    return await asyncio.to_thread(judged, service, authority, definition, arguments, authority.modes.mode, session)
+    return await asyncio.to_thread(judged, service, authority, definition, arguments, mode, session)
 
 
 def judged(
@@ -82,7 +71,7 @@ def judged(
     authority: Authority,
     definition: ToolDefinition,
     arguments: Mapping[str, Any],
-    mode: Any,
+    mode: Mode,
     session: AssumedSession | None = None,
 ) -> list[Decision]:
     """The decisions on a call with valid arguments. There is at least one.
@@ -90,9 +79,7 @@ def judged(
     Raises:
         Failure: the workspace can't be used.
     """
-    workspace, primitive = service.context.workspace, service.registry.primitive(definition.name)
-    if isinstance(workspace, Failure):
-        raise workspace.copy()
+    workspace, primitive = service.workspace, service.registry.primitive(definition.name)
     given = definition.with_defaults(arguments)
     try:
         found = authority.judge(definition, primitive, given, workspace, mode)

@@ -26,7 +26,7 @@ from albert_tools.surfaces.cli.stdin import read_stdin
 from albert_tools.surfaces.cli.usage_error import Usage
 
 if TYPE_CHECKING:
-    from albert_tools.engine.service import Defined
+    from albert_tools.engine.authoring import Defined
     from albert_tools.grammar.diagnostic import Diagnostic
     from albert_tools.grammar.source_error import SourceError
     from albert_tools.service import ToolService

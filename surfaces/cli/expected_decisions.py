@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import strictest
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.decisions import assume_mode, assume_rules, decisions_on
+from albert_tools.surfaces.cli.decisions import authority_of, decisions_on
 from albert_tools.surfaces.cli.person import demand_person
 
 if TYPE_CHECKING:
+    from albert_tools.engine.authority.authorization import Authority
     from albert_tools.engine.policy.expectations import Expected
     from albert_tools.service import ToolService
 
@@ -28,12 +29,12 @@ async def test(service: ToolService, options: argparse.Namespace, console: Conso
     # The calls are judged as the owner's, so the answers would tell a session about tools outside of its lease.
     demand_person("rules are tested")
     if options.rules is not None:
-        assume_rules(service, Path(options.rules))
+        authority = authority_of(service, Path(options.rules))
     else:
         # Without rules every call is denied, also those that a file expects to be denied.
-        service.context.ruling(audit=False)
+        authority = service.ruling().authority
     tested = [(file, each) for file in options.files for each in read_expectations(Path(file))]
-    results = [{"file": file, **await _decided(service, each)} for file, each in tested]
+    results = [{"file": file, **await _decided(service, authority, each)} for file, each in tested]
     failed = [result for result in results if not result["ok"]]
     if console.json:
         console.document({"ok": not failed, "failed": len(failed), "results": results})
@@ -57,7 +58,7 @@ def _text(failed: dict[str, Any]) -> str:
     return f"{found} {failed['rule_id']}  {failed['message']}".rstrip()
 
 
-async def _decided(service: ToolService, expected: Expected) -> dict[str, Any]:
+async def _decided(service: ToolService, authority: Authority, expected: Expected) -> dict[str, Any]:
     """An expected decision, and the decision of the rules. The verdict is None for a call that can't be made."""
     facts = {
         "line": expected.line,
@@ -66,10 +67,11 @@ async def _decided(service: ToolService, expected: Expected) -> dict[str, Any]:
         "mode": expected.mode,
         "expected": expected.verdict,
     }
-    assume_mode(service, expected.mode)
     try:
         definition = (await service.describe(expected.tool)).definition
-        found = strictest(await decisions_on(service, definition, expected.arguments, expected.session))
+        found = strictest(
+            await decisions_on(service, authority, definition, expected.arguments, expected.mode, expected.session)
+        )
     except Failure as failure:
         return {**facts, "ok": False, "verdict": None, "rule_id": "", "message": failure.message}
     said = {"verdict": found.verdict, "rule_id": found.rule, "message": found.message}

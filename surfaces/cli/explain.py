@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import listed
 from albert_tools.surfaces.cli.console import Console, one_line, safe
-from albert_tools.surfaces.cli.decisions import assume_mode, decisions_on
+from albert_tools.surfaces.cli.decisions import decisions_on
 from albert_tools.surfaces.cli.session_tools import token
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority
-    from albert_tools.engine.model.definition import Callee, ToolDefinition
+    from albert_tools.engine.describing import Description
+    from albert_tools.engine.model.definition import Callee, Mode, ToolDefinition
     from albert_tools.engine.policy.decision import Decision
-    from albert_tools.engine.service import Description
     from albert_tools.engine.workspace.workspace import Workspace
     from albert_tools.service import ToolService
 
@@ -42,20 +42,21 @@ _VIEWS = {
 async def explain(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     """Print the decisions. Returns 3 if the call would be denied."""
     from albert_tools.engine.policy.decision import strictest
+    from albert_tools.engine.policy.modes import mode_named
     from albert_tools.surfaces.cli.arguments import read_arguments
 
-    assume_mode(service, options.mode)
     described = await service.describe(options.name, session=token())
     arguments = read_arguments(options.arguments, options.args, described.definition)
     flows = service.flow_decisions(described.definition)
-    decisions = await decisions_on(service, described.definition, arguments)
-    rules = service.context.ruling(audit=False)
+    rules = service.ruling()
     governance, authority = rules
+    mode = mode_named(options.mode or authority.modes.mode)
+    decisions = await decisions_on(service, authority, described.definition, arguments, mode)
     decision = strictest(decisions)
     policy = authority.policy
     numbers = policy.numbers(described.definition)
     bounds: dict[str, Any] = {
-        "mode": authority.modes.mode,
+        "mode": mode,
         "category": described.definition.category,
         "risk": described.definition.risk,
         "timeout_seconds": rules.timeout(described.definition),
@@ -64,9 +65,9 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
         "beyond_the_workspace": policy.paths.opened(described.definition),
         "revision": governance.revision,
     }
-    inner = list(_inner(service, authority, described))
+    inner = list(_inner(service, authority, described, mode))
     views = await asyncio.to_thread(
-        _views, service.context.workspace, authority, [described.definition, *(d for _, d, _ in inner)]
+        _views, service.workspace, authority, [described.definition, *(d for _, d, _ in inner)]
     )
     if console.json:
         calls = [{"tool": d.name, "through": list(trail), "decision": said.as_dict()} for trail, d, said in inner]
@@ -96,7 +97,7 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
 
 
 def _inner(
-    service: ToolService, authority: Authority, described: Description
+    service: ToolService, authority: Authority, described: Description, mode: Mode
 ) -> Iterator[tuple[tuple[str, ...], ToolDefinition, Decision]]:
     """The tools that a saved tool can call, each once: the saved tools in between, its definition, the decision on every call."""
     pending: list[tuple[tuple[str, ...], Callee]] = [((), callee) for callee in reversed(described.calls)]
@@ -118,7 +119,7 @@ def _inner(
             definition = version.definition
             pending += [((*trail, callee.name), c) for c in reversed(version.calls)]
         gated = primitive is not None and primitive.gated
-        yield trail, definition, authority.policy.permits(definition, gated, authority.modes.mode)
+        yield trail, definition, authority.policy.permits(definition, gated, mode)
 
 
 def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:

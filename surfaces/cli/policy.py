@@ -97,7 +97,7 @@ async def _check(service: ToolService, options: argparse.Namespace, console: Con
     from albert_tools.checkup import mistakes
     from albert_tools.engine.policy.settings import Governance
 
-    rules = service.context.governance
+    rules = service.governance
     if not isinstance(rules, Governance):
         raise rules
     found = await asyncio.to_thread(mistakes, service, rules)

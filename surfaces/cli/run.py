@@ -98,7 +98,7 @@ async def _arguments(service: ToolService, options: argparse.Namespace, token: s
 
 
 def _note_paths(service: ToolService, name: str, arguments: dict[str, Any], console: Console) -> None:
-    root = getattr(service.context.workspace, "root", None)
+    root = getattr(service.workspace_or_failure, "root", None)
     if root is None:
         return
     primitive = service.registry.primitive(name)

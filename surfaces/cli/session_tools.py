@@ -33,7 +33,7 @@ def session_of_token(service: ToolService, given: str) -> Session:
     Raises:
         Failure: `permission_denied`: the session does not exist, or has ended.
     """
-    workspace = service.context.workspace
+    workspace = service.workspace_or_failure
     return service.sessions.find(given, None if isinstance(workspace, Failure) else str(workspace.root))
 
 

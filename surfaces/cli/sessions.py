@@ -35,7 +35,7 @@ def session(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _new(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.engine.service import DAY
+    from albert_tools.engine.session_runs import DAY
     from albert_tools.surfaces.cli.person import demand_person, person
 
     within = options.within

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict
 
 from albert_tools.engine.authority.sessions import Session
+from albert_tools.engine.describing import Description
+from albert_tools.engine.listing import Listed, first_line
 from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
 from albert_tools.engine.model.describe import bounds_of, data_of, example_of, shape_of, timeout_of
 from albert_tools.engine.model.failure import Failure
@@ -20,7 +22,6 @@ from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.policy.number_rules import ALL
 from albert_tools.engine.review.manifest_view import effects_of_lines, lines
 from albert_tools.engine.review.sentences import sentence
-from albert_tools.engine.service import Description, Listed, first_line
 from albert_tools.grammar.wrap import flowing, unstyled
 from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.hints import DIGITS
@@ -50,13 +51,13 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         service: ToolService,
     ) -> tuple[list[Listed], list[Primitive], tuple[str, ...], Session | None, int]:
         from albert_tools.checkup import mistakes
-        from albert_tools.surfaces.cli.decisions import assume_mode
+        from albert_tools.engine.policy.modes import mode_named
 
-        assume_mode(service, options.mode)
         session = session_of_environment(service)
-        found = [t for t in await service.list(hidden=True) if service.covers(token(), t.name)]
+        mode = mode_named(options.mode) if options.mode else None
+        found = [t for t in await service.list(hidden=True, mode=mode) if service.covers(token(), t.name)]
         primitives = [p for p in service.registry.primitives() if service.covers(token(), p.name)]
-        rules = service.context.governance
+        rules = service.governance
         wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
         return found, primitives, service.registry.problems, session, wrong
 

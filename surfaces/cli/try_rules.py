@@ -20,12 +20,11 @@ from albert_tools.engine.model.redaction import REDACTED
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.policy.decision import strictest
 from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.decisions import assume_rules, judged
+from albert_tools.surfaces.cli.decisions import authority_of, judged
 from albert_tools.surfaces.cli.person import demand_person
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.authorization import Authority
-    from albert_tools.engine.model.definition import ToolDefinition
+    from albert_tools.engine.model.definition import Mode, ToolDefinition
     from albert_tools.engine.model.primitive import Primitive
     from albert_tools.service import ToolService
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 MAX_CALLS, MAX_SHOWN = 10_000, 50
 
 #: A recorded call: the tool, its version, the mode, and the arguments that rules apply to, as JSON.
-_Made = tuple[str, str, str, str]
+_Made = tuple[str, str, "Mode", str]
 
 
 async def try_rules(service: ToolService, options: argparse.Namespace, console: Console) -> int:
@@ -64,7 +63,7 @@ async def try_rules(service: ToolService, options: argparse.Namespace, console: 
 def _compare(service: ToolService, file: Path) -> tuple[list[dict[str, Any]], int, Counter[str]]:
     """The changes, the number of judged calls, and the number of calls that can't be judged, by the reason."""
     made, unjudged = _recorded(service)
-    changes, authorities = [], _authorities(service, file)
+    changes, authorities = [], (service.ruling().authority, authority_of(service, file))
     for (tool, version, mode, text), count in made.items():
         definition = _tool(service, tool, version)
         if definition is None:
@@ -79,19 +78,12 @@ def _compare(service: ToolService, file: Path) -> tuple[list[dict[str, Any]], in
     return changes, sum(made.values()) - gone, +unjudged
 
 
-def _authorities(service: ToolService, file: Path) -> list[Authority]:
-    """The authorities of the rules in force and of the rules in the file, both with the project's rules."""
-    present = service.context.ruling(audit=False).authority
-    assume_rules(service, file)
-    return [present, service.context.ruling(audit=False).authority]
-
-
 def _recorded(service: ToolService) -> tuple[Counter[_Made], Counter[str]]:
     """The newest recorded calls, and those whose arguments are not known."""
     made: Counter[_Made] = Counter()
     unjudged: Counter[str] = Counter()
     calls: dict[str, Mapping[str, Any]] = {}
-    for entry in deque(service.context.ledger.entries({"call", "denied", "asked"}), MAX_CALLS):
+    for entry in deque(service.ledger.entries({"call", "denied", "asked"}), MAX_CALLS):
         # A call that needs approval has an entry for the question, and another one if it is made or refused.
         question = ":".join(filter(None, (entry.data.get("run"), entry.data.get("step"))))
         calls[entry.data.get("call") or question] = entry.data
@@ -107,7 +99,7 @@ def _recorded(service: ToolService) -> tuple[Counter[_Made], Counter[str]]:
         if relevant is None or any(map(_incomplete, relevant.values())):
             unjudged["the ledger has their arguments shortened or without secrets"] += 1
             continue
-        mode = str(data.get("mode") or "NORMAL")
+        mode: Mode = data.get("mode") or "NORMAL"
         made[tool, str(data.get("version", "")), mode, json.dumps(relevant)] += 1
     return made, unjudged
 

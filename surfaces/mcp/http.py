@@ -40,18 +40,18 @@ class SessionTokens:
     async def verify_token(self, token: str) -> AccessToken | None:
         """The session of a token; None if it has none."""
         try:
-            session = self._service.actions.session(token)
+            session = self._service.session_of(token)
         except Failure as failure:
             # The SDK answers each refusal with the same text, so the log says why a token that was valid is refused.
             if failure.rule != "session.unknown":
                 _LOG.warning("refused the token of a session (401): %s", one_line(failure.message))
             return None
-        client = self._service.context.client_of(token) or session.id
+        client = self._service.client_of(token) or session.id
         return AccessToken(token=token, client_id=client, subject=session.id, scopes=[])
 
     def client_of_token(self, token: str) -> str | None:
-        """The client of a token, see `ServiceContext.client_of`."""
-        return self._service.context.client_of(token)
+        """The client of a token, see `ToolService.client_of`."""
+        return self._service.client_of(token)
 
     def client_of(self, scope: Scope) -> str | None:
         """The client of the token that a request has; None if it has none."""

@@ -78,14 +78,14 @@ class McpServer:
         self.server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, self._announcements.initialized
         )
-        session_of = service.actions.session
+        session_of = service.session_of
         security = RequestStateSecurity(
             keys=[state_key(service.homes.state)],
             ttl=ANSWER_SECONDS,
             bind_principal=lambda ctx: session_of(token()).id,
         )
         self.server.middleware += [
-            CallLimit(lambda: service.context.client_of(token())),
+            CallLimit(lambda: service.client_of(token())),
             RequestStateBoundary(security, default_audience=NAME),
         ]
 

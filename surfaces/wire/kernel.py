@@ -29,7 +29,7 @@ from albert_tools.surfaces.wire.outcomes import OUTCOMES, denied, failed
 from albert_tools.surfaces.wire.put_content import demand, store
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE, anteroom, receive
 from albert_tools.surfaces.wire.responses import add_strict, answered
-from albert_tools.surfaces.wire.tool_table import TOOLS, Call, ref_of
+from albert_tools.surfaces.wire.tool_table import TOOLS, MappedCall, ref_of
 from albert_tools.surfaces.wire.violations import violations
 
 _LOG = logging.getLogger("albert.wire")
@@ -62,7 +62,7 @@ class Kernel:
         self._room_for_contents = Room(2 * _CONTENT, _CONTENT)
         #: Only the owner can enter the folder of the Unix socket, so others can't take its places.
         self._strangers = {True: anteroom(2), False: anteroom(2)}
-        self._malformed = MalformedRequests(service.context.ledger)
+        self._malformed = MalformedRequests(service.ledger)
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The methods for a server. All are streams of raw bytes here."""
@@ -75,7 +75,7 @@ class Kernel:
 
     async def invoke(self, _: Any, context: Any) -> bytes:
         """Make the call of one request. Ends the call if the client cancels, or its deadline has passed."""
-        client = self._service.context.client_of(_metadata(context, "session-token"))
+        client = self._service.client_of(_metadata(context, "session-token"))
         trace = _metadata(context, "traceparent")
         try:
             async with AsyncExitStack() as stack:
@@ -109,9 +109,7 @@ class Kernel:
         async with self._strangers[context.peer().startswith("unix:")].stay():
             raw = await receive(context)
             request = self._request(raw)
-            client = (
-                None if isinstance(request, pb.ToolResponse) else self._service.context.client_of(request.session_token)
-            )
+            client = None if isinstance(request, pb.ToolResponse) else self._service.client_of(request.session_token)
             if client is None:
                 return request
             stack.enter_context(self._places.enter(client))
@@ -132,7 +130,7 @@ class Kernel:
             message = f"the request breaks {len(found)} rule{'s' if len(found) > 1 else ''}: {_listed(found)}"
             return denied(request.request_id[:256], "invalid_request", "invalid_request", message, found)
         try:
-            self._service.actions.session(request.session_token)
+            self._service.session_of(request.session_token)
         except Failure as failure:
             # Who has no session must not learn which tools exist, change the mode by attempts, or fill the ledger.
             self._malformed.record(raw, [f"session_token {failure.rule or failure.code}"])
@@ -150,7 +148,7 @@ class Kernel:
             fault = Failure("internal_error", "a defect of the server; its log has the details")
             return failed(request.request_id, tool, fault)
 
-    async def _call(self, request: pb.ToolRequest, tool: str, call: Call, trace: str | None) -> pb.ToolResponse:
+    async def _call(self, request: pb.ToolRequest, tool: str, call: MappedCall, trace: str | None) -> pb.ToolResponse:
         token = request.session_token
         contents = self._contents(token)
         if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
@@ -227,8 +225,8 @@ class Kernel:
         """The session token of the metadata, whose session must be active, and its client."""
         token = _metadata(context, "session-token") or ""
         try:
-            session = self._service.actions.session(token)
-            return token, self._service.context.client_of(token) or session.id
+            session = self._service.session_of(token)
+            return token, self._service.client_of(token) or session.id
         except Failure as failure:
             await _abort(context, failure)
             raise

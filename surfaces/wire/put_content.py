@@ -30,10 +30,10 @@ async def demand(service: ToolService, token: str) -> None:
     Raises:
         Failure: Those of a call.
     """
-    session = service.actions.session(token)
+    session = service.session_of(token)
     try:
         service.sessions.demand(session, put_content.name)
-        service.sessions.afford(session, put_content.name, service.context.quota)
+        service.sessions.afford(session, put_content.name, service.quota)
         denied = service.standing(put_content.definition)["verdict"] == "deny"
     except Failure as failure:
         if not failure.denied:

@@ -53,7 +53,7 @@ async def serving(
         Failure: `exists`: another server uses the socket or the port; `io_error`: the folder is open to others;
             `invalid_arguments`: the path is too long; `not_found`: the service has no content store.
     """
-    if service.context.contents is None:
+    if service.contents(None) is None:
         raise Failure("not_found", "this service has no content store, so the wire protocol can't be served")
     path = Path(os.path.abspath(socket if socket is not None else service.homes.state / "wire" / "albert.sock"))
     with _own(path):

@@ -16,8 +16,8 @@ from albert_tools.surfaces.wire import tool_pb2 as pb
 _MAX_INTEGER = 2**63 - 1
 
 
-class Call(NamedTuple):
-    """A call of one of our tools. `content` is the bytes that an argument names by their hash."""
+class MappedCall(NamedTuple):
+    """The call of one of our tools that a message stands for. `content` is the bytes that an argument names by their hash."""
 
     tool: str
     arguments: Any
@@ -27,7 +27,7 @@ class Call(NamedTuple):
 class Row(NamedTuple):
     """`call` makes our call from a message. `fields` are the parameters that have another name in the message."""
 
-    call: Callable[[Any], Call]
+    call: Callable[[Any], MappedCall]
     fields: Mapping[str, str] = {}
 
 
@@ -36,44 +36,44 @@ def ref_of(digest: bytes) -> str:
     return f"b3:{digest.hex()}"
 
 
-def _file_read(message: pb.FileRead) -> Call:
+def _file_read(message: pb.FileRead) -> MappedCall:
     offset = min(message.offset, _MAX_INTEGER)
-    return Call("read_bytes", {"path": message.path, "offset": offset, "limit": message.limit or None})
+    return MappedCall("read_bytes", {"path": message.path, "offset": offset, "limit": message.limit or None})
 
 
-def _file_write(message: pb.FileWrite) -> Call:
+def _file_write(message: pb.FileWrite) -> MappedCall:
     content = message.content
     handle = ref_of(blake3(content).digest())
     how = {"create_only": message.create_only, "append": message.append}
-    return Call("write_bytes", {"path": message.path, "handle": handle, **how}, content)
+    return MappedCall("write_bytes", {"path": message.path, "handle": handle, **how}, content)
 
 
-def _file_edit(message: pb.FileEdit) -> Call:
+def _file_edit(message: pb.FileEdit) -> MappedCall:
     texts = {"old_text": message.old_content, "new_text": message.new_content}
-    return Call("edit_file", {"path": message.path, **texts})
+    return MappedCall("edit_file", {"path": message.path, **texts})
 
 
-def _shell_exec(message: pb.ShellExec) -> Call:
+def _shell_exec(message: pb.ShellExec) -> MappedCall:
     given = {
         "command": message.command,
         "cwd": message.cwd,
         "env": list(message.env),
         "network": message.network_access,
     }
-    return Call("bash", given | ({"timeout": message.timeout_ms / 1000} if message.timeout_ms else {}))
+    return MappedCall("bash", given | ({"timeout": message.timeout_ms / 1000} if message.timeout_ms else {}))
 
 
-def _git_operation(message: pb.GitOperation) -> Call:
+def _git_operation(message: pb.GitOperation) -> MappedCall:
     """The address of a remote is a parameter of its own in our tool, because rules apply to it."""
     words, url = list(message.args), None
     if message.operation in OVER_NETWORK:
         url = next((word for word in words if word.startswith(("https://", "http://"))), None)
         if url is not None:
             words.remove(url)
-    return Call("git", {"operation": message.operation, "args": words, "url": url, "cwd": message.cwd})
+    return MappedCall("git", {"operation": message.operation, "args": words, "url": url, "cwd": message.cwd})
 
 
-def _inference_call(message: pb.InferenceCall) -> Call:
+def _inference_call(message: pb.InferenceCall) -> MappedCall:
     given: dict[str, Any] = {
         "provider": message.provider,
         "model": message.model,
@@ -82,11 +82,11 @@ def _inference_call(message: pb.InferenceCall) -> Call:
     }
     if message.system_prompt_hash:
         given["system_hash"] = ref_of(message.system_prompt_hash)
-    return Call("inference", given | ({"max_tokens": message.max_tokens} if message.max_tokens else {}))
+    return MappedCall("inference", given | ({"max_tokens": message.max_tokens} if message.max_tokens else {}))
 
 
-def _artifact_publish(message: pb.ArtifactPublish) -> Call:
-    return Call(
+def _artifact_publish(message: pb.ArtifactPublish) -> MappedCall:
+    return MappedCall(
         "publish_artifact",
         {
             "id": message.artifact_id,
@@ -97,7 +97,7 @@ def _artifact_publish(message: pb.ArtifactPublish) -> Call:
     )
 
 
-def _tool_call(message: pb.ToolCall) -> Call:
+def _tool_call(message: pb.ToolCall) -> MappedCall:
     text = message.arguments_json
     try:
         arguments = msgspec.json.decode(text) if text else {}
@@ -105,7 +105,7 @@ def _tool_call(message: pb.ToolCall) -> Call:
         raise _not_an_object(f"must be JSON: {error}") from error
     if not isinstance(arguments, dict):
         raise _not_an_object("must be a JSON object of the arguments by name")
-    return Call(message.name, arguments)
+    return MappedCall(message.name, arguments)
 
 
 def _not_an_object(message: str) -> Failure:

@@ -164,10 +164,10 @@ def test_a_source_runs_once_and_is_not_saved(opened: Open) -> None:
     assert service.run_source(form).value() == [1, 2]
     assert service.run_source(SOURCE, {"n": "2"}).error.code == "invalid_arguments"  # type: ignore[union-attr]
     # The entry of the call names the source, and its content is stored.
-    entries = service.within(lambda s: [e for e in s.context.ledger.entries() if e.kind == "call"])
+    entries = service.records(["call"])
     entry = next(e.data for e in entries if e.data["tool"] == "t")
     assert entry["version"] == result.version
-    assert b"tools.write_file" in service.service.context.contents.get(entry["source"])  # type: ignore[union-attr]
+    assert b"tools.write_file" in service.service.contents(None).get(entry["source"])  # type: ignore[union-attr]
     assert [e.data["tool"] for e in entries].count("write_file") == 1
     replayed = service.within(lambda s: s.runs).replay(str(result.run_id))
     assert service._wait(replayed).value() == ["xx", 2]

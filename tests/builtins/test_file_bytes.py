@@ -94,7 +94,7 @@ def test_the_question_shows_the_content(tmp_path: Path) -> None:
 
     with governing(tmp_path) as make:
         home: Governed = make(governance={"tools": {"write_bytes": {"requires_approval_in_modes": ["NORMAL"]}}}, ask=no)
-        contents = home.service.service.context.contents
+        contents = home.service.service.contents(None)
         assert contents is not None
         handle = contents.put(b"\x89PNG and more")
         result = home.service.invoke("write_bytes", {"path": "logo.png", "handle": handle})

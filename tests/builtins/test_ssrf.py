@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from albert_tools.builtins.net.bounds import MAX_BODY
-from albert_tools.builtins.net.client import Call, Client
+from albert_tools.builtins.net.client import Client, HttpRequest
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from tests.helpers.network import Authorities, Calling, Raw, answer, called, calling, hello, raw, resolving
@@ -104,7 +104,7 @@ async def test_an_address_that_the_owner_opened_is_refused_for_a_redirect() -> N
             url = f"http://127.0.0.1:{server.port}/"
             context = calling(http_request, {"url": url}, EVERY_HOST, client)
             with pytest.raises(Failure) as caught:
-                await client.fetch(context, Call("GET", url, follow=1, by_owner=True))
+                await client.fetch(context, HttpRequest("GET", url, follow=1, by_owner=True))
     await client.aclose()
     assert (caught.value.code, caught.value.rule) == ("permission_denied", "shipped.addresses")
     assert (len(server.seen), inside.connections) == (1, 0)

@@ -152,7 +152,7 @@ def test_a_session_may_control_others_if_lease_and_rules_name_the_action(make_be
 def test_mode_and_rules_judge_an_action(make_bench: Any, rules: Any, mode: str, code: str, rule: str) -> None:
     bench = make_bench(governance=rules)
     if mode != "NORMAL":
-        bench.service.within(lambda s: s.context.modes.switch(mode, "a test", "to see"))
+        bench.service.within(lambda s: s.modes.switch(mode, "a test", "to see"))
     _, token = opened(bench)
     failure = refused(lambda: bench.service.define(DEPLOY, session=token))
     assert (failure.code, failure.rule) == (code, rule)
@@ -278,7 +278,7 @@ def test_a_run_of_a_session_s_own_tool_is_resumed(make_bench: Any) -> None:
 def test_rules_may_name_actions(make_bench: Any) -> None:
     named = {action.name: {"allowed_in_modes": ["NORMAL"]} for action in ACTIONS}
     bench = make_bench(governance={"allow": CONTROL, "tools": named})
-    assert bench.service.within(lambda s: mistakes(s, s.context.governance)) == []
+    assert bench.service.within(lambda s: mistakes(s, s.governance)) == []
 
 
 def test_replacing_what_another_defined_needs_a_yes(make_bench: Any) -> None:
@@ -293,7 +293,7 @@ def test_replacing_what_another_defined_needs_a_yes(make_bench: Any) -> None:
         "deploy was defined by the owner; replacing it needs a person's approval; it waits for the answer"
     )
     question = service.within(lambda s: s.approvals.get(failure.details["approval"]))
-    assert service.within(lambda s: s.context.contents.get(question.arguments["stored_source"])) == EVIL.encode()
+    assert service.within(lambda s: s.contents(None).get(question.arguments["stored_source"])) == EVIL.encode()
     answer(bench, failure, "no")
     assert refused(lambda: service.define(EVIL, session=token)).code == "permission_denied"
     assert service.describe("deploy").source == DEPLOY

@@ -164,7 +164,7 @@ def test_a_denial_in_an_example_names_its_reason(make_bench: Any) -> None:
     assert failure.hint == "`deny` in the owner's governance.yaml lists it"
     failure = bench.refused('return tools.launch(name="a")', above)
     assert "launch needs a person's approval in NORMAL" in failure.message
-    bench.service.within(lambda s: s.context.modes.switch("LOCKDOWN", "a test", "to see"))
+    bench.service.within(lambda s: s.modes.switch("LOCKDOWN", "a test", "to see"))
     failure = bench.refused("return tools.look()", above)
     assert "look is forbidden in LOCKDOWN" in failure.message
     assert failure.hint == "`albert mode` shows why this mode is on; only a person can switch it"

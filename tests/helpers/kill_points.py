@@ -144,7 +144,7 @@ def pointed(
     """A service whose parts report to `points`: also its observer, if it is `observed`."""
     HERE[0] = points
     plain = ToolService.open(**place.options(**options))
-    s = plain.context
+    s = plain._context
     ledger = PointedLedger(s.ledger, points)
     store = PointedStore(plain.store, points)
     rules = PointedRules(read_governance(place.rules(**(options.get("governance") or {})), "the application"), points)

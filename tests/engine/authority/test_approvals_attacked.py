@@ -135,7 +135,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "a folder": lambda bench: ((bench.work / "a.txt").unlink(), (bench.work / "a.txt").mkdir()),
     "permissions": lambda bench: (bench.work / "a.txt").chmod(0o600),
     "rules that still ask": lambda bench: rule(bench, {**ASKS, "limits": {"calls": 90}}),
-    "a mode that still asks": lambda bench: bench.service.service.context.modes.switch("ALERT", "ada", "so"),
+    "a mode that still asks": lambda bench: bench.service.service.modes.switch("ALERT", "ada", "so"),
 }
 
 
@@ -197,7 +197,7 @@ def test_a_new_mode_overrules_an_answer(make: Any) -> None:
     bench = make()
     waiting = suspended(bench)
     answer(bench.service)
-    bench.service.service.context.modes.switch("LOCKDOWN", "ada", "")
+    bench.service.service.modes.switch("LOCKDOWN", "ada", "")
     error = bench.service.resume(waiting.run_id).error
     # The call is not made, and waits for another mode.
     assert (error.code, error.details["denied"]) == ("suspended", "permission_denied")
@@ -341,7 +341,7 @@ def test_a_call_that_bypasses_the_workspace_is_checked_before_it_begins(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = make(ask=Person("once"))
-    log = bench.service.service.context.ledger
+    log = bench.service.service.ledger
     durable = type(log).adurable
 
     async def late(self: Any, mark: Any) -> None:
@@ -360,7 +360,7 @@ def test_rules_and_modes_that_change_at_the_last_moment(
     make: Any, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     bench = make(ask=Person(True))
-    log = bench.service.service.context.ledger
+    log = bench.service.service.ledger
     durable = type(log).adurable
 
     async def late(self: Any, mark: Any) -> None:
@@ -571,9 +571,9 @@ def test_a_lasting_answer_applies_to_one_version_of_the_caller(make: Any) -> Non
     assert bench.service.invoke("t", {"p": "6"}).error.code == "suspended"
     # It does not apply in another mode or after its revocation.
     writes(bench)
-    bench.service.service.context.modes.switch("ALERT", "ada", "")
+    bench.service.service.modes.switch("ALERT", "ada", "")
     assert bench.service.invoke("t", {"p": "7"}).error.code == "suspended"
-    bench.service.service.context.modes.switch("NORMAL", "ada", "")
+    bench.service.service.modes.switch("NORMAL", "ada", "")
     assert bench.service.invoke("t", {"p": "8"}).ok
     (standing,) = questions(bench.service, "standing")
     bench.service.within(lambda s: s.approvals.revoke(standing.id))

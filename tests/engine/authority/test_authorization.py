@@ -179,7 +179,7 @@ def test_the_call_is_authorized_again_after_the_answer(make_bench: Any) -> None:
     bench = make_bench(governance=ASKS, ask=person)
 
     def lockdown() -> bool:
-        bench.service.service.context.modes.switch("LOCKDOWN", "ada", "while it was asked")
+        bench.service.service.modes.switch("LOCKDOWN", "ada", "while it was asked")
         return True
 
     person.answers.append(lockdown)
@@ -192,12 +192,12 @@ def test_the_call_is_authorized_again_after_the_answer(make_bench: Any) -> None:
 def test_a_mode_applies_to_every_service_of_the_home(make_bench: Any) -> None:
     bench = make_bench()
     with bench.again() as other:
-        other.service.context.modes.switch("LOCKDOWN", "ada", "")
+        other.service.modes.switch("LOCKDOWN", "ada", "")
         error = bench.error("list_directory")
         assert error.rule == "shipped.categories.read_only.forbidden_in_modes"
         # Tools that are off in every mode are not listed. To switch them on would not help in this mode.
         assert bench.service.list() == []
-        other.service.context.modes.switch("RECOVERY", "ada", "")
+        other.service.modes.switch("RECOVERY", "ada", "")
         assert bench.value("list_directory") is not None
         assert bench.error("write_file", path="a", content="").code == "suspended"
 
@@ -206,7 +206,7 @@ def test_many_violations_raise_an_alert(make_bench: Any) -> None:
     bench = make_bench()
     for _ in range(20):
         assert bench.error("read_file", path="../x").rule == "path_traversal"
-    assert bench.service.service.context.modes.mode == "ALERT"
+    assert bench.service.service.modes.mode == "ALERT"
 
 
 def test_the_projects_rules_tighten_the_owners(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_the_projects_rules_tighten_the_owners(tmp_path: Path) -> None:
 
 
 def entries(bench: Any) -> list[tuple[str, dict[str, Any]]]:
-    return [(e.kind, e.data) for e in bench.service.service.context.ledger.entries()]
+    return [(e.kind, e.data) for e in bench.service.service.ledger.entries()]
 
 
 DONE_TO: list[Any] = []
@@ -306,7 +306,7 @@ def test_links_that_lead_out_count_as_violations(make_bench: Any) -> None:
     (bench.work / "out").symlink_to("/etc")
     for _ in range(20):
         assert bench.error("read_file", path="out/passwd").rule == "outside_workspace"
-    assert bench.service.service.context.modes.mode == "ALERT"
+    assert bench.service.service.modes.mode == "ALERT"
 
 
 class Broken(dict[str, Any]):

@@ -112,7 +112,7 @@ def test_a_question_in_another_mode_is_asked(bench: Bench) -> None:
     bench.define("return tools.launch(name=a)", parameters="a: str")
     approved(bench, Manifest(calls=(planned("launch", name=parameter("a")),)))
     assert bench.value("t", a="x") == "x"
-    bench.service.within(lambda s: s.context.modes.switch("ALERT", "a test", "to see"))
+    bench.service.within(lambda s: s.modes.switch("ALERT", "a test", "to see"))
     assert bench.error("t", a="x").code == "suspended"
 
 

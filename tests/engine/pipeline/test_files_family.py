@@ -222,7 +222,7 @@ def fill(bench: Bench) -> None:
     for path, text in FILES.items():
         (bench.work / path).parent.mkdir(exist_ok=True)
         (bench.work / path).write_text(text)
-    contents = bench.service.service.context.contents
+    contents = bench.service.service.contents(None)
     assert contents is not None
     contents.put(b"new")
 

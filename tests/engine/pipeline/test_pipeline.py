@@ -235,7 +235,7 @@ def test_a_caller_without_time_left() -> None:
 
 def test_a_repeated_denial_does_not_grow_its_traceback(make_bench: Any) -> None:
     bench = make_bench(governance={"nonsense": 1})
-    kept = bench.service.service.context.governance
+    kept = bench.service.service.governance
     before = kept.__traceback__
     errors = [bench.error("look") for _ in range(3)]
     assert len({id(e) for e in errors}) == 3
@@ -601,7 +601,7 @@ def test_a_cancelled_request_stops_its_program(bench: Any) -> None:
 @pytest.fixture
 def asked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The runs that have asked for their dedupe key."""
-    keys = bench.service.service.context.dedupe_keys
+    keys = bench.service.service._context.dedupe_keys
     begin = keys.begin
     found: set[str] = set()
 

@@ -23,7 +23,7 @@ def arrange(items: list[int]) -> list[int]:
 
 
 def entries(bench: Any, *kinds: str) -> list[dict[str, Any]]:
-    ledger = bench.service.service.context.ledger
+    ledger = bench.service.service.ledger
     return [dict(entry.data) for entry in ledger.entries(kinds)]
 
 
@@ -32,7 +32,7 @@ def test_a_run_whose_read_could_not_be_recorded_gives_no_result(
 ) -> None:
     bench = make_bench()
     bench.define(CAUGHT.format("return tools.look()"))
-    ledger = bench.service.service.context.ledger
+    ledger = bench.service.service.ledger
     append = type(ledger).append
 
     def failing(self: Any, kind: str, data: Any) -> int:
@@ -70,7 +70,7 @@ def test_examples_have_the_limit_of_calls(make_bench: Any, monkeypatch: pytest.M
 
 def test_a_lockdown_while_a_call_is_judged_denies_it(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = make_bench()
-    modes, judge = bench.service.service.context.modes, policy._judge
+    modes, judge = bench.service.service.modes, policy._judge
 
     async def slowly(*arguments: Any) -> Any:
         found = await judge(*arguments)

@@ -49,7 +49,7 @@ def opened(home: Governed, **options: Any) -> str:
 
 def used(home: Governed, token: str) -> float:
     """The bytes that are charged to a session."""
-    return float(home.service.within(lambda s: s.actions.session(token).used["bytes_stored"]))
+    return float(home.service.within(lambda s: s.session_of(token).used["bytes_stored"]))
 
 
 def reopen(home: Governed) -> None:
@@ -129,7 +129,7 @@ def test_a_used_up_quota_refuses_everything_and_stores_little(make: Any) -> None
     child = opened(home, within=token)
     for n in range(100):
         home.service.invoke("no_such_tool", {"n": n, "text": "x" * 190}, session=token)
-    entries = home.service.within(lambda s: len([*s.context.ledger.entries()]))
+    entries = home.service.within(lambda s: len([*s.ledger.entries()]))
     for asked in range(50):
         for name in ("much", "no_such_tool", "read_result"):
             for each in (token, child):
@@ -138,7 +138,7 @@ def test_a_used_up_quota_refuses_everything_and_stores_little(make: Any) -> None
         with pytest.raises(Failure, match="it may do nothing more"):
             opened(home, within=token)
     # One refusal a minute is recorded for each session.
-    assert home.service.within(lambda s: len([*s.context.ledger.entries()])) - entries <= 4
+    assert home.service.within(lambda s: len([*s.ledger.entries()])) - entries <= 4
     reopen(home)
     assert home.service.invoke("much", {"size": 8}, session=token).error.rule == QUOTA
     # The owner's rule is read at each request.
@@ -224,9 +224,7 @@ def test_a_result_that_may_not_be_stored_leaves_a_run_that_says_so(make: Any) ->
     refused = home.service.invoke("keep", {"size": 2_000_000}, session=token)
     assert "keep has ended, but its result is lost" in refused.error.message
     assert home.service.invoke("keep", {"size": 2_000_000}).ok
-    (entry,) = [
-        e for e in home.service.within(lambda s: [*s.context.ledger.entries(["result"])]) if e.data.get("code")
-    ][1:]
+    (entry,) = [e for e in home.service.within(lambda s: [*s.ledger.entries(["result"])]) if e.data.get("code")][1:]
     assert entry.data["code"] == "budget_exceeded"
 
 

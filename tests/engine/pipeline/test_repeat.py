@@ -39,7 +39,7 @@ def make(make_bench: Any) -> Any:
 
 
 def recorded(bench: Any, kind: str) -> list[dict[str, Any]]:
-    ledger = bench.service.service.context.ledger
+    ledger = bench.service.service.ledger
     return [e.data for e in ledger.entries({kind})]
 
 
@@ -148,7 +148,7 @@ def test_replacing_the_tool_does_not_change_the_request(make: Any) -> None:
 def test_a_refused_call_drops_its_key(make: Any) -> None:
     bench = make({"tools": {"add": {"allowed_in_modes": ["ALERT"]}}})
     assert bench.service.invoke("add", dedupe_key="k").error.denied
-    bench.service.service.context.modes.switch("ALERT", "ada", "")
+    bench.service.service.modes.switch("ALERT", "ada", "")
     result = bench.service.invoke("add", dedupe_key="k")
     assert (result.repeated, result.value()) == (False, 1)
 
@@ -234,7 +234,7 @@ def test_waiting_for_the_first_call_times_out(make: Any) -> None:
     digest = hashlib.sha256(canonical(["add", None, {"name": "count", "seconds": 0.1}])).hexdigest()
     with bench.again() as other:
         # A living process has begun the call.
-        other.service.context.dedupe_keys.begin(key_of(session.id, "k"), digest, "0" * 16)
+        other.service._context.dedupe_keys.begin(key_of(session.id, "k"), digest, "0" * 16)
         error = bench.service.invoke("add", session=token, dedupe_key="k").error
         assert (error.code, error.retryable, error.details) == ("timeout", True, {"run": "0" * 16})
     assert not (bench.work / "count").exists()

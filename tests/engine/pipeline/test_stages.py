@@ -144,7 +144,7 @@ def has_seen(**saw: str) -> Callable[[Bench], dict[str, Any]]:
 
     def prepare(bench: Bench) -> dict[str, Any]:
         session, token = bench.service.within(lambda s: s.open_session("test"))
-        bench.service.within(lambda s: s.context.ledger.append("result", {"session": session.id, "saw": saw}))
+        bench.service.within(lambda s: s.ledger.append("result", {"session": session.id, "saw": saw}))
         return {"session": token}
 
     return prepare
@@ -300,7 +300,7 @@ ROWS = [
 
 
 def entries(bench: Bench, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
-    ledger = bench.service.service.context.ledger
+    ledger = bench.service.service.ledger
     return [(e.kind, dict(e.data)) for e in ledger.entries() if e.kind in kinds]  # type: ignore[union-attr]
 
 
@@ -318,7 +318,7 @@ def _staged(make_bench: Any) -> Callable[..., Bench]:
             bench.service.close()
             bench.service = SyncToolService.open(home=bench.home, workspace=workspace, primitives=TOOLS)
         if row.mode != "NORMAL":
-            bench.service.within(lambda s: s.context.modes.switch(row.mode, "a test", "to see"))
+            bench.service.within(lambda s: s.modes.switch(row.mode, "a test", "to see"))
         return bench
 
     return make

@@ -73,7 +73,7 @@ def raced(place: Place, call: Any, times: int = 1, governance: Any = None) -> li
     found = [result for child in children for result in child.hear()]
     assert [child.wait() for child in children] == [0] * RACERS
     with SyncToolService.open(**options(place, governance)) as service:
-        assert verify(service.service.context.ledger.folder).ok  # type: ignore[union-attr]
+        assert verify(service.service.ledger.folder).ok  # type: ignore[union-attr]
     return found
 
 
@@ -96,7 +96,7 @@ async def test_two_hundred_concurrent_calls(place: Place) -> None:
         assert set(done.values()) == {1}
         assert len(done) == 1 + 2 * 25 + 75
         assert sum(int((place.work / f"{i}.txt").read_text()) for i in range(3)) == 50
-        ledger: Any = service.context.ledger
+        ledger: Any = service.ledger
         entries = list(ledger.entries({"call", "result"}))
         assert len({e.data["call"] for e in entries}) == sum("ok" in e.data for e in entries)
         assert {run.state for run in service.runs.list(100)} == {"done"}

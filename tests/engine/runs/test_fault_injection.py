@@ -90,7 +90,7 @@ class Life:
         self.points = Points(self._at, self._pause, self._effect)
         ask = self._ask if self.chance.random() < 0.5 else None
         self.service = pointed(story.place, self.points, story.sandbox, governance=story.rules, ask=ask)
-        ledger = self.service.context.ledger
+        ledger = self.service.ledger
         assert isinstance(ledger, PointedLedger)
         self.ledger = ledger
 
@@ -165,12 +165,12 @@ class Life:
 
     async def end(self) -> None:
         """Close the service, unless it has crashed."""
-        if self.service._watching is not None:
-            self.service._watching.cancel()
+        if self.service.running._watching is not None:
+            self.service.running._watching.cancel()
         if not self.dead.is_set():
             self.ledger.real.close()
         # A process that dies leaves no handle open either.
-        self.service.context.workspace.close()
+        self.service.workspace.close()
 
 
 class Story:

@@ -76,6 +76,6 @@ async def _answers(service: ToolService, fault: Fault, error: BaseException) -> 
         found[number] = result.output if result.error is None else result.error.code
         if result.error is not None and "fault of the service" in result.error.message:
             assert service.runs.show(str(result.run_id)).state == "failed"
-            ends = [entry.data for entry in service.context.ledger.entries({"result"})]
+            ends = [entry.data for entry in service.ledger.entries({"result"})]
             assert [end["code"] for end in ends if end["call"] == result.run_id] == ["internal_error"]
     return found

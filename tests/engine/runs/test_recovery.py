@@ -113,7 +113,7 @@ class Cut:
 
     def entries(self, kind: str) -> list[dict[str, Any]]:
         def look(service: ToolService) -> list[dict[str, Any]]:
-            ledger: Any = service.context.ledger
+            ledger: Any = service.ledger
             return [e.data for e in ledger.entries({kind})]
 
         with self.opened() as service:
@@ -293,7 +293,7 @@ def test_a_killed_write_file(place: Place, old: str | None, when: str, since: st
 def test_a_killed_write_bytes(place: Place, when: str) -> None:
     with SyncToolService.open(**place.options()) as service:
         service.define(WRITES.replace("write_file", "write_bytes").replace("content=", "handle="))
-        contents = service.service.context.contents
+        contents = service.service.contents(None)
         assert contents is not None
         handle = contents.put(b"new")
         before_or_after = AFTER if when == "after" else BEFORE

@@ -259,7 +259,7 @@ def test_of_two_lasting_answers_one_applies_until_both_are_revoked(place: Place)
         first, second = (r.error.details["approval"] for r in results if r.error is not None)
         service.within(lambda s: s.approvals.revoke(second))
         assert service.invoke("many", {"names": ["c"]}).value() == 1
-        loaded = service.within(lambda s: Approvals(s.context.ledger))  # type: ignore[arg-type]
+        loaded = service.within(lambda s: Approvals(s.ledger))  # type: ignore[arg-type]
         assert [a.id for a in loaded.all(("standing",))] == [first]
         service.within(lambda s: s.approvals.revoke(first))
         result = service.invoke("many", {"names": ["d"]})
@@ -294,9 +294,9 @@ def test_a_run_that_lost_its_key_is_not_resumed(place: Place) -> None:
     with opened(place) as service:
         run = only_run(service)
         # As if the process had died after the denial, before it recorded the end.
-        repeats = service.service.context.dedupe_keys
+        repeats = service.service._context.dedupe_keys
         assert repeats is not None
-        (entry,) = service.service.context.ledger.entries({"repeat"})  # type: ignore[union-attr]
+        (entry,) = service.service.ledger.entries({"repeat"})  # type: ignore[union-attr]
         repeats.finish(entry.data["key"], run, "dropped")
         assert service.invoke("many", {"names": ["a"]}, dedupe_key="k").value() == 1
         assert code(service.resume(run)) == "dedupe_conflict"

@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
         folder = plain.homes.state / "log"
         ledger = Record(folder, nanoseconds=self._tick)
         context = replace(
-            plain.context,
+            plain._context,
             ledger=ledger,
             runs=Runs(ledger),
             projections=Projections(ledger, plain.store, lambda: self.now),
@@ -193,11 +193,11 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for service in self.services:
-            if service._watching is not None:
-                service._watching.cancel()
-            for held in (service.context.ledger, service.context.workspace):
+            if service.running._watching is not None:
+                service.running._watching.cancel()
+            for held in (service.ledger, service.workspace):
                 held.close()
-        assert verify(self.services[0].context.ledger.folder).ok  # type: ignore[union-attr]
+        assert verify(self.services[0].ledger.folder).ok  # type: ignore[union-attr]
         rmtree(self.folder)
 
     def _write(self, text: str) -> None:
@@ -222,7 +222,7 @@ class Machine(RuleBasedStateMachine):
         mode=st.sampled_from(["NORMAL", "DEGRADED", "NORMAL", "ALERT", "NORMAL", "RECOVERY", "LOCKDOWN"]), which=WHICH
     )
     def switch(self, mode: Any, which: int) -> None:
-        modes = self.services[which].context.modes
+        modes = self.services[which].modes
         if self.mode == "LOCKDOWN" and mode == "DEGRADED":
             mode = "RECOVERY"
         if mode == self.mode or mode in NEXT[self.mode]:  # type: ignore[index]
@@ -237,14 +237,14 @@ class Machine(RuleBasedStateMachine):
         self._write(policy[0])
         self.policy = policy
         for service in self.services:
-            service.context.authority  # noqa: B018
+            service._context.authority  # noqa: B018
 
     @rule(text=st.sampled_from(INVALID))
     def spoil(self, text: str) -> None:
         self._write(text)
         for service in self.services:
-            assert service.context.authority is not None
-            assert service.context.rules.problem  # type: ignore[union-attr]
+            assert service._context.authority is not None
+            assert service._context.rules.problem  # type: ignore[union-attr]
 
     @rule(seconds=st.sampled_from([1, 300, 1300]))
     def later(self, seconds: int) -> None:
@@ -368,7 +368,7 @@ class Machine(RuleBasedStateMachine):
         return self.runner.run(bounded())
 
     def _owner(self, which: int) -> str:
-        return self.services[which].context.principal
+        return self.services[which]._context.principal
 
     def _alive(self, session: Leased, resumed: bool = False) -> bool:
         return all(not s.ended and (resumed or self.now < s.expires) for s in session.chain())
@@ -528,7 +528,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_without_a_decision(self) -> None:
-        ledger: Any = self.services[0].context.ledger
+        ledger: Any = self.services[0].ledger
         used: Counter[str] = Counter()
         answers: dict[str, str] = {}
         puts = 0

@@ -31,7 +31,7 @@ def waiting(service: SyncToolService, **options: Any) -> ToolResult:
 
 def mode(service: SyncToolService, *modes: Any) -> None:
     for each in modes:
-        service.within(lambda s, to=each: s.context.modes.switch(to, "a person", "the test"))  # type: ignore[misc]
+        service.within(lambda s, to=each: s.modes.switch(to, "a person", "the test"))  # type: ignore[misc]
 
 
 def denied_for_now(result: ToolResult, was: str) -> None:
@@ -51,7 +51,7 @@ def test_a_lockdown_suspends(place: Place) -> None:
         seen = service.within(lambda s: s.runs.show(run))
         assert (seen.state, seen.approval) == ("suspended", None)
         # The details have the code of the denial.
-        ledger: Any = service.service.context.ledger
+        ledger: Any = service.service.ledger
         assert [e.data["code"] for e in ledger.entries({"denied"})] == ["permission_denied"] * 2
         # The lasting answer was for NORMAL.
         mode(service, "RECOVERY", "NORMAL")

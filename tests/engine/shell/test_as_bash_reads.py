@@ -17,7 +17,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from albert_tools.engine.shell.reader import Call, Reader
+from albert_tools.engine.shell.reader import Reader, SimpleCommand
 from albert_tools.engine.shell.word import Unclear, Word
 from tests.helpers.effort import examples
 
@@ -197,7 +197,7 @@ def test_bash_runs_the_calls_that_the_reader_found(tmp_path: Path, text: str) ->
         reader.read()
     except Unclear:
         assume(False)
-    calls = [action.argv for action in reader.actions if isinstance(action, Call) and action.argv]
+    calls = [action.argv for action in reader.actions if isinstance(action, SimpleCommand) and action.argv]
     assume(calls and all(words[0].known and words[0].text not in _BUILTINS for words in calls))
     assume("\x00" not in text and "\ud800" not in text)
     for argv in ran_by_bash(text, tmp_path):
@@ -216,7 +216,7 @@ def test_each_sh_runs_the_calls_that_the_reader_found(tmp_path: Path, text: str)
         reader.read()
     except Unclear:
         assume(False)
-    calls = [action.argv for action in reader.actions if isinstance(action, Call) and action.argv]
+    calls = [action.argv for action in reader.actions if isinstance(action, SimpleCommand) and action.argv]
     assume(calls and all(words[0].known and words[0].text not in _BUILTINS for words in calls))
     assume("\x00" not in text and "\ud800" not in text)
     names = {words[0].text for words in calls}

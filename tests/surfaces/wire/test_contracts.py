@@ -399,7 +399,7 @@ def test_get_content_and_read_result_have_one_rule(world: World) -> None:
     outer = world.session()
     inner, other = world.session(within=outer), world.session()
     digest = world.put(b"of the inner session", inner)
-    stored = world.service.context.contents
+    stored = world.service.contents(None)
     assert stored is not None
     owners = bytes.fromhex(stored.put(b"of the owner").removeprefix("b3:"))
 

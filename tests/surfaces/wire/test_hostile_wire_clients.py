@@ -354,7 +354,7 @@ def test_a_client_without_a_session_learns_nothing_and_changes_nothing(wires: Ca
     w = wires()
     source = 'def private(secret_name: str) -> str:\n    """Return it."""\n    return secret_name\n'
     w.ok(tool_call=pb.ToolCall(name="define_tool", arguments_json=json.dumps({"source": source})))
-    before = len([*w.service.context.ledger.entries()])
+    before = len([*w.service.ledger.entries()])
     calls = [("privat", {}), ("private", {}), ("run_tool", {"name": "private"}), ("no_tool" * 20, {"x": "y" * 9000})]
     calls += [("read_file", {"path": "../x"})] * MAX_A_MINUTE
     for name, arguments in calls:
@@ -362,7 +362,7 @@ def test_a_client_without_a_session_learns_nothing_and_changes_nothing(wires: Ca
         denied = w.ask(session_token="alb_" + "0" * 64, tool_call=call).denied
         assert denied.rule_id == "session.unknown"
         assert "private" not in denied.message
-    assert w.within(lambda: w.service.context.modes.mode) == "NORMAL"
-    added = [*w.service.context.ledger.entries()][before:]
+    assert w.within(lambda: w.service.modes.mode) == "NORMAL"
+    added = [*w.service.ledger.entries()][before:]
     assert len(added) <= MAX_A_MINUTE
     assert {e.kind for e in added} == {"malformed"}

@@ -1,0 +1,86 @@
+"""What a session has: its state, the tools that its lease covers, and its contents. It is named by its token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.target import Lookup
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import ContentStore
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.sessions import Session
+
+
+class SessionAccess(Struct, eq=False):
+    """Finds out what sessions have."""
+
+    context: ServiceContext
+    lookup: Lookup
+
+    def session(self, token: str) -> Session:
+        """The active session of a token.
+
+        Raises:
+            Failure: `permission_denied`, `governance_unavailable`.
+        """
+        if self.context.sessions is None:
+            raise Failure("permission_denied", "this service has no sessions", rule="session.unknown")
+        return self.context.sessions.find(token, self.context.root)
+
+    def is_own(self, token: str, belongs_to: Callable[[], str | None]) -> bool:
+        """Whether something belongs to the session of a token, or to a session within it. `belongs_to` returns the id of the
+        session to which it belongs.
+
+        The answer is False if that can't be found out. Then the pipeline judges the action and reports the problem.
+        """
+        try:
+            sessions, mine = self.context.sessions, self.session(token)
+            return sessions is not None and sessions.is_within(belongs_to() or "", mine.id)
+        except Exception:
+            # The agent may also have named the object by a value of another type.
+            return False
+
+    def covers(self, token: str | None, tool: str) -> bool:
+        """Whether the lease of a session, and the leases of its ancestors, cover a tool. The owner may call every tool.
+
+        Raises:
+            Failure: `permission_denied`: the session does not exist, or has ended.
+        """
+        try:
+            self.demand_covered(token, tool)
+        except Failure as failure:
+            if failure.rule == "lease.tools":
+                return False
+            raise
+        return True
+
+    def demand_covered(self, token: str | None, tool: str) -> None:
+        """Require that a session's lease covers a tool. Outside of its lease, a session can't find out whether a tool exists.
+
+        Raises:
+            Failure: `permission_denied`: the lease does not cover the name; the session does not exist, or has ended.
+        """
+        if token is not None:
+            sessions = recorded(self.context.sessions, "sessions")
+            sessions.demand(self.session(token), tool, author=self.lookup.author(tool))
+
+    def contents(self, token: str | None) -> ContentStore | None:
+        """The content store as a session has it, see `SessionContents`; the whole store for the owner, None if there is none.
+
+        Raises:
+            Failure: `permission_denied`: there is no such session, or it has ended; `governance_unavailable`.
+        """
+        stored = self.context.contents
+        if token is None or stored is None:
+            return stored
+        from albert_tools.engine.authority.leased_session import LeasedSession
+        from albert_tools.engine.call.session_contents import SessionContents
+
+        context, sessions = self.context, recorded(self.context.sessions, "sessions")
+        session = LeasedSession(sessions, self.session(token), context.ledger, lambda: context.quota)
+        return SessionContents(stored, session)

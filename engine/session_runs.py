@@ -1,0 +1,169 @@
+"""The sessions, the recorded runs and the ledger, as the owner and sessions may see and change them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from albert_tools.engine.actions import CANCEL, READ, REVOKE, Actions
+from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.target import Lookup
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.runs.runs import RunManager, RunView
+from albert_tools.engine.session_access import SessionAccess
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.sessions import Budget, Session, Sessions
+    from albert_tools.engine.model.record_types import Entry
+
+
+#: The default lifetime of a session, in seconds.
+DAY = 24 * 3600.0
+
+
+class SessionRuns(Struct, eq=False):
+    """Opens and ends sessions, lists, shows and cancels runs, and reads the ledger."""
+
+    context: ServiceContext
+    lookup: Lookup
+    runs: RunManager
+    actions: Actions
+    access: SessionAccess
+
+    async def list_runs(self, limit: int = 50, *, session: str | None = None) -> list[RunView]:
+        """The newest runs, at most `limit`; with the token of a `session`, those of this session and of the sessions within it.
+
+        Raises:
+            Failure: `not_found` if this service records no runs; `permission_denied`, `io_error`.
+        """
+        if session is None:
+            return await asyncio.to_thread(self.runs.list, limit)
+        mine, sessions = self.access.session(session).id, self._sessions
+        return await asyncio.to_thread(self.runs.list, limit, lambda of: sessions.is_within(of or "", mine))
+
+    async def show_run(self, run: str, *, session: str | None = None) -> RunView:
+        """One run, by its id or the first digits of the id. A session may read its own runs, and others by ``read_records``.
+
+        Raises:
+            Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; in a session also those of a call.
+        """
+        show = partial(asyncio.to_thread, self.runs.show, run)
+        return await self.actions.perform(
+            READ, {"of": f"run {run}"}, session, show, lambda: self.runs.show(run).session
+        )
+
+    async def cancel_run(self, run: str, by: str, *, session: str | None = None) -> RunView:
+        """Cancel a run, see `RunManager.cancel`. A session may cancel its own runs, and others by ``cancel_run``.
+
+        Raises:
+            Failure: See `RunManager.cancel`; in a session also those of a call.
+        """
+
+        async def cancel() -> RunView:
+            return self.runs.cancel(run, by if session is None else f"the session {self.access.session(session).id}")
+
+        return await self.actions.perform(CANCEL, {"run": run}, session, cancel, lambda: self.runs.show(run).session)
+
+    async def records(
+        self,
+        kinds: Collection[str] | None = None,
+        since: datetime | None = None,
+        run: str | None = None,
+        *,
+        session: str | None = None,
+    ) -> list[Entry]:
+        """The entries of the ledger, oldest first, see `Ledger.entries`. A session needs the action ``read_records``.
+
+        Raises:
+            Failure: `damaged`, `io_error`; in a session also those of a call.
+        """
+        read = partial(asyncio.to_thread, lambda: [*self.context.ledger.entries(kinds, since, run)])
+        return await self.actions.perform(READ, {"of": "the ledger"}, session, read)
+
+    @property
+    def _sessions(self) -> Sessions:
+        return recorded(self.context.sessions, "sessions")
+
+    def open_session(
+        self,
+        client: str,
+        *,
+        cwd: str = "",
+        tools: Iterable[str] | None = None,
+        seconds: float | None = DAY,
+        budget: Budget | None = None,
+        within: str | None = None,
+    ) -> tuple[Session, str]:
+        """Open a session in this workspace.
+
+        Args:
+            client: A name for the client, for the record.
+            cwd: The session's folder in the workspace.
+            tools: The tools that the session may call; all by default. A composite may make its own calls, in the version that it
+                has now.
+            seconds: The lifetime of the session; None if it never expires.
+            budget: The most that the session may use.
+            within: The token of the parent session.
+
+        Returns:
+            The session and its token.
+
+        Raises:
+            Failure: `invalid_arguments`, `permission_denied`, `governance_unavailable`; `budget_exceeded` if nothing more may be
+                stored for the parent; `not_found` and others for `cwd`.
+        """
+        workspace = self.context.workspace
+        if cwd:
+            workspace.at(cwd)
+        named = None if tools is None else frozenset(tools)
+        return self._sessions.open(
+            client,
+            str(workspace.root),
+            cwd=cwd,
+            tools=named,
+            seconds=seconds,
+            budget=budget,
+            within=within,
+            quota=self.context.quota if within is not None else float("inf"),
+            version_of=self._version_of,
+        )
+
+    def _version_of(self, name: str) -> str | None:
+        """The present version of a composite; None if calls of the name reach no composite."""
+        try:
+            version = self.lookup.look_up(name, None).version
+        except Failure:
+            return None
+        return version.version if version is not None else None
+
+    def list_sessions(self, *, session: str | None = None) -> list[Session]:
+        """All sessions, newest first; with the token of a `session`, this session and those within it.
+
+        Raises:
+            Failure: `not_found` if this service has no record; `permission_denied`.
+        """
+        if session is None:
+            return self._sessions.all()
+        mine = self.access.session(session).id
+        return [each for each in self._sessions.all() if self._sessions.is_within(each.id, mine)]
+
+    async def revoke_session(self, name: str, *, session: str | None = None) -> Session:
+        """End a session and the sessions within it, by its id or the beginning of the id.
+
+        A session may end itself and the sessions within it, and others by the action ``revoke_session``.
+
+        Raises:
+            Failure: `not_found`, `invalid_arguments`; in a session also those of a call.
+        """
+
+        async def end() -> Session:
+            return self._sessions.end(name)
+
+        return await self.actions.perform(
+            REVOKE, {"session": name}, session, end, lambda: self._sessions.complete(name)
+        )
