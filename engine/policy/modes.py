@@ -20,13 +20,10 @@ from typing import NamedTuple
 
 from albert_tools.engine.model.definition import MODES, Mode
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.file_lock import open_locked, release
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import ESCAPES
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover
-    fcntl = None  # type: ignore[assignment]
+from albert_tools.engine.model.replace_file import replace_file
 
 #: The modes that can follow each mode. A service itself makes only the changes in `_AUTOMATIC`.
 NEXT: dict[Mode, tuple[Mode, ...]] = {
@@ -243,28 +240,18 @@ class Modes:
         Raises:
             Failure: `io_error`: timed out after `_LOCK_SECONDS`.
         """
-        if self._file is None or fcntl is None:
+        if self._file is None:
             yield
             return
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            lock = os.open(self._file.with_name(f".{self._file.name}-lock"), flags, 0o600)
+            handle = open_locked(self._file.with_name(f".{self._file.name}-lock"), _LOCK_SECONDS)
         except OSError as error:
             raise _unwritten(self._file, error) from error
         try:
-            deadline = time.monotonic() + _LOCK_SECONDS
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except OSError as error:
-                    if time.monotonic() > deadline:
-                        raise _unwritten(self._file, error) from error
-                time.sleep(0.01)
             yield
         finally:
-            os.close(lock)
+            release(handle)
 
     def _write(self, state: ModeState) -> None:
         if self._file is not None:
@@ -333,15 +320,9 @@ def _read(file: Path) -> ModeState:
 
 
 def _write(file: Path, state: ModeState) -> None:
-    temporary = file.with_name(f".{file.name}-{os.getpid()}-{os.urandom(4).hex()}")
+    content = f"{json.dumps(state._asdict(), indent=1)}\n".encode()
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(temporary, "x", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as opened:
-            opened.write(json.dumps(state._asdict(), indent=1) + "\n")
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.replace(temporary, file)
+        replace_file(file, content, file.with_name(f".{file.name}-{os.urandom(8).hex()}"))
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
         raise _unwritten(file, error) from error
