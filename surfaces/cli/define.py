@@ -17,13 +17,13 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief, listed
 from albert_tools.engine.model.replace_file import replace_file
 from albert_tools.engine.model.visible_text import visible
-from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, exit_of
-from albert_tools.surfaces.cli.hints import DIGITS, with_hint
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.stdin import read_stdin
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console, safe
+from albert_tools.surfaces.text.exit_codes import DONE, FAILED, exit_of
+from albert_tools.surfaces.text.hints import DIGITS, with_hint
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.service import Defined

@@ -17,10 +17,10 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.grammar.wrap import folded
 from albert_tools.surfaces.cli.completed_arguments import completed, strict_option, tool_arguments
-from albert_tools.surfaces.cli.console import Console, Unwritable
-from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
-from albert_tools.surfaces.cli.hints import with_hint
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console, Unwritable
+from albert_tools.surfaces.text.exit_codes import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
+from albert_tools.surfaces.text.hints import with_hint
+from albert_tools.surfaces.text.usage_error import Usage
 
 #: The thresholds of the garbage collector. The first is the number of new objects before a collection.
 _COLLECT = (50_000, 10, 10)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from albert_tools.engine.policy.presets import PRESETS
 from albert_tools.surfaces.cli.completed_arguments import completed, strict_option, tool_arguments
-from albert_tools.surfaces.cli.times import seconds
+from albert_tools.surfaces.text.times import seconds
 
 Make = Callable[[str, str], argparse.ArgumentParser]
 
