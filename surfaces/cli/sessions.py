@@ -93,7 +93,7 @@ def open_session(
 
     Args:
         service: The service.
-        options: The options of ``albert session new``, see `subcommands.session_options`.
+        options: The options of ``albert session new``, see `commands`.
         client: The name of the client, if none is given.
         seconds: The lifetime, if none is given.
         within: The token of the session above.
