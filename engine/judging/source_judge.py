@@ -75,11 +75,11 @@ class Judgement(NamedTuple):
 class SourceJudge:
     """Judges sources. One object per event loop. The first call starts the zygote; `close` ends it.
 
-    `modules` are the modules of the tasks. `kind` is a weaker confinement than the machine supports, for tests.
+    `modules` are the modules of the tasks.
     """
 
-    def __init__(self, modules: Sequence[str] = ALL_TASKS, kind: str | None = None) -> None:
-        self._pool = FunctionPool(_NAME, JUDGING, BOUNDS, seconds=MAX_SECONDS, max_bytes=MAX_ANSWER, kind=kind)
+    def __init__(self, modules: Sequence[str] = ALL_TASKS) -> None:
+        self._pool = FunctionPool(_NAME, JUDGING, BOUNDS, seconds=MAX_SECONDS, max_bytes=MAX_ANSWER)
         self._pool.expect(modules)
 
     async def start(self, spawned: Spawned | None = None) -> None:

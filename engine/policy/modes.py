@@ -42,21 +42,14 @@ _LOCK_SECONDS = 1.0
 _MAX_BYTES = 8192
 
 
-class Thresholds(NamedTuple):
-    """Thresholds of automatic changes. Returning to `NORMAL` needs a higher value than leaving it, so the mode doesn't
-    alternate."""
-
-    #: Free MiB on the disk with the state folder.
-    disk_free_mb: float = 100
-    disk_free_again_mb: float = 200
-    #: Available memory as a fraction of all memory.
-    memory_available: float = 0.03
-    memory_available_again: float = 0.06
-    #: The number of attempts to leave the workspace within `violation_seconds`.
-    violations: int = 20
-    violation_seconds: float = 60
-    #: Seconds between two checks of disk and memory.
-    look_seconds: float = 10
+#: Free MiB on the disk with the state folder, and available memory as a fraction of all memory: thresholds for leaving `NORMAL`,
+#: and higher ones for returning, so the mode doesn't alternate.
+_DISK_FREE, _DISK_FREE_AGAIN = 100.0, 200.0
+_MEMORY_FREE, _MEMORY_FREE_AGAIN = 0.03, 0.06
+#: The number of attempts to leave the workspace within these seconds that switches to `ALERT`.
+_VIOLATIONS, _VIOLATION_SECONDS = 20, 60.0
+#: Seconds between two checks of disk and memory.
+_LOOK_SECONDS = 10.0
 
 
 class ModeState(NamedTuple):
@@ -74,7 +67,6 @@ class Modes:
     def __init__(
         self,
         file: Path | None,
-        thresholds: Thresholds | None = None,
         clock: Callable[[], float] = time.monotonic,
         ledger: Record | None = None,
         free: Callable[[], tuple[float, float]] | None = None,
@@ -82,7 +74,6 @@ class Modes:
     ) -> None:
         """Args:
         file: The file with the mode; None stores the mode only in this process.
-        thresholds: The thresholds of automatic changes.
         clock: Returns seconds.
         ledger: Gets an entry for each change that this object makes, and counts the attempts to leave the workspace.
         free: Returns the free MiB of the disk and the available fraction of memory.
@@ -90,7 +81,6 @@ class Modes:
         """
         self._file = file
         self._path = "" if file is None else str(file)
-        self._thresholds = thresholds or Thresholds()
         self._clock = clock
         self._ledger = ledger
         self._free = free or self._measured
@@ -172,36 +162,38 @@ class Modes:
 
     def violation(self) -> None:
         """Count an attempt to leave the workspace, by any process of the home. Too many attempts switch the mode to `ALERT`."""
-        ledger, count, seconds = self._ledger, self._thresholds.violations, self._thresholds.violation_seconds
+        ledger = self._ledger
         if ledger is None:
             return
         now = self._time()
         # If the record can't be written, every call is denied.
         with suppress(Failure):
             ledger.append("escape", {"windows": [ESCAPES], "sessions": [], "clock": now})
-            found, since = ledger.uses.times("", ESCAPES, count), self.state().since
+            found, since = ledger.uses.times("", ESCAPES, _VIOLATIONS), self.state().since
             # Attempts before the last change don't count again. Its time has no fraction of a second.
             changed = datetime.fromisoformat(since).timestamp() + 1 if since else 0.0
-            if found is not None and found[1] is not None and max(now - seconds, changed) <= found[1] <= now:
-                self._automatic("ALERT", f"{count} attempts to leave the workspace within {seconds:g} s")
+            if found is not None and found[1] is not None and max(now - _VIOLATION_SECONDS, changed) <= found[1] <= now:
+                self._automatic(
+                    "ALERT", f"{_VIOLATIONS} attempts to leave the workspace within {_VIOLATION_SECONDS:g} s"
+                )
 
     def look(self) -> None:
-        """Check disk and memory, and switch to `DEGRADED` or back. Does nothing if the last check was less than `look_seconds`
-        ago."""
+        """Check disk and memory, and switch to `DEGRADED` or back. Does nothing if the last check was less than
+        `_LOOK_SECONDS` ago."""
         now = self._clock()
-        if now - self._looked < self._thresholds.look_seconds:
+        if now - self._looked < _LOOK_SECONDS:
             return
         self._looked = now
         try:
             disk, memory = self._free()
         except (OSError, ImportError):
             return
-        t, mode = self._thresholds, self.mode
-        if mode == "NORMAL" and disk < t.disk_free_mb:
+        mode = self.mode
+        if mode == "NORMAL" and disk < _DISK_FREE:
             self._automatic("DEGRADED", f"{disk:.0f} MiB of disk are free")
-        elif mode == "NORMAL" and memory < t.memory_available:
+        elif mode == "NORMAL" and memory < _MEMORY_FREE:
             self._automatic("DEGRADED", f"{memory:.1%} of memory is available")
-        elif mode == "DEGRADED" and disk >= t.disk_free_again_mb and memory >= t.memory_available_again:
+        elif mode == "DEGRADED" and disk >= _DISK_FREE_AGAIN and memory >= _MEMORY_FREE_AGAIN:
             if self.state().by == "albert":
                 self._automatic("NORMAL", "disk and memory have room again")
 

@@ -37,13 +37,10 @@ class FunctionPool(WorkerPool):
         limits: The memory and the processor time of a call.
         seconds: The timeout of a call, with its questions.
         max_bytes: The most bytes of the result, and of a question.
-        kind: A weaker fence than the machine supports, for tests.
     """
 
-    def __init__(
-        self, name: str, work: Work, limits: RunLimits, *, seconds: float, max_bytes: int, kind: str | None = None
-    ) -> None:
-        super().__init__(work, limits, max_bytes, idle=1, kind=kind)
+    def __init__(self, name: str, work: Work, limits: RunLimits, *, seconds: float, max_bytes: int) -> None:
+        super().__init__(work, limits, max_bytes, idle=1)
         self._name = name
         self._seconds = seconds
         self._slots = asyncio.Semaphore(MAX_AT_ONCE)

@@ -14,7 +14,7 @@ import pytest
 
 from albert_tools import Failure
 from albert_tools.engine.model.definition import MODES
-from albert_tools.engine.policy.modes import NEXT, Modes, ModeState, Thresholds
+from albert_tools.engine.policy.modes import NEXT, Modes, ModeState
 from albert_tools.store.record.record import Record
 
 
@@ -85,7 +85,7 @@ class World:
         self.now, self.disk, self.memory = 0.0, 10_000.0, 0.5
 
     def modes(self, file: Path) -> Modes:
-        return Modes(file, Thresholds(), lambda: self.now, free=lambda: (self.disk, self.memory))
+        return Modes(file, lambda: self.now, free=lambda: (self.disk, self.memory))
 
 
 def test_a_full_disk_degrades_until_enough_space_is_free(tmp_path: Path) -> None:
