@@ -103,7 +103,10 @@ class Modes:
             facts = os.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
             # Albert never deletes the file. So if the file disappears, the mode doesn't return to `NORMAL`.
-            gone = self._seen is not None and self._state.mode != "NORMAL"
+            if self._seen is None:
+                # There was none yet. A mode that couldn't be stored still applies to this process.
+                return self._state
+            gone = self._state.mode != "NORMAL"
             seen, state = (0, 0, 0) if gone else None, _unknown("its file is gone") if gone else ModeState()
         except OSError as error:
             seen, state = (0, 0, 0), _unknown(error.strerror or "it can't be reached")
