@@ -18,8 +18,8 @@ from albert_tools.engine.model.limits import MAX_ROUNDS, MOST_OF_RUN, RunLimits
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
 from albert_tools.grammar import codes as grammar_codes
 from albert_tools.grammar.finding_code import FindingCode
-from albert_tools.surfaces.cli.exit_codes import EXITS
 from albert_tools.surfaces.cli.primitives_page import primitives_page
+from albert_tools.surfaces.text.exit_codes import EXITS
 from albert_tools.testing import registry
 
 

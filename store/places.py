@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.replace_file import sync_folder
 from albert_tools.store.os_errors import io_failure
 
 #: The mode of folders that are created here.
@@ -105,12 +106,3 @@ def _make(folder: Path) -> None:
             raise
         return  # another process has created the folder meanwhile
     sync_folder(folder.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync `folder`, so that new and renamed files in it survive a power failure."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -105,6 +105,14 @@ def test_subfolders_of_the_engine_import_one_way(name: str) -> None:
     assert [f"{m} -> {other}" for m, other in targets if room(other) not in allowed] == []
 
 
+def test_the_texts_of_the_surfaces_import_no_surface() -> None:
+    here = [m for m in modules() if m.startswith("surfaces.text.")]
+    assert here
+    assert [
+        f"{m} -> {other}" for m in here for other in imports(m) if other.startswith("surfaces.") and other not in here
+    ] == []
+
+
 def test_no_two_modules_import_each_other() -> None:
     pairs = [f"{m} <-> {other}" for m in modules() for other in imports(m) if m < other and m in imports(other)]
     assert pairs == []

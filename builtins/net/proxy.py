@@ -25,7 +25,6 @@ from albert_tools.builtins.net.resolve_host import Resolver, reachable, system_r
 from albert_tools.builtins.net.urls import Url, read_url
 from albert_tools.engine.model.bounds import GiB, KiB
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.protocols import NetworkRules
 from albert_tools.engine.policy.addresses import Network
 
 #: Called with each URL and its method. For a tunnel the method is ``CONNECT`` and the URL ``https://host:port/``. Raises Failure to
@@ -49,18 +48,6 @@ _BACKLOG = 16
 _PART_OF_DESCRIPTORS, _FEW = 16, 4
 #: File descriptors. A higher limit of the process is treated as this value.
 _MAX_DESCRIPTORS = 1 << 16
-
-
-def judged_by(rules: NetworkRules) -> Judge:
-    """A judge that applies the rules of a call: ``FilteringProxy(judged_by(context.network), named=context.network.named)``.
-
-    A person cannot be asked while a command runs, so the judge refuses URLs that need approval.
-    """
-
-    async def judge(url: str, method: str) -> None:
-        rules.demand(url, method)
-
-    return judge
 
 
 class ProxyBounds(NamedTuple):

@@ -18,9 +18,9 @@ MAX_LINE = 256 * 1024
 _BLOCK = 64 * 1024
 
 
-def found(program: str, path: str = PATH) -> str | None:
+def found(program: str) -> str | None:
     """The path of a system program; None if the program is not installed."""
-    return shutil.which(program, path=path)
+    return shutil.which(program, path=PATH)
 
 
 async def lines_of(argv: Sequence[str]) -> AsyncGenerator[bytes, None]:

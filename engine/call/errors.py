@@ -19,6 +19,6 @@ def notify(listener: Callable[..., None] | None, *arguments: str) -> None:
         loop.call_exception_handler({"message": "a listener of a run failed", "exception": fault})
 
 
-def shown(text: str, most: int = 300) -> str:
-    """A text from outside in quotation marks, shortened to `most` characters for a message."""
-    return repr(encodable(brief(text, most)))
+def shown(text: str) -> str:
+    """A text from outside in quotation marks, shortened for a message."""
+    return repr(encodable(brief(text, 300)))

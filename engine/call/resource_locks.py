@@ -8,7 +8,6 @@ process dies.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -16,6 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.file_lock import lock, open_lock, release
 
 #: Seconds between two attempts to lock a file that another process has locked.
 _POLL_SECONDS = 0.02
@@ -40,41 +40,40 @@ class ResourceLocks:
         handles: list[int] = []
         try:
             for name in names:
-                lock, users = self._locks.get(name, (None, 0))
-                lock = lock or asyncio.Lock()
-                self._locks[name] = lock, users + 1
+                own, users = self._locks.get(name, (None, 0))
+                own = own or asyncio.Lock()
+                self._locks[name] = own, users + 1
                 try:
-                    await lock.acquire()
+                    await own.acquire()
                 except BaseException:
                     self._drop(name)
                     raise
-                held.append(lock)
+                held.append(own)
                 if self._folder is not None:
                     handles.append(await self._lock_file(self._folder, name))
             yield
         finally:
             for handle in handles:
-                os.close(handle)
-            for lock, name in zip(held, names, strict=False):
-                lock.release()
+                release(handle)
+            for own, name in zip(held, names, strict=False):
+                own.release()
                 self._drop(name)
 
     def _drop(self, name: str) -> None:
-        lock, users = self._locks[name]
+        own, users = self._locks[name]
         if users == 1:
             del self._locks[name]
         else:
-            self._locks[name] = lock, users - 1
+            self._locks[name] = own, users - 1
 
     @staticmethod
     async def _lock_file(folder: Path, name: str) -> int:
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             try:
-                handle = os.open(folder / name, flags, 0o600)
+                handle = open_lock(folder / name)
             except FileNotFoundError:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                handle = os.open(folder / name, flags, 0o600)
+                handle = open_lock(folder / name)
         except OSError as error:
             raise Failure(
                 "io_error",
@@ -84,7 +83,7 @@ class ResourceLocks:
         try:
             while True:
                 with suppress(BlockingIOError):
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock(handle)
                     return handle
                 await asyncio.sleep(_POLL_SECONDS)
         except BaseException:

@@ -187,13 +187,13 @@ def _errors(found: Iterable[Diagnostic]) -> Counter[tuple[str, str]]:
     return Counter((d.code, d.message) for d in dict.fromkeys(found) if d.severity == Severity.ERROR)
 
 
-def check_or_raise(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = None) -> Checked:
+def check_or_raise(source: str | bytes, catalog: Catalog) -> Checked:
     """The checked program of a source.
 
     Raises:
         SourceError: The source is refused. The exception contains all findings.
     """
-    report = check(source, catalog, limits)
+    report = check(source, catalog)
     if report.checked is None:
         raise SourceError(report.diagnostics, source)
     return report.checked

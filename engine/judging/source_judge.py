@@ -75,11 +75,11 @@ class Judgement(NamedTuple):
 class SourceJudge:
     """Judges sources. One object per event loop. The first call starts the zygote; `close` ends it.
 
-    `modules` are the modules of the tasks. `kind` is a weaker confinement than the machine supports, for tests.
+    `modules` are the modules of the tasks.
     """
 
-    def __init__(self, modules: Sequence[str] = ALL_TASKS, kind: str | None = None) -> None:
-        self._pool = FunctionPool(_NAME, JUDGING, BOUNDS, seconds=MAX_SECONDS, max_bytes=MAX_ANSWER, kind=kind)
+    def __init__(self, modules: Sequence[str] = ALL_TASKS) -> None:
+        self._pool = FunctionPool(_NAME, JUDGING, BOUNDS, seconds=MAX_SECONDS, max_bytes=MAX_ANSWER)
         self._pool.expect(modules)
 
     async def start(self, spawned: Spawned | None = None) -> None:
@@ -155,7 +155,7 @@ class SourceJudge:
     async def _ask(self, task: str, text: str, form: type[_T], answer: AnswerQuestion | None = None) -> _T | Diagnostic:
         """The answer, after a check of its form. If the process exceeded its bounds, a finding says so."""
         try:
-            found = await self._pool.call({"task": task, "source": text}, answer or _no_answer)
+            found = await self._pool.call({"task": task, "source": text}, answer)
             return msgspec.convert(found, form)
         except msgspec.ValidationError as error:
             raise broke_protocol(_NAME, error) from None
@@ -215,10 +215,6 @@ class _Answers:
             },
             "outdated": self._tools.outdated(name),
         }
-
-
-async def _no_answer(question: Any) -> Any:
-    raise broke_protocol(_NAME, "an unexpected question")
 
 
 def _too_much(limit: str) -> Diagnostic:

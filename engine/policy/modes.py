@@ -20,13 +20,10 @@ from typing import NamedTuple
 
 from albert_tools.engine.model.definition import MODES, Mode
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.file_lock import open_locked, release
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import ESCAPES
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover
-    fcntl = None  # type: ignore[assignment]
+from albert_tools.engine.model.replace_file import replace_file
 
 #: The modes that can follow each mode. A service itself makes only the changes in `_AUTOMATIC`.
 NEXT: dict[Mode, tuple[Mode, ...]] = {
@@ -45,21 +42,14 @@ _LOCK_SECONDS = 1.0
 _MAX_BYTES = 8192
 
 
-class Thresholds(NamedTuple):
-    """Thresholds of automatic changes. Returning to `NORMAL` needs a higher value than leaving it, so the mode doesn't
-    alternate."""
-
-    #: Free MiB on the disk with the state folder.
-    disk_free_mb: float = 100
-    disk_free_again_mb: float = 200
-    #: Available memory as a fraction of all memory.
-    memory_available: float = 0.03
-    memory_available_again: float = 0.06
-    #: The number of attempts to leave the workspace within `violation_seconds`.
-    violations: int = 20
-    violation_seconds: float = 60
-    #: Seconds between two checks of disk and memory.
-    look_seconds: float = 10
+#: Free MiB on the disk with the state folder, and available memory as a fraction of all memory: thresholds for leaving `NORMAL`,
+#: and higher ones for returning, so the mode doesn't alternate.
+_DISK_FREE, _DISK_FREE_AGAIN = 100.0, 200.0
+_MEMORY_FREE, _MEMORY_FREE_AGAIN = 0.03, 0.06
+#: The number of attempts to leave the workspace within these seconds that switches to `ALERT`.
+_VIOLATIONS, _VIOLATION_SECONDS = 20, 60.0
+#: Seconds between two checks of disk and memory.
+_LOOK_SECONDS = 10.0
 
 
 class ModeState(NamedTuple):
@@ -85,7 +75,6 @@ class Modes:
     def __init__(
         self,
         file: Path | None,
-        thresholds: Thresholds | None = None,
         clock: Callable[[], float] = time.monotonic,
         ledger: Record | None = None,
         free: Callable[[], tuple[float, float]] | None = None,
@@ -93,7 +82,6 @@ class Modes:
     ) -> None:
         """Args:
         file: The file with the mode; None stores the mode only in this process.
-        thresholds: The thresholds of automatic changes.
         clock: Returns seconds.
         ledger: Gets an entry for each change that this object makes, and counts the attempts to leave the workspace.
         free: Returns the free MiB of the disk and the available fraction of memory.
@@ -101,7 +89,6 @@ class Modes:
         """
         self._file = file
         self._path = "" if file is None else str(file)
-        self._thresholds = thresholds or Thresholds()
         self._clock = clock
         self._ledger = ledger
         self._free = free or self._measured
@@ -124,7 +111,10 @@ class Modes:
             facts = os.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
             # Albert never deletes the file. So if the file disappears, the mode doesn't return to `NORMAL`.
-            gone = self._seen is not None and self._state.mode != "NORMAL"
+            if self._seen is None:
+                # There was none yet. A mode that couldn't be stored still applies to this process.
+                return self._state
+            gone = self._state.mode != "NORMAL"
             seen, state = (0, 0, 0) if gone else None, _unknown("its file is gone") if gone else ModeState()
         except OSError as error:
             seen, state = (0, 0, 0), _unknown(error.strerror or "it can't be reached")
@@ -182,36 +172,38 @@ class Modes:
 
     def violation(self) -> None:
         """Count an attempt to leave the workspace, by any process of the home. Too many attempts switch the mode to `ALERT`."""
-        ledger, count, seconds = self._ledger, self._thresholds.violations, self._thresholds.violation_seconds
+        ledger = self._ledger
         if ledger is None:
             return
         now = self._time()
         # If the record can't be written, every call is denied.
         with suppress(Failure):
             ledger.append("escape", {"windows": [ESCAPES], "sessions": [], "clock": now})
-            found, since = ledger.uses.times("", ESCAPES, count), self.state().since
+            found, since = ledger.uses.times("", ESCAPES, _VIOLATIONS), self.state().since
             # Attempts before the last change don't count again. Its time has no fraction of a second.
             changed = datetime.fromisoformat(since).timestamp() + 1 if since else 0.0
-            if found is not None and found[1] is not None and max(now - seconds, changed) <= found[1] <= now:
-                self._automatic("ALERT", f"{count} attempts to leave the workspace within {seconds:g} s")
+            if found is not None and found[1] is not None and max(now - _VIOLATION_SECONDS, changed) <= found[1] <= now:
+                self._automatic(
+                    "ALERT", f"{_VIOLATIONS} attempts to leave the workspace within {_VIOLATION_SECONDS:g} s"
+                )
 
     def look(self) -> None:
-        """Check disk and memory, and switch to `DEGRADED` or back. Does nothing if the last check was less than `look_seconds`
-        ago."""
+        """Check disk and memory, and switch to `DEGRADED` or back. Does nothing if the last check was less than
+        `_LOOK_SECONDS` ago."""
         now = self._clock()
-        if now - self._looked < self._thresholds.look_seconds:
+        if now - self._looked < _LOOK_SECONDS:
             return
         self._looked = now
         try:
             disk, memory = self._free()
         except (OSError, ImportError):
             return
-        t, mode = self._thresholds, self.mode
-        if mode == "NORMAL" and disk < t.disk_free_mb:
+        mode = self.mode
+        if mode == "NORMAL" and disk < _DISK_FREE:
             self._automatic("DEGRADED", f"{disk:.0f} MiB of disk are free")
-        elif mode == "NORMAL" and memory < t.memory_available:
+        elif mode == "NORMAL" and memory < _MEMORY_FREE:
             self._automatic("DEGRADED", f"{memory:.1%} of memory is available")
-        elif mode == "DEGRADED" and disk >= t.disk_free_again_mb and memory >= t.memory_available_again:
+        elif mode == "DEGRADED" and disk >= _DISK_FREE_AGAIN and memory >= _MEMORY_FREE_AGAIN:
             if self.state().by == "albert":
                 self._automatic("NORMAL", "disk and memory have room again")
 
@@ -250,28 +242,18 @@ class Modes:
         Raises:
             Failure: `io_error`: timed out after `_LOCK_SECONDS`.
         """
-        if self._file is None or fcntl is None:
+        if self._file is None:
             yield
             return
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            lock = os.open(self._file.with_name(f".{self._file.name}-lock"), flags, 0o600)
+            handle = open_locked(self._file.with_name(f".{self._file.name}-lock"), _LOCK_SECONDS)
         except OSError as error:
             raise _unwritten(self._file, error) from error
         try:
-            deadline = time.monotonic() + _LOCK_SECONDS
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except OSError as error:
-                    if time.monotonic() > deadline:
-                        raise _unwritten(self._file, error) from error
-                time.sleep(0.01)
             yield
         finally:
-            os.close(lock)
+            release(handle)
 
     def _write(self, state: ModeState) -> None:
         if self._file is not None:
@@ -340,15 +322,9 @@ def _read(file: Path) -> ModeState:
 
 
 def _write(file: Path, state: ModeState) -> None:
-    temporary = file.with_name(f".{file.name}-{os.getpid()}-{os.urandom(4).hex()}")
+    content = f"{json.dumps(state._asdict(), indent=1)}\n".encode()
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(temporary, "x", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as opened:
-            opened.write(json.dumps(state._asdict(), indent=1) + "\n")
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.replace(temporary, file)
+        replace_file(file, content, file.with_name(f".{file.name}-{os.urandom(8).hex()}"))
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
         raise _unwritten(file, error) from error

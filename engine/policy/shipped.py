@@ -11,11 +11,11 @@ from albert_tools.engine.policy.flow_rules import SHIPPED_FLOWS, SHIPPED_PRIVATE
 from albert_tools.engine.policy.layers import Section
 
 
-def _modes(*, allow: str = "", ask: str = "", forbid: str = "LOCKDOWN") -> Section:
+def _modes(*, allow: str = "", ask: str = "") -> Section:
     return {
         "allowed_in_modes": tuple(allow.split()),
         "requires_approval_in_modes": tuple(ask.split()),
-        "forbidden_in_modes": tuple(forbid.split()),
+        "forbidden_in_modes": ("LOCKDOWN",),
     }
 
 

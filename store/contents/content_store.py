@@ -25,10 +25,10 @@ from blake3 import blake3
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.line_patterns import matcher
 from albert_tools.engine.model.record_types import Matches
+from albert_tools.engine.model.replace_file import sync_folder
 from albert_tools.store.atomic import write_atomic, writing
 from albert_tools.store.contents.line_matches import matching
 from albert_tools.store.os_errors import io_failure
-from albert_tools.store.places import sync_folder
 from albert_tools.store.private_folder import check_private, make_private
 
 REF = re.compile(r"b3:([0-9a-f]{2})([0-9a-f]{62})\Z")

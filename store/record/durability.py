@@ -18,8 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.replace_file import sync_folder
 from albert_tools.store.os_errors import io_failure
-from albert_tools.store.places import sync_folder
 
 #: macOS has no fdatasync; its fsync covers more and costs more.
 _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)

@@ -12,20 +12,17 @@ failure may have removed the last entries. So it also contains the id of the boo
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.file_lock import lock, open_lock, release, unlock
 from albert_tools.store.os_errors import io_failure
 
 #: Seconds to wait for others. They need microseconds, so a gate that is closed for this long belongs to a stopped process.
 PATIENCE = 5.0
-#: Seconds between two attempts: at first, and at most.
-_PAUSES = (0.00002, 0.002)
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _BOOT_BYTES = 16
 _BYTES = _BOOT_BYTES + 8 + 32
@@ -50,8 +47,7 @@ class Gate:
         self._path = path
         self._boot = _boot()
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            self.handle = os.open(path, flags, 0o600)
+            self.handle = open_lock(path)
         except OSError as error:
             raise io_failure("open the record's gate", path, error) from error
 
@@ -61,31 +57,22 @@ class Gate:
         Raises:
             Failure: `io_error`; retryable if another process stays inside for too long.
         """
-        pause, deadline = _PAUSES[0], None
-        while True:
-            try:
-                fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                pass
-            except OSError as error:
-                raise io_failure("lock the record's gate", self._path, error) from error
-            if deadline is None:
-                deadline = time.monotonic() + PATIENCE
-            elif time.monotonic() > deadline:
-                raise Failure(
-                    "io_error",
-                    f"another process has kept the record locked for {PATIENCE:g} seconds",
-                    hint="end the stopped process that uses this home, then try again",
-                    retryable=True,
-                    details={"path": str(self._path)},
-                )
-            time.sleep(pause)
-            pause = min(2 * pause, _PAUSES[1])
+        try:
+            lock(self.handle, PATIENCE)
+        except BlockingIOError as error:
+            raise Failure(
+                "io_error",
+                f"another process has kept the record locked for {PATIENCE:g} seconds",
+                hint="end the stopped process that uses this home, then try again",
+                retryable=True,
+                details={"path": str(self._path)},
+            ) from error
+        except OSError as error:
+            raise io_failure("lock the record's gate", self._path, error) from error
 
     def leave(self) -> None:
         """Let others enter."""
-        fcntl.flock(self.handle, fcntl.LOCK_UN)
+        unlock(self.handle)
 
     def last(self) -> Tail:
         """The end of the chain that a process of this boot has written; `START` if there is none."""
@@ -100,9 +87,7 @@ class Gate:
 
     def close(self) -> None:
         """Let others enter, and close the file."""
-        # Closing alone would not unlock it while a forked child has the file open.
-        self.leave()
-        os.close(self.handle)
+        release(self.handle)
 
     def abandon(self) -> None:
         """Close the file in a forked child. The lock is the parent's."""

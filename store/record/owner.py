@@ -9,7 +9,6 @@ any process may delete it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import threading
@@ -18,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.file_lock import lock, release
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.private_folder import make_private
 
@@ -84,9 +84,7 @@ class Owners:
                 return
             with suppress(OSError):
                 os.unlink(self._folder / self._own)
-            # Explicitly, because a child that was forked meanwhile shares the lock until it is released.
-            fcntl.flock(self._handle, fcntl.LOCK_UN)
-            os.close(self._handle)
+            release(self._handle)
             self._own, self._handle = "", -1
 
     def _create(self) -> None:
@@ -96,7 +94,7 @@ class Owners:
         new = path.with_suffix(_NEW)
         handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(handle)
             os.rename(new, path)
         except (BlockingIOError, FileNotFoundError):
             os.close(handle)
@@ -128,7 +126,7 @@ def _locked(path: Path) -> bool:
     handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         # A shared lock, so that several processes can examine the file of a dead process at the same time.
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        lock(handle, shared=True)
         return False
     except BlockingIOError:
         return True

@@ -23,9 +23,10 @@ from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import NAME
 from albert_tools.engine.model.protocols import Saved, Summary
+from albert_tools.engine.model.replace_file import sync_folder
 from albert_tools.store.atomic import set_aside, write_atomic, writing
 from albert_tools.store.os_errors import io_failure
-from albert_tools.store.places import make_folder, sync_folder
+from albert_tools.store.places import make_folder
 from albert_tools.store.tools.entry import (
     META,
     SCHEMA,

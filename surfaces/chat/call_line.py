@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.model.result import ToolResult
-from albert_tools.surfaces.cli.console import one_line
+from albert_tools.surfaces.text.console import one_line
 
 #: Characters of an argument, and number of arguments, that are shown.
 _MAX_ARGUMENT, _MAX_ARGUMENTS = 60, 8

@@ -16,12 +16,12 @@ from albert_tools.surfaces.chat.conversation import Saved
 from albert_tools.surfaces.chat.model_options import model_of
 from albert_tools.surfaces.chat.plain_view import PlainView
 from albert_tools.surfaces.chat.session import ChatSession, Event, Limits
-from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, SUSPENDED
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.sessions import check_session_options, open_session
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.exit_codes import DONE, FAILED, SUSPENDED
+from albert_tools.surfaces.text.usage_error import Usage
 
 #: Bytes of an output that the model gets whole. Of a larger one it gets a part and a handle.
 OUTPUT_BYTES = 24 * 1024

@@ -6,7 +6,6 @@ after a crash the conversation is complete up to the last message. While a conve
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from contextlib import suppress
@@ -18,6 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.file_lock import open_locked, release
 from albert_tools.engine.model.limits import MiB
 from albert_tools.store.atomic import write_atomic, writing
 from albert_tools.store.os_errors import io_failure
@@ -126,7 +126,7 @@ class Saved:
         try:
             return cls(folder, _read(folder / f"{name}.json"), handle)
         except BaseException:
-            os.close(handle)
+            release(handle)
             raise
 
     def save(self) -> None:
@@ -151,7 +151,7 @@ class Saved:
         with suppress(OSError):
             if not self._path.exists():
                 self._path.with_suffix(".lock").unlink()
-        os.close(self._handle)
+        release(self._handle)
 
 
 def recent(folder: Path) -> list[Conversation]:
@@ -194,14 +194,10 @@ def _read(path: Path) -> Conversation:
 def _locked(folder: Path, name: str) -> int:
     path = folder / f"{name}.lock"
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise io_failure("open the lock", path, error) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
+        return open_locked(path)
+    except BlockingIOError as error:
         raise Failure(
             "exists", f"another process has the conversation {name} open", hint="end that chat, or start another one"
         ) from error
-    return handle
+    except OSError as error:
+        raise io_failure("lock", path, error) from error

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Heading, Markdown, MarkdownElement
 
-from albert_tools.surfaces.cli.console import safe
+from albert_tools.surfaces.text.console import safe
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 

@@ -16,7 +16,7 @@ from albert_tools.builtins.net.secrets import Secrets
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 from albert_tools.surfaces.chat.model import Model
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.usage_error import Usage
 
 
 def model_of(options: argparse.Namespace, service: ToolService) -> Model:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.surfaces.chat.call_line import call_line, verdict_of
 from albert_tools.surfaces.chat.session import Began, Event, Finished, Remark, Text
-from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.hints import command_line
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.hints import command_line
 
 
 class PlainView:

@@ -13,9 +13,9 @@ from albert_tools.surfaces.chat.conversation import recent
 from albert_tools.surfaces.chat.input_line import InputLine
 from albert_tools.surfaces.chat.session import ChatSession
 from albert_tools.surfaces.chat.view import TerminalView
-from albert_tools.surfaces.cli.approval_prompt import asker
-from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.exit_codes import DONE, INTERRUPTED
+from albert_tools.surfaces.text.approval_prompt import asker
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.exit_codes import DONE, INTERRUPTED
 
 _HELP = """/help     these lines
 /tools    the tools that the model is offered

@@ -21,7 +21,7 @@ from albert_tools.grammar.wrap import cut
 from albert_tools.surfaces.chat.call_line import call_line, duration, verdict_of
 from albert_tools.surfaces.chat.markdown_blocks import Blocks, markdown
 from albert_tools.surfaces.chat.session import Began, Event, Finished, Remark, Text
-from albert_tools.surfaces.cli.console import Console, one_line, safe
+from albert_tools.surfaces.text.console import Console, one_line, safe
 
 #: Seconds between two drawings of the incomplete part, and its most lines.
 _PAUSE, _MAX_LINES = 0.12, 12

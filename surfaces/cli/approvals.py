@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
-from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.hints import command_line
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
-from albert_tools.surfaces.cli.times import about, moment
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.call_text import call, whole_arguments
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.hints import command_line
+from albert_tools.surfaces.text.times import about, moment
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval
@@ -121,26 +122,6 @@ def _state(a: Approval) -> str:
     return _STATES.get(a.state, a.state)
 
 
-def call(tool: str, arguments: Any, most: int = 60) -> str:
-    """A call on one line, its arguments shortened to `most` characters each."""
-    if not isinstance(arguments, Mapping):
-        return f"{one_line(tool)}(…)"
-    from albert_tools.engine.model.visible_text import escape_invisible
-    from albert_tools.surfaces.cli.approval_prompt import without_hashes
-
-    shown = without_hashes(tool, arguments).items()
-    pairs = (f"{one_line(str(k))}={one_line(escape_invisible(_value(v, most)))}" for k, v in shown)
-    return f"{one_line(tool)}({', '.join(pairs)})"
-
-
-def _value(value: Any, most: int) -> str:
-    """A value from the record, shortened. Of a long text the record has only the beginning and the size."""
-    if isinstance(value, Mapping) and set(value) == {"$text", "size_bytes", "sha256"}:
-        size = value["size_bytes"]
-        return f"{brief(json.dumps(value['$text'], ensure_ascii=False), most)} ({size if type(size) is int else '?'} bytes)"
-    return brief(json.dumps(value, ensure_ascii=False), most)
-
-
 async def _show(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     found = service.approvals.get(options.id)
     if (mine := token()) is not None and found.session not in {s.id for s in service.list_sessions(session=mine)}:
@@ -160,30 +141,10 @@ async def _show(service: ToolService, options: argparse.Namespace, console: Cons
     return 0
 
 
-def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] | None:
-    """The call's complete arguments, from the run's journal; None if the journal does not have them. An action has no journal, and
-    its source is stored by its hash."""
-    if not found.run:
-        return None
-    stored = found.arguments.get("stored_source") if isinstance(found.arguments, Mapping) else None
-    try:
-        if found.tool == "define_tool" and stored and (contents := service.contents(None)) is not None:
-            return {**found.arguments, "source": contents.get(stored).decode()}
-        run = service.runs.show(found.run)
-    except Failure:
-        return None
-    if found.id in run.questions:
-        whole = run.questions[found.id]["arguments"]
-    else:
-        # For a call by hand, the run itself has the arguments.
-        whole = run.header.get("arguments") if not found.trail and run.tool == found.tool else None
-    return whole if isinstance(whole, Mapping) else None
-
-
 async def _lasting_rule(service: ToolService, found: Approval, whole: Mapping[str, Any] | None) -> list[str]:
     """Lines that say how the owner allows a command in every call. Empty if the question is not about such a command."""
-    from albert_tools.surfaces.cli.approval_prompt import lasting_rule
     from albert_tools.surfaces.cli.decisions import decisions_on
+    from albert_tools.surfaces.text.approval_prompt import lasting_rule
 
     if whole is None or found.rule != "shipped.unknown_command":
         return []
@@ -200,7 +161,7 @@ def _question(
 ) -> None:
     by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
     console.say(console.paint(f"May {one_line(found.tool)} be called{by}?", "bold"), 2)
-    from albert_tools.surfaces.cli.approval_prompt import claim, shown_arguments
+    from albert_tools.surfaces.text.approval_prompt import claim, shown_arguments
 
     arguments: Any = whole if whole is not None else found.arguments
     if not isinstance(arguments, Mapping):
@@ -235,7 +196,7 @@ def _question(
 
 
 def _choices(found: Approval, console: Console) -> None:
-    from albert_tools.surfaces.cli.approval_prompt import meaning
+    from albert_tools.surfaces.text.approval_prompt import meaning
 
     for choice in found.choices:
         console.say(f"  {choice.ljust(8)} {meaning(choice, found.tool, found.callers, bool(found.session))}", 11)
@@ -243,8 +204,8 @@ def _choices(found: Approval, console: Console) -> None:
 
 async def _answer(service: ToolService, options: argparse.Namespace, console: Console) -> tuple[int, str | None]:
     """Answer a question. Returns the exit code, and the run that is then to be resumed."""
-    from albert_tools.surfaces.cli.approval_prompt import confirmed, meaning
-    from albert_tools.surfaces.cli.person import demand_person, person
+    from albert_tools.surfaces.text.approval_prompt import confirmed, meaning
+    from albert_tools.surfaces.text.person import demand_person, person
 
     demand_person("a question is answered")
     found = service.approvals.get(options.id)
@@ -304,7 +265,7 @@ def _run_waits(service: ToolService, found: Approval) -> bool:
 
 
 def _revoke(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.surfaces.cli.person import demand_person
+    from albert_tools.surfaces.text.person import demand_person
 
     demand_person("an answer is revoked")
     before = service.approvals.get(options.id)

@@ -12,7 +12,7 @@ from albert_tools.engine.model.definition import spell
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.surfaces.cli.stdin import read_stdin
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import ToolDefinition

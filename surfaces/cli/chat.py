@@ -6,8 +6,8 @@ import argparse
 from importlib.util import find_spec
 
 from albert_tools.engine.model.messages import install_command
-from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.usage_error import Usage
 
 
 def chat(options: argparse.Namespace, console: Console) -> int:

@@ -15,9 +15,9 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
 from albert_tools.store.tools.tool_store import TinyToolStore
-from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.hints import DIGITS
 from albert_tools.surfaces.cli.service_options import homes_of
+from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.hints import DIGITS
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import State

@@ -8,7 +8,6 @@ import difflib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief, listed
+from albert_tools.engine.model.replace_file import replace_file
 from albert_tools.engine.model.visible_text import visible
-from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, exit_of
-from albert_tools.surfaces.cli.hints import DIGITS, with_hint
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.stdin import read_stdin
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console, safe
+from albert_tools.surfaces.text.exit_codes import DONE, FAILED, exit_of
+from albert_tools.surfaces.text.hints import DIGITS, with_hint
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.authoring import Defined
@@ -243,20 +243,8 @@ def _replace(path: Path, text: str) -> None:
     """
     try:
         target = path.resolve()
-        mode = target.stat().st_mode & 0o777
-        with tempfile.NamedTemporaryFile(
-            "w", dir=target.parent, prefix=".albert-fmt-", delete=False, encoding="utf-8"
-        ) as file:
-            temporary = Path(file.name)
-            try:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-                temporary.chmod(mode)
-                temporary.replace(target)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        temporary = target.with_name(f".albert-fmt-{os.urandom(8).hex()}")
+        replace_file(target, text.encode(), temporary, target.stat().st_mode & 0o777)
     except OSError as error:
         raise Failure("io_error", f"{str(path)!r} can't be written: {error.strerror}") from error
 

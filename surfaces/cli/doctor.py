@@ -6,8 +6,8 @@ import argparse
 import asyncio
 from contextlib import aclosing
 
-from albert_tools.surfaces.cli.console import Console, safe
 from albert_tools.surfaces.cli.service_options import open_service
+from albert_tools.surfaces.text.console import Console, safe
 
 
 def doctor(options: argparse.Namespace, console: Console) -> int:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.decision import strictest
-from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.decisions import authority_of, decisions_on
-from albert_tools.surfaces.cli.person import demand_person
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.person import demand_person
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority

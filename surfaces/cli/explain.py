@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import listed
-from albert_tools.surfaces.cli.console import Console, one_line, safe
 from albert_tools.surfaces.cli.decisions import decisions_on
 from albert_tools.surfaces.cli.session_tools import token
+from albert_tools.surfaces.text.console import Console, one_line, safe
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority

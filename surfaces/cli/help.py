@@ -6,8 +6,8 @@ import argparse
 
 from albert_tools.engine.model.error_codes import CODES
 from albert_tools.engine.model.failure import Failure
-from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.usage_error import Usage
 
 
 def help_(options: argparse.Namespace, console: Console) -> int:

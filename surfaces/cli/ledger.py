@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.engine.model.messages import brief
-from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.person import demand_person
 from albert_tools.surfaces.cli.service_options import homes_of, in_service
 from albert_tools.surfaces.cli.session_tools import token
-from albert_tools.surfaces.cli.times import seconds
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console, safe
+from albert_tools.surfaces.text.person import demand_person
+from albert_tools.surfaces.text.times import seconds
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.record_types import Entry

@@ -16,43 +16,15 @@ from typing import Any, NoReturn
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.grammar.wrap import folded
-from albert_tools.surfaces.cli.completed_arguments import completed, strict_option, tool_arguments
-from albert_tools.surfaces.cli.console import Console, Unwritable
-from albert_tools.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
-from albert_tools.surfaces.cli.hints import with_hint
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.cli.commands import COMMANDS
+from albert_tools.surfaces.cli.declared import Command
+from albert_tools.surfaces.text.console import Console, Unwritable
+from albert_tools.surfaces.text.exit_codes import DONE, FAILED, INTERRUPTED, MISUSED, exit_of
+from albert_tools.surfaces.text.hints import with_hint
+from albert_tools.surfaces.text.usage_error import Usage
 
 #: The thresholds of the garbage collector. The first is the number of new objects before a collection.
 _COLLECT = (50_000, 10, 10)
-
-#: Command → its module and function. A module is loaded when its command is called.
-_COMMANDS: dict[str, tuple[str, str]] = {
-    "define": ("define", "define"),
-    "check": ("define", "check"),
-    "fmt": ("define", "fmt"),
-    "run": ("run", "run"),
-    "tools": ("tools", "list_tools"),
-    "search": ("tools", "search"),
-    "show": ("tools", "show"),
-    "remove": ("tools", "remove"),
-    "review": ("review", "review"),
-    "upgrade": ("upgrade", "upgrade"),
-    "doctor": ("doctor", "doctor"),
-    "prompt": ("prompt", "prompt"),
-    "completion": ("completion", "completion"),
-    "mode": ("policy", "mode"),
-    "policy": ("policy", "policy"),
-    "ledger": ("ledger", "ledger"),
-    "session": ("sessions", "session"),
-    "approvals": ("approvals", "approvals"),
-    "runs": ("runs", "runs"),
-    "serve": ("serve", "serve"),
-    "mount": ("mounts", "mount"),
-    "unmount": ("mounts", "unmount"),
-    "help": ("help", "help_"),
-    "mcp": ("mcp_command", "mcp"),
-    "chat": ("chat", "chat"),
-}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -179,7 +151,7 @@ def _read(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespa
 def _command(name: str) -> Callable[[argparse.Namespace, Console], int]:
     from importlib import import_module
 
-    module, function = _COMMANDS[name]
+    module, _, function = (COMMANDS[name].at or f"{name}.{name}").partition(".")
     found: Callable[[argparse.Namespace, Console], int] = getattr(
         import_module(f"albert_tools.surfaces.cli.{module}"), function
     )
@@ -204,226 +176,28 @@ def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:
 
     # A parser takes 0.2 ms to make. If the first word is a command, no other one can be meant, and none but `help` shows others.
     named = next(iter(words or ()), "")
-    other = _Parser(add_help=False, conflict_handler="resolve") if named in _COMMANDS and named != "help" else None
-
-    def command(name: str, text: str, among: Any = commands) -> argparse.ArgumentParser:
-        if other is not None and among is commands and name != named:
-            return other
-        made: argparse.ArgumentParser = among.add_parser(
-            name, help=text, description=text, parents=[shared], add_help=name != "run"
-        )
-        made.set_defaults(parser=made)
-        return made
-
-    def group(name: str, text: str, bare: str) -> argparse.ArgumentParser:
-        """A command with subcommands. Without a subcommand it does the same as the subcommand `bare`."""
-        made = command(name, text)
-        made.set_defaults(action=bare)
-        if words is None or name in words:
-            from albert_tools.surfaces.cli import subcommands
-
+    for name in (named,) if named in COMMANDS and named != "help" else COMMANDS:
+        command = COMMANDS[name]
+        made = _made(commands, shared, name, command)
+        if command.actions and (words is None or name in words):
             own = made.add_subparsers(dest="action", metavar="ACTION", required=False, prog=f"albert {name}")
-            getattr(subcommands, name)(lambda action, said: command(action, said, own))
-            made.set_defaults(action=bare)
-        return made
-
-    define = command("define", "check sources, run their examples, and save them as tools")
-    check = command("check", "check sources without saving them")
-    fmt = command("fmt", "write sources in canonical form")
-    for made in (define, check, fmt):
-        result = ", then the result goes to stdout" if made is fmt else ""
-        made.add_argument("files", nargs="+", metavar="FILE", help=f"a source; - for stdin{result}")
-    define.add_argument(
-        "--json-form",
-        "--form",
-        dest="form",
-        action="store_true",
-        help="the files are {name, description, parameters, implementation} in JSON; so is x.json without this option",
-    )
-    fmt.add_argument("--check", action="store_true", help="change nothing; exit 1 when something would change")
-    fmt.add_argument("--diff", action="store_true", help="change nothing; show the changes")
-
-    run = command("run", "run a tool")
-    run.add_argument("-h", "--help", action=_RunHelp)
-    completed(run, "names", "name", metavar="NAME", help="a tool")
-    tool_arguments(run, "an argument; KEY:=JSON, or KEY=@FILE for a file's text")
-    version = "the version of a saved tool, or its first six digits; default: the newest"
-    completed(run, "versions", "--version", metavar="HASH", help=version)
-    run.add_argument(
-        "--session", metavar="TOKEN", help="a session's token; other users can see it here, so prefer ALBERT_SESSION"
-    )
-    strict_option(run)
-    run.add_argument("--reason", metavar="TEXT", help="what the call is for; shown to the person who is asked")
-    run.add_argument(
-        "--wait",
-        type=_wait,
-        default=0.0,
-        metavar="SECONDS",
-        help="do not ask at this terminal, but wait this long for an answer from elsewhere",
-    )
-
-    tools = command("tools", "list the tools, with what the rules decide about each")
-    tools.add_argument("--all", action="store_true", help="also list the tools that the present mode denies")
-    tools.add_argument(
-        "--mode", type=str.upper, metavar="MODE", help="judge them in this mode; default: the present one"
-    )
-    tools.add_argument("--markdown", action="store_true", help="print a page about the primitives")
-    search = command("search", "find tools by their names and descriptions")
-    search.add_argument("text", nargs="+", metavar="TEXT")
-    show = command("show", "describe a tool: parameters, result, rules, source")
-    completed(show, "names", "name", metavar="NAME", help="a tool")
-    version = "a version, or its first six digits; default: the newest"
-    completed(show, "versions", "--version", metavar="HASH", help=version)
-    remove = command("remove", "remove a saved tool; its versions are kept")
-    completed(remove, "saved", "name", metavar="NAME", help="a saved tool")
-    review = command(
-        "review", "review the versions that wait for you, one after the other; or show one in full, and decide about it"
-    )
-    completed(review, "saved", "name", nargs="?", metavar="NAME[@VERSION]", help="a saved tool; default: the queue")
-    review.add_argument("--approve", action="store_true", help="approve the version: it may do what its manifest says")
-    review.add_argument("--reject", metavar="WHY", help="refuse the version; its author reads the reason")
-    review.add_argument("--send-back", metavar="WHY", help="ask its author for changes")
-    review.add_argument(
-        "--deprecate",
-        nargs="?",
-        const=True,
-        metavar="WHY",
-        help="end the approval; the version can still be found and run",
-    )
-    review.add_argument(
-        "--revoke", metavar="WHY", help="forbid the version: it does not run any more, also inside of others"
-    )
-    review.add_argument(
-        "--web", action="store_true", help="serve the review as pages on this machine, until it is stopped"
-    )
-    review.add_argument("--port", type=_port, default=0, metavar="N", help="the port for --web; default: any free one")
-    upgrade = command("upgrade", "propose new versions of the tools whose callees have changed")
-    completed(upgrade, "saved", "name", nargs="?", metavar="NAME", help="a saved tool; default: all")
-    upgrade.add_argument("--dry-run", action="store_true", help="show what would change; save nothing")
-    command("doctor", "check this installation, and that every limit holds on this machine").add_argument(
-        "--quick", action="store_true", help="do not run the hostile programs that test the limits"
-    )
-    prompt = command("prompt", "print the guide for a model that writes tools")
-    prompt.add_argument("--tools", metavar="A,B", default="", help="give the signatures of these tools first")
-    prompt.add_argument(
-        "--tokens",
-        type=int,
-        metavar="N",
-        help="at most N tokens in all; default: the whole page, and 2,000 for the tools",
-    )
-    mode = command("mode", "show the capability mode, or switch it")
-    mode.add_argument("mode", nargs="?", metavar="MODE", help="NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY")
-    mode.add_argument("--cause", metavar="TEXT", default="", help="the reason, for the ledger")
-    group(
-        "policy", "write the first rules, check and test the rules, or explain what they decide about a call", "check"
-    )
-    ledger = command("ledger", "read the ledger, or verify that nobody changed it")
-    ledger.add_argument("action", choices=["tail", "query", "verify", "anchor", "export", "trim"])
-    ledger.add_argument(
-        "-n",
-        "--lines",
-        dest="count",
-        type=_count,
-        metavar="N",
-        help="tail, query: the last N entries; default: 20 for tail, all for query",
-    )
-    ledger.add_argument("--tool", metavar="NAME", help="tail, query: calls of this tool only")
-    ledger.add_argument("--denied", action="store_true", help="tail, query: denied calls and malformed requests only")
-    ledger.add_argument("--trace", metavar="ID", help="tail, query: the requests of a trace, with their calls")
-    ledger.add_argument(
-        "--since",
-        metavar="TIME",
-        help="tail, query, export: entries since then: 30m, 2h, 7d, 2026-01-31 or 2026-01-31T12:00",
-    )
-    ledger.add_argument("--anchor", metavar="FILE", help="verify: compare with an earlier output of `ledger anchor`")
-    ledger.add_argument("--file", metavar="FILE", help="verify: check an earlier output of `ledger export` instead")
-    ledger.add_argument(
-        "--older-than",
-        metavar="TIME",
-        help="trim: entries older than this, such as 90d; default: `records.keep_days` of the rules",
-    )
-    group("session", "open, list and revoke sessions", "list").add_argument(
-        "--all", action="store_true", help="also list sessions that have ended"
-    )
-    asked = group("approvals", "list the questions that wait for a person, and answer them", "list")
-    asked.add_argument("--all", action="store_true", help="also list closed questions")
-    asked.add_argument("--page", type=_count, default=1, metavar="N", help="show page N, of 50 each; default: 1")
-    group("runs", "list the runs of saved tools; show, resume, cancel or replay one", "list").add_argument(
-        "--limit", type=_count, default=20, metavar="N", help="list at most N runs; default: 20"
-    )
-    serve = command("serve", "serve agents in other languages by gRPC, until it is stopped")
-    serve.add_argument("--socket", metavar="FILE", help="the Unix socket; its folder must be private")
-    serve.add_argument(
-        "--port", type=_port, metavar="N", help="also listen on this port of 127.0.0.1; 0 for a free one"
-    )
-    mount = command("mount", "offer the tools of an MCP server; list the servers, or look at what one has changed")
-    mount.add_argument(
-        "words",
-        nargs="*",
-        metavar="NAME",
-        help="a name for the server, then its URL, or -- and its command; list; or look NAME",
-    )
-    for option, metavar, text in (
-        ("--host", "HOST", "a host that the server's process may reach; default: none"),
-        ("--secret", "NAME", "a secret for its environment; for a URL, its bearer token"),
-    ):
-        mount.add_argument(option, action="append", default=[], metavar=metavar, help=text)
-    mount.add_argument(
-        "--trust", action="store_true", help="believe what the server says about the effects of its tools"
-    )
-    mount.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    unmount = command("unmount", "remove a mounted server with its tools")
-    unmount.add_argument("name", metavar="NAME", help="a mounted server")
-    mcp = command("mcp", "serve the tools to agents by the Model Context Protocol, over stdin and stdout")
-    mcp.add_argument("--http", metavar="PORT", help="serve over HTTP on this port of this machine; or HOST:PORT")
-    mcp.add_argument(
-        "--elicit",
-        action="store_true",
-        help="let the client's user answer questions; the client could answer by itself",
-    )
-    if words is None or "mcp" in words:
-        from albert_tools.surfaces.cli.subcommands import session_options
-
-        session_options(mcp, "an MCP client", "30d")
-    chat = command("chat", "chat with a model that writes and calls tools")
-    if words is None or "chat" in words:
-        from albert_tools.surfaces.cli.subcommands import chat_options
-
-        chat_options(chat)
-    explain = command("help", "explain a code, a module or a part of the language")
-    completed(
-        explain,
-        "topics",
-        "topic",
-        nargs="*",
-        metavar="TOPIC",
-        help="such as not_found, unknown-tool, re or lazy values",
-    )
-    completion = command("completion", "print the completion script for a shell")
-    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+            for each, action in command.actions.items():
+                parser_of_action = _made(own, shared, each, action)
+                for argument in command.arguments if each == command.bare else ():
+                    argument.add_to(parser_of_action, default=argparse.SUPPRESS)
+        if command.bare:
+            made.set_defaults(action=command.bare)
     return parser
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to 1,000,000, got {text!r}")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text[:6]) > 65535:
-        raise argparse.ArgumentTypeError(f"expected a port, 0 to 65535, got {text[:40]!r}")
-    return int(text)
-
-
-def _wait(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1
-    if not 0 <= found <= 7 * 86400:
-        raise argparse.ArgumentTypeError(f"expected seconds from 0 to 604800, got {text[:40]!r}")
-    return found
+def _made(among: Any, shared: _Parser, name: str, command: Command) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = among.add_parser(
+        name, help=command.text, description=command.text, parents=[shared], add_help=name != "run"
+    )
+    made.set_defaults(parser=made)
+    for argument in command.arguments:
+        argument.add_to(made)
+    return made
 
 
 class _Parser(argparse.ArgumentParser):
@@ -459,20 +233,6 @@ def _everywhere(default: str | None = None) -> _Parser:
     group.add_argument("--no-color", action="store_true", default=switch, help="print no colours, like NO_COLOR")
     group.add_argument("--quiet", action="store_true", default=switch, help="print no progress and no remarks")
     return shared
-
-
-class _RunHelp(argparse.Action):
-    """``run --help``. After the name of a tool, the command shows the tool's parameters too."""
-
-    def __init__(self, option_strings: list[str], dest: str, **_: Any) -> None:
-        text = "show this help message and exit; after NAME, show the tool's parameters too"
-        super().__init__(option_strings, "show_help", nargs=0, default=False, help=text)
-
-    def __call__(self, parser: argparse.ArgumentParser, options: argparse.Namespace, *_: Any) -> None:
-        if options.name is None:
-            parser.print_help()
-            parser.exit()
-        options.show_help = True
 
 
 class _Version(argparse.Action):

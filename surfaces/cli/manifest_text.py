@@ -9,7 +9,7 @@ from albert_tools.engine.model.visible_text import safe
 from albert_tools.engine.review.manifest_view import Line
 from albert_tools.engine.review.planned_effects import HIGH, RISKS, risk_of
 from albert_tools.grammar.wrap import cells, unstyled
-from albert_tools.surfaces.cli.console import Console
+from albert_tools.surfaces.text.console import Console
 
 STYLES: dict[str, tuple[str, ...]] = {
     "danger": ("red", "bold"),

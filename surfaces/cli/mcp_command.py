@@ -15,12 +15,12 @@ from importlib.util import find_spec
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import install_command
-from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.person import demand_person
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import session_of_token, token
 from albert_tools.surfaces.cli.sessions import check_session_options, open_session
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.person import demand_person
+from albert_tools.surfaces.text.usage_error import Usage
 
 #: The lifetime of the process's own session, if none is given: clients run for weeks, and the session ends with its process.
 PROCESS_SECONDS = 30 * 86400.0

@@ -28,9 +28,9 @@ from albert_tools.builtins.mounts.mount import (
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
-from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.builtins.mounts.pinning import Pinned
@@ -41,7 +41,7 @@ _USAGE = "albert mount NAME -- COMMAND…, albert mount NAME URL, albert mount l
 
 def mount(options: argparse.Namespace, console: Console) -> int:
     """Mount a server, compare it with what was accepted, or list the mounts."""
-    from albert_tools.surfaces.cli.person import demand_person
+    from albert_tools.surfaces.text.person import demand_person
 
     homes = homes_of(options)
     file = homes.config / FILE
@@ -59,7 +59,7 @@ def mount(options: argparse.Namespace, console: Console) -> int:
 
 def unmount(options: argparse.Namespace, console: Console) -> int:
     """Forget a server and its tools."""
-    from albert_tools.surfaces.cli.person import demand_person
+    from albert_tools.surfaces.text.person import demand_person
 
     demand_person("a server is unmounted")
     file = homes_of(options).config / FILE
@@ -161,7 +161,7 @@ async def _look(options: argparse.Namespace, file: Path, known: Mount, console: 
 def _service(options: argparse.Namespace) -> ToolService:
     """A service in which the connection to a server is approved: the person has just typed it."""
     from albert_tools.engine.authority.authorization import Answer, Question
-    from albert_tools.surfaces.cli.person import person
+    from albert_tools.surfaces.text.person import person
 
     async def ask(_: Question) -> Answer:
         return Answer("once", f"{person()}, by `albert mount`")
@@ -207,7 +207,7 @@ def _save(file: Path, name: str, server: Mount | None) -> None:
 
 
 def _confirmed(options: argparse.Namespace, console: Console, question: str) -> bool:
-    from albert_tools.surfaces.cli.approval_prompt import confirmed
+    from albert_tools.surfaces.text.approval_prompt import confirmed
 
     if options.yes:
         return True

@@ -9,9 +9,9 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.person import demand_person, person
 from albert_tools.surfaces.cli.service_options import homes_of, in_service
+from albert_tools.surfaces.text.console import Console, safe
+from albert_tools.surfaces.text.person import demand_person, person
 
 if TYPE_CHECKING:
     from albert_tools.service import ToolService

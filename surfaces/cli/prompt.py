@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.session_tools import token
+from albert_tools.surfaces.text.console import Console
 
 
 def prompt(options: argparse.Namespace, console: Console) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
+from albert_tools.surfaces.text.console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 async def resume(run: str, options: argparse.Namespace, console: Console) -> int:
     """Continue a run, given by its id or its first digits, and print its result. Returns the exit code."""
-    from albert_tools.surfaces.cli.exit_codes import INTERRUPTED
     from albert_tools.surfaces.cli.run import attended_service, print_result, run_attended
+    from albert_tools.surfaces.text.exit_codes import INTERRUPTED
 
     run, tool, began_in = await workspace_of(run, options)
     async with attended_service(options, console, workspace=began_in) as service:

@@ -21,13 +21,13 @@ from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.call_graph import rows
 from albert_tools.engine.review.sentences import sentence
-from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.hints import DIGITS, command_line
 from albert_tools.surfaces.cli.manifest_text import STYLES, effects_text, print_lines, print_source
-from albert_tools.surfaces.cli.person import demand_person, person
 from albert_tools.surfaces.cli.service_options import open_service
-from albert_tools.surfaces.cli.times import about, since_1970
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.hints import DIGITS, command_line
+from albert_tools.surfaces.text.person import demand_person, person
+from albert_tools.surfaces.text.times import about, since_1970
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.reviews import VersionState
@@ -344,7 +344,7 @@ async def _walk(service: ToolService, found: VersionReview | None, console: Cons
 
 async def _ask(service: ToolService, found: VersionReview, console: Console) -> bool:
     """Ask what to do about a version until it is decided, or left. Returns whether to go on to the next one."""
-    from albert_tools.surfaces.cli.approval_prompt import answered
+    from albert_tools.surfaces.text.approval_prompt import answered
 
     pending = found.state.state in ("pending", "draft")
     choices = [*(_DECIDING if pending else ()), "next", "open source"]

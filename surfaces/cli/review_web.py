@@ -10,10 +10,10 @@ from importlib.util import find_spec
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import install_command
-from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.person import person
 from albert_tools.surfaces.cli.service_options import open_service
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.person import person
+from albert_tools.surfaces.text.usage_error import Usage
 
 #: The packages of the extra.
 _EXTRA = ("jinja2", "starlette", "uvicorn")

@@ -13,12 +13,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from albert_tools.surfaces.cli.console import Console, one_line, safe
-from albert_tools.surfaces.cli.effect_line import effect_line
-from albert_tools.surfaces.cli.exit_codes import INTERRUPTED, exit_of
-from albert_tools.surfaces.cli.hints import path_note, with_hint
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console, one_line, safe
+from albert_tools.surfaces.text.effect_line import effect_line
+from albert_tools.surfaces.text.exit_codes import INTERRUPTED, exit_of
+from albert_tools.surfaces.text.hints import path_note, with_hint
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.call.context import Log
@@ -147,7 +147,7 @@ def attended_service(
     ask = telemetry = None
     # With --wait, the answer comes from another process.
     if console.interactive and not wait and sys.stdin is not None and sys.stdin.isatty():
-        from albert_tools.surfaces.cli.approval_prompt import asker
+        from albert_tools.surfaces.text.approval_prompt import asker
 
         ask = asker(console, session)
     if os.environ.get("ALBERT_TELEMETRY"):

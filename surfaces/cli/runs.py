@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
-from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.hints import answer_and_resume, command_line
 from albert_tools.surfaces.cli.resume import resume, workspace_of
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
-from albert_tools.surfaces.cli.times import about, lasting, since_1970
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.hints import answer_and_resume, command_line
+from albert_tools.surfaces.text.times import about, lasting, since_1970
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval
@@ -112,7 +112,7 @@ async def _resume(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _cancel(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.surfaces.cli.person import person
+    from albert_tools.surfaces.text.person import person
 
     async with open_service(options) as service:
         before = service.runs.show(options.id)
@@ -138,7 +138,7 @@ def done_so_far(run: RunView) -> str:
 
 
 async def _replay(options: argparse.Namespace, console: Console) -> int:
-    from albert_tools.surfaces.cli.approvals import call
+    from albert_tools.surfaces.text.call_text import call
 
     run, _, began_in = await workspace_of(options.id, options)
     version = options.version
@@ -208,8 +208,8 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.store.contents.references import named
     from albert_tools.store.record.record import Record
     from albert_tools.store.record.runs import Runs
-    from albert_tools.surfaces.cli.person import demand_person
-    from albert_tools.surfaces.cli.usage_error import Usage
+    from albert_tools.surfaces.text.person import demand_person
+    from albert_tools.surfaces.text.usage_error import Usage
 
     demand_person("runs are deleted")
     if options.older_than < KEPT_SECONDS:

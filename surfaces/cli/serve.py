@@ -8,10 +8,10 @@ import signal
 from pathlib import Path
 
 from albert_tools.engine.model.messages import install_command
-from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.person import demand_person
 from albert_tools.surfaces.cli.service_options import open_service
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.person import demand_person
+from albert_tools.surfaces.text.usage_error import Usage
 
 #: The packages of the extra.
 _EXTRA = ("google", "grpc", "grpc_health", "grpc_reflection", "protovalidate")

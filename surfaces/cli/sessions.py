@@ -18,11 +18,11 @@ from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.record_types import STORED
 from albert_tools.engine.model.reserved_names import RESERVED
-from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
-from albert_tools.surfaces.cli.times import about, moment
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.times import about, moment
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.sessions import Session
@@ -36,7 +36,7 @@ def session(options: argparse.Namespace, console: Console) -> int:
 
 async def _new(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.session_runs import DAY
-    from albert_tools.surfaces.cli.person import demand_person, person
+    from albert_tools.surfaces.text.person import demand_person, person
 
     within = options.within
     if within is None:
@@ -93,7 +93,7 @@ def open_session(
 
     Args:
         service: The service.
-        options: The options of ``albert session new``, see `subcommands.session_options`.
+        options: The options of ``albert session new``, see `commands`.
         client: The name of the client, if none is given.
         seconds: The lifetime, if none is given.
         within: The token of the session above.

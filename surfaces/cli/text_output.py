@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from albert_tools.surfaces.cli.console import Console, one_line
+from albert_tools.surfaces.text.console import Console, one_line
 
 #: Each form: the keys by which a result is recognised → the keys of its texts, in the order in which they are shown.
 _FORMS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.messages import brief
 from albert_tools.grammar.wrap import cells, cut, first_cells
-from albert_tools.surfaces.cli.approvals import call
-from albert_tools.surfaces.cli.console import Console, one_line
-from albert_tools.surfaces.cli.effect_line import effect_line
-from albert_tools.surfaces.cli.run_times import RunTimes, Wait
-from albert_tools.surfaces.cli.times import lasting, moment
+from albert_tools.surfaces.text.call_text import call
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.effect_line import effect_line
+from albert_tools.surfaces.text.run_times import RunTimes, Wait
+from albert_tools.surfaces.text.times import lasting, moment
 
 if TYPE_CHECKING:
     from albert_tools.engine.runs.runs import RunView

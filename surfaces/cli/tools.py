@@ -23,12 +23,12 @@ from albert_tools.engine.policy.number_rules import ALL
 from albert_tools.engine.review.manifest_view import effects_of_lines, lines
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.grammar.wrap import flowing, unstyled
-from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.hints import DIGITS
 from albert_tools.surfaces.cli.manifest_text import effects_text, print_lines, print_source
 from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.session_tools import only_these, session_of_environment, token
-from albert_tools.surfaces.cli.usage_error import Usage
+from albert_tools.surfaces.text.console import Console, safe
+from albert_tools.surfaces.text.hints import DIGITS
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.reviews import VersionState

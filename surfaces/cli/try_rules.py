@@ -19,9 +19,9 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.redaction import REDACTED
 from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.policy.decision import strictest
-from albert_tools.surfaces.cli.console import Console, one_line
 from albert_tools.surfaces.cli.decisions import authority_of, judged
-from albert_tools.surfaces.cli.person import demand_person
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.person import demand_person
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import Mode, ToolDefinition

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from albert_tools.surfaces.cli.console import Console, safe
-from albert_tools.surfaces.cli.hints import DIGITS, command_line
-from albert_tools.surfaces.cli.person import demand_person
 from albert_tools.surfaces.cli.service_options import in_service
+from albert_tools.surfaces.text.console import Console, safe
+from albert_tools.surfaces.text.hints import DIGITS, command_line
+from albert_tools.surfaces.text.person import demand_person
 
 
 def upgrade(options: argparse.Namespace, console: Console) -> int:

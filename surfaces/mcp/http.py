@@ -18,10 +18,10 @@ from starlette.types import ASGIApp, Scope
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
-from albert_tools.surfaces.cli.console import one_line
 from albert_tools.surfaces.http_server import LOOPBACK, ClientOf, listen, serve
 from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, RequestLimit
 from albert_tools.surfaces.mcp.server import McpServer
+from albert_tools.surfaces.text.console import one_line
 
 _LOG = logging.getLogger("albert.mcp")
 PATH = "/mcp"

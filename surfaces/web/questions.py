@@ -10,9 +10,9 @@ from albert_tools.engine.authority.approvals import Approval
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.visible_text import look_alikes
 from albert_tools.service import ToolService
-from albert_tools.surfaces.cli.approval_prompt import meaning, without_hashes
-from albert_tools.surfaces.cli.approvals import whole_arguments
-from albert_tools.surfaces.cli.times import moment
+from albert_tools.surfaces.text.approval_prompt import meaning, without_hashes
+from albert_tools.surfaces.text.call_text import whole_arguments
+from albert_tools.surfaces.text.times import moment
 from albert_tools.surfaces.web.source_lines import source_lines
 
 #: Tools whose argument ``source`` is shown line by line.

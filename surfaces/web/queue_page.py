@@ -15,8 +15,8 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.review.sentences import sentence
 from albert_tools.service import ToolService
-from albert_tools.surfaces.cli.approvals import call
-from albert_tools.surfaces.cli.times import moment
+from albert_tools.surfaces.text.call_text import call
+from albert_tools.surfaces.text.times import moment
 from albert_tools.surfaces.web.tool_pages import when
 
 #: Characters of an argument, and of the name of a client.

@@ -11,10 +11,10 @@ from msgspec import Struct
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.runs.runs import RunView
 from albert_tools.service import ToolService
-from albert_tools.surfaces.cli.approvals import call
-from albert_tools.surfaces.cli.effect_line import effect_line
-from albert_tools.surfaces.cli.run_times import RunTimes, Wait
-from albert_tools.surfaces.cli.times import lasting, moment
+from albert_tools.surfaces.text.call_text import call
+from albert_tools.surfaces.text.effect_line import effect_line
+from albert_tools.surfaces.text.run_times import RunTimes, Wait
+from albert_tools.surfaces.text.times import lasting, moment
 
 #: Rows that are shown, and the characters of an argument and of an error.
 MAX_ROWS, _ARGUMENT, _ERROR = 500, 80, 300

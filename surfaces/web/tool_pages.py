@@ -11,7 +11,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.review.manifest_view import split
 from albert_tools.engine.review.version_review import VersionReview
 from albert_tools.service import ToolService
-from albert_tools.surfaces.cli.times import moment, since_1970
+from albert_tools.surfaces.text.times import moment, since_1970
 from albert_tools.surfaces.web.graph_svg import MAX_BOXES, graph_svg
 from albert_tools.surfaces.web.source_lines import source_lines
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -13,6 +12,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.file_lock import open_locked, release
 from albert_tools.service import ToolService
 from albert_tools.store.private_folder import make_private
 from albert_tools.surfaces.wire.kernel import SERVICE, Kernel
@@ -94,17 +94,15 @@ def _own(path: Path) -> Iterator[None]:
     except Failure as failure:
         # The usual hint would change the mode of a shared folder such as /tmp.
         raise failure.copy(hint="leave --socket out, or name a socket in a folder that only you can enter") from None
-    handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Failure(
-                "exists", f"another server uses the socket {path}", hint="use that one, or name another with --socket"
-            ) from None
+        handle = open_locked(Path(f"{path}.lock"))
+    except BlockingIOError:
+        hint = "use that one, or name another with --socket"
+        raise Failure("exists", f"another server uses the socket {path}", hint=hint) from None
+    try:
         yield
     finally:
-        os.close(handle)
+        release(handle)
 
 
 def _listen(server: grpc.aio.Server, address: str) -> int:

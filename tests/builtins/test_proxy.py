@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from albert_tools.builtins.net.client import Client
-from albert_tools.builtins.net.proxy import FilteringProxy, ProxyBounds, judged_by
+from albert_tools.builtins.net.proxy import FilteringProxy, ProxyBounds
 from albert_tools.builtins.net.web import http_request
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.addresses import LOCALHOST
@@ -135,7 +135,11 @@ async def test_the_rules_of_the_call_apply() -> None:
     with raw(hello) as server:
         going = calling(http_request, {"url": f"http://good.example:{server.port}/"}, rules, Client()).network
         assert going is not None
-        async with proxied(judged_by(going), named=going.named, resolve=resolve) as proxy, through(proxy) as client:
+
+        async def judge(url: str, method: str) -> None:
+            going.demand(url, method)
+
+        async with proxied(judge, named=going.named, resolve=resolve) as proxy, through(proxy) as client:
             found = {h: await client.get(f"http://{h}.example:{server.port}/") for h in ("good", "evil", "new")}
         assert len(server.seen) == 1
     assert found["good"].text == "hello"

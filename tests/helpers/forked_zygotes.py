@@ -141,7 +141,7 @@ def _call(function: Callable[..., Spawned]) -> None:
         vars(module)["spawn_zygote"] = function
 
 
-def _fork_zygote(work: Work = PROGRAMS) -> Spawned:
+def _fork_zygote(work: Work = PROGRAMS, output: int = subprocess.DEVNULL) -> Spawned:
     address = _started.get(work.module)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
@@ -150,7 +150,7 @@ def _fork_zygote(work: Work = PROGRAMS) -> Spawned:
         except OSError:
             # There is no such process, or it has not imported everything yet.
             ours.close()
-            return _spawn_zygote(work)
+            return _spawn_zygote(work, output)
         socket.send_fds(asked, [b"z"], [theirs.fileno()])
         pid, (pidfd,), _, _ = socket.recv_fds(asked, 20, 1)
     ours.setblocking(False)
@@ -162,7 +162,7 @@ def _parent(work: Work, modules: Any, address: Path) -> Path:
     paths = spawn._library_paths("albert_tools", "msgspec", *work.packages)
     inherited = {name: os.environ[name] for name in work.variables if name in os.environ}
     process, control = spawn.spawn_python(
-        ("-S", "-s", "-P"), _BOOT, [work.module, str(address), " ".join(modules), *paths],
+        _BOOT, [work.module, str(address), " ".join(modules), *paths],
         inherited | spawn.ENVIRONMENT, subprocess.DEVNULL,
     )  # fmt: skip
     atexit.register(spawn.discard, (process, control))

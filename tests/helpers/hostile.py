@@ -240,7 +240,7 @@ def one_large_piece() -> None:
 
 
 def large_result() -> str:
-    return "x" * 1_000_000
+    return "x" * 17_000_000
 
 
 def deep_result() -> list[Any]:
@@ -294,6 +294,14 @@ def half_a_character() -> str:
     return "\ud800"
 
 
+def raises_half_a_character() -> None:
+    raise ValueError("\ud800")
+
+
+def fails_with_details() -> None:
+    raise Failure("too_large", "no", details={"when": object(), "much": 2**70})
+
+
 def raises() -> None:
     raise ValueError("no such page")
 
@@ -308,15 +316,10 @@ def claims(code: str) -> None:
     raise failure
 
 
-def forged(message: str) -> None:
+def forged(frame: bytes) -> None:
     """Send a forged message."""
-    text = message.encode()
-    os.write(0, len(text).to_bytes(4, "little") + text)
-    time.sleep(60)
-
-
-def announces_much() -> None:
-    os.write(0, (2**32 - 1).to_bytes(4, "little"))
+    while frame:
+        frame = frame[os.write(0, frame) :]
     time.sleep(60)
 
 

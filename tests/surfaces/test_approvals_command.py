@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from albert_tools import SyncToolService
-from albert_tools.surfaces.cli.approval_prompt import shown_arguments
+from albert_tools.surfaces.text.approval_prompt import shown_arguments
 from tests.helpers.altered import altered
 
 from .conftest import Albert, Done

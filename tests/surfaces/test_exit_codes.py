@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from albert_tools import Failure
-from albert_tools.surfaces.cli.exit_codes import exit_of
+from albert_tools.surfaces.text.exit_codes import exit_of
 from tests.surfaces.conftest import Albert
 
 

@@ -7,6 +7,8 @@ import pytest
 from albert_tools.engine.check.codes import CODES as DIAGNOSTIC_CODES
 from albert_tools.engine.model.error_codes import CODES as ERROR_CODES
 from albert_tools.engine.model.vocabulary import INSTEAD
+from albert_tools.engine.policy import presets
+from albert_tools.surfaces.cli.commands import PRESETS
 from albert_tools.surfaces.cli.main import make_parser
 
 from .conftest import Albert
@@ -78,6 +80,10 @@ def test_an_error_without_a_hint_points_to_it(ready: Albert) -> None:
     done = ready("check", "wide.tool")
     assert "error[too_large]" in done.err
     assert "\n  help: `albert help too_large` says more\n" in done.err
+
+
+def test_the_presets_that_the_options_name_are_all() -> None:
+    assert tuple(presets.PRESETS) == PRESETS
 
 
 @pytest.mark.parametrize(

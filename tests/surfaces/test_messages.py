@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from albert_tools import SyncToolService
-from albert_tools.surfaces.cli.effect_line import effect_line
-from albert_tools.surfaces.cli.hints import with_hint
+from albert_tools.surfaces.text.effect_line import effect_line
+from albert_tools.surfaces.text.hints import with_hint
 
 from .conftest import Albert
 

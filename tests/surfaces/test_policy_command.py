@@ -16,9 +16,9 @@ import pytest
 from albert_tools.engine.authority.authorization import Question
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.policy.decision import Decision
-from albert_tools.surfaces.cli.approval_prompt import asker
-from albert_tools.surfaces.cli.console import Console
-from albert_tools.surfaces.cli.person import person
+from albert_tools.surfaces.text.approval_prompt import asker
+from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.person import person
 
 
 @pytest.fixture

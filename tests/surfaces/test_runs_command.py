@@ -12,8 +12,8 @@ import pytest
 
 from albert_tools.engine.runs.runs import RunView
 from albert_tools.grammar.wrap import cells
-from albert_tools.surfaces.cli.console import Console
 from albert_tools.surfaces.cli.timeline import Timeline
+from albert_tools.surfaces.text.console import Console
 from tests.helpers.altered import altered
 
 from .conftest import Albert

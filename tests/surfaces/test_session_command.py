@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from albert_tools.surfaces.cli.times import about, lasting, seconds
+from albert_tools.surfaces.text.times import about, lasting, seconds
 
 from .conftest import Albert
 

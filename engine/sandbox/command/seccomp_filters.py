@@ -138,18 +138,15 @@ def _refused(strength: Strength, root: bool, scoped: bool) -> frozenset[str]:
 
 
 @cache
-def command_filter(
-    strength: Strength, *, root: bool = False, scoped: bool = True, machine: str | None = None
-) -> bytes | None:
+def command_filter(strength: Strength, *, root: bool = False, scoped: bool = True) -> bytes | None:
     """The filter in the kernel's format; None on a machine with unknown system calls.
 
     Args:
         strength: ``loose`` or ``strict``.
         root: Whether the command runs as root; for ``strict``.
         scoped: Whether Landlock prevents signals to other processes; for ``strict``.
-        machine: The name in `os.uname`; None for this machine.
     """
     table = {name: [_EPERM] for name in sorted(_refused(strength, root, scoped))}
     by_arguments = _BY_ARGUMENTS | (_STRICT if strength == "strict" else _LOOSE)
     table = {**by_arguments, **table}
-    return assemble(table, otherwise=ALLOW, unknown=_ENOSYS, machine=machine)
+    return assemble(table, otherwise=ALLOW, unknown=_ENOSYS)

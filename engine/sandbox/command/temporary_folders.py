@@ -6,12 +6,13 @@ without recursion. Each folder is locked during its use. So the next service can
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import tempfile
 import time
 from contextlib import suppress
+
+from albert_tools.engine.model.file_lock import lock
 
 _PREFIX = "albert-command-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -29,7 +30,7 @@ class Temporary:
         """
         self.path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
         self._handle = os.open(self.path, _FOLDER)
-        fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(self._handle)
         os.mkdir(f"{self.path}/home", 0o700)
 
     def remove(self) -> None:
@@ -86,7 +87,7 @@ def _sweep(path: str) -> None:
         facts = os.fstat(handle)
         if facts.st_uid != os.getuid() or time.time() - facts.st_ctime < _YOUNG:
             return
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle)
         clear(handle)
         os.rmdir(path)
     finally:

@@ -1,4 +1,4 @@
-"""The service's end of a child process: the socket, and the common code for workers and confined functions.
+"""The service's end of a child process: the socket, and what is common to programs and functions.
 
 Messages from a child are untrusted. Their size is limited before they are decoded, and the queue of messages is limited. A
 failure code that a child can't know is not forwarded (`believable`). If the bytes are not a valid message, the child is killed,
@@ -12,12 +12,13 @@ import signal
 import socket
 import threading
 from collections import deque
-from collections.abc import Awaitable, Iterator
-from typing import Any, Protocol
+from collections.abc import Awaitable
+from typing import Any
 
 from albert_tools.engine.model.error_codes import CODES, DENIALS, ENDING
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.worker.boundary_values import BadFrame
+from albert_tools.engine.sandbox.worker.codec import Unpacker
 
 #: The most messages in the queue. While there are more, the socket isn't read.
 MAX_WAITING = 256
@@ -45,13 +46,6 @@ def broke_protocol(who: str, problem: object, tool: str | None = None) -> Failur
     return Failure("sandbox_violation", f"{who} broke the protocol ({problem}), so it was ended", tool=tool)
 
 
-class Unpacker(Protocol):
-    """Decodes bytes to messages."""
-
-    def feed(self, data: bytes) -> Iterator[list[Any]]:
-        """The messages that `data` completes. Raises `BadFrame`."""
-
-
 class _Buffer(threading.local):
     """The buffer for reading sockets. Each thread has its own buffer, because each may have an event loop with a sandbox."""
 
@@ -71,13 +65,13 @@ class Child:
         inbox: Received messages that `receive` has not returned yet.
     """
 
-    def __init__(self, sock: socket.socket, unpacker: Unpacker, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, sock: socket.socket, max_bytes: int, loop: asyncio.AbstractEventLoop) -> None:
         self.ended = False
         self.violation: str | None = None
         self.inbox: deque[list[Any]] = deque()
         self._socket = sock
         self._loop = loop
-        self._unpacker = unpacker
+        self._unpacker = Unpacker(max_bytes)
         self._outgoing: deque[tuple[memoryview, asyncio.Future[None]]] = deque()
         self._receiver: asyncio.Future[None] | None = None
         self._reading = False

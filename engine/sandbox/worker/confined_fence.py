@@ -16,14 +16,12 @@ remains possible. Without both, the function doesn't run.
 from __future__ import annotations
 
 import errno
-import math
 import os
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
+from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel import landlock, seccomp
 from albert_tools.engine.sandbox.kernel.bpf import (
     ALLOW,
@@ -74,13 +72,6 @@ _FCNTLS = (0, 1, 2, 3, 1030)
 _EPERM, _EACCES, _ENOSYS = refuse(errno.EPERM), refuse(errno.EACCES), refuse(errno.ENOSYS)
 
 
-class FenceLimits(NamedTuple):
-    """Limits of one confined call: bytes of memory beyond the memory of the imports, and seconds of processor time."""
-
-    memory_bytes: int
-    cpu_seconds: int
-
-
 def strongest() -> str:
     """The strongest confinement that the kernel of this machine supports; empty if it supports none."""
     if sys.platform != "linux":
@@ -89,27 +80,43 @@ def strongest() -> str:
     return "+".join(name for name, available in offered if available)
 
 
-def close_fence(kind: str, limits: FenceLimits, readable: Iterable[str]) -> None:
-    """Confine the calling process permanently.
+class ConfinedFence:
+    """The wide fence, see `fence.AnyFence`. It is made when the imports are done.
 
     Args:
+        limits: The limits of the call; the memory is counted in addition to that of the imports.
         kind: One of `DESCRIPTIONS`.
-        limits: The limits of the call.
         readable: The folders whose files can still be read, if Landlock is part of `kind`.
 
     Raises:
-        OSError: the kernel refuses. The process must not continue.
-        RuntimeError: the process has several threads. The other threads would not be confined.
+        RuntimeError: the process has several threads. A fork has only one of them, so another may hold a lock for ever.
     """
-    if len(os.listdir("/proc/self/task")) > 1:
-        raise RuntimeError("what it imports starts threads, and a thread can't be confined from another one")
-    files = "landlock" in kind
-    with _opened(readable if files else ()) as grants:
-        restrict_process(
-            limits=_limits(limits),
-            grants=grants if files else None,
-            filter_program=_filter(files) if "seccomp" in kind else None,
-        )
+
+    def __init__(self, limits: RunLimits, kind: str, readable: Iterable[str]) -> None:
+        if len(os.listdir("/proc/self/task")) > 1:
+            raise RuntimeError("what it imports starts threads, and a process with threads can't be forked safely")
+        self.kind = kind
+        self._files = "landlock" in kind
+        self._readable = _outermost(readable) if self._files else []
+        self._limits = {
+            "RLIMIT_AS": address_space() + limits.memory_bytes,
+            "RLIMIT_CPU": limits.cpu_seconds,
+            "RLIMIT_CORE": 0,
+            "RLIMIT_FSIZE": 0,
+            "RLIMIT_NOFILE": 64,
+            "RLIMIT_NPROC": 0,
+            "RLIMIT_MEMLOCK": 0,
+            "RLIMIT_MSGQUEUE": 0,
+        }
+
+    def close(self) -> None:
+        """See `fence.AnyFence`."""
+        with _opened(self._readable) as grants:
+            restrict_process(
+                limits=self._limits,
+                grants=grants if self._files else None,
+                filter_program=_filter(self._files) if "seccomp" in self.kind else None,
+            )
 
 
 def _filter(files: bool) -> bytes | None:
@@ -156,7 +163,7 @@ def _opened(folders: Iterable[str]) -> Iterator[list[Grant]]:
     """Open these folders and yield the grants to read them. A folder that can't be opened is skipped."""
     grants: list[Grant] = []
     try:
-        for folder in _outermost(folders):
+        for folder in folders:
             with suppress(OSError):
                 grants.append((os.open(folder, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY), READ_FILE | READ_DIR))
         yield grants
@@ -172,17 +179,3 @@ def _outermost(folders: Iterable[str]) -> list[str]:
         if not found or not folder.startswith(f"{found[-1]}/"):
             found.append(folder)
     return found
-
-
-def _limits(limits: FenceLimits) -> dict[str, int]:
-    return {
-        "RLIMIT_AS": address_space() + limits.memory_bytes,
-        # The imports have already used some processor time.
-        "RLIMIT_CPU": limits.cpu_seconds + math.ceil(time.process_time()),
-        "RLIMIT_CORE": 0,
-        "RLIMIT_FSIZE": 0,
-        "RLIMIT_NOFILE": 64,
-        "RLIMIT_NPROC": 0,
-        "RLIMIT_MEMLOCK": 0,
-        "RLIMIT_MSGQUEUE": 0,
-    }

@@ -1,22 +1,22 @@
 """Runs one Python function on untrusted input in a confined process.
 
 Parsers of untrusted text are likely to have exploitable flaws. So parsers of pages, archives and similar formats run in a
-short-lived process. The process first imports the function, then confines itself (`confined_fence`), and only then receives the
-arguments. It can compute and answer, nothing more. It is killed after its answer, after a timeout, when the call is cancelled,
-and when the service dies. Its answer is as untrusted as the input (`confined_answer`).
+short-lived process. A zygote (`zygote`) imports the function and then forks the process, which confines itself (`confined_fence`),
+and only then receives the arguments. It can compute and answer, nothing more. Both are killed after the answer, after a timeout,
+when the call is cancelled, and when the service dies. The answer is as untrusted as the input.
 
-Each call starts a new process, so that no data remains from an earlier call. The process is not a fork of this one, because this
-one has threads. Most of the time is spent on imports, so put such functions in a module that imports little else. During the
-call, the function can still import modules in Python's folders, but a C extension can't load system libraries any more. Import
-such modules at the top of the function's module, or name them in `imports`.
+Each call starts a new zygote with what the function needs. The process is not a fork of this one, because this one has threads.
+Most of the time is spent on imports, so put such functions in a module that imports little else. During the call, the function can
+still import modules in Python's folders, but a C extension can't load system libraries any more. Import such modules at the top of
+the function's module, or name them in `imports`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import os
+import signal
 import sys
 import weakref
 from base64 import b64encode
@@ -25,21 +25,30 @@ from functools import lru_cache
 from typing import Any
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.limits import MiB
-from albert_tools.engine.sandbox.worker.confined_answer import answer_of
+from albert_tools.engine.model.limits import MiB, RunLimits
+from albert_tools.engine.sandbox.worker.boundary_values import Unexportable, export
+from albert_tools.engine.sandbox.worker.child import DEATHS
 from albert_tools.engine.sandbox.worker.confined_fence import DESCRIPTIONS, strongest
-from albert_tools.engine.sandbox.worker.confined_process import ConfinedProcess
-from albert_tools.engine.sandbox.worker.json_frames import frame
+from albert_tools.engine.sandbox.worker.function_pool import FunctionPool
+from albert_tools.engine.sandbox.worker.spawn import Work, spawn_zygote
 
 #: The most bytes of memory of a call, beyond the memory of the imports.
 MEMORY = 256 * MiB
 #: The most bytes of the answer, as JSON.
-MAX_ANSWER = 16 * MiB
-#: The most bytes of an answer in addition to the result: the texts and details of a failure.
-_MAX_BESIDES = 256 * 1024
-#: The most simultaneous calls in one event loop. Each call is a process with its own imports. Further calls wait.
+MAX_RESULT = 16 * MiB
+#: The most bytes of printed output that are stored, from its end. A report of a crash contains them.
+MAX_PRINTED = 4096
+#: The most simultaneous calls in one event loop. Each call has a zygote with its own imports. Further calls wait.
 MAX_AT_ONCE = 4
 
+_ENVIRONMENT = {
+    "TZ": "UTC",
+    "LC_ALL": "C.UTF-8",
+    # A process with several threads can't be forked safely.
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
 _SLOTS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
 
 
@@ -50,13 +59,7 @@ def confinement() -> str:
 
 
 async def run_confined(
-    function: Callable[..., Any],
-    arguments: Mapping[str, Any],
-    *,
-    seconds: float,
-    imports: Sequence[str] = (),
-    result_bytes: int = MAX_ANSWER,
-    kind: str | None = None,
+    function: Callable[..., Any], arguments: Mapping[str, Any], *, seconds: float, imports: Sequence[str] = ()
 ) -> Any:
     """Call `function` with `arguments` in a confined process of its own. Returns the result of the function.
 
@@ -65,8 +68,6 @@ async def run_confined(
         arguments: The arguments by name. Each is JSON or bytes.
         seconds: The timeout. It starts when the process is ready.
         imports: Modules to import before the call, in addition to the module of the function.
-        result_bytes: The most bytes of the answer, as JSON.
-        kind: A weaker confinement than the machine supports, for tests.
 
     Raises:
         Failure: the function's own `Failure`; `exception` for any other exception that it raises; `timeout`, `cpu_limit`,
@@ -75,32 +76,79 @@ async def run_confined(
         TypeError: the function can't be found by its name, or is a coroutine function, or an argument is not JSON.
     """
     module, name = _importable(function)
-    fence = confinement() if kind is None else kind
-    if fence not in DESCRIPTIONS:
+    kind = confinement()
+    if kind not in DESCRIPTIONS:
         raise Failure(
             "sandbox_unavailable",
             f"{name} is only run confined, and this machine has neither seccomp nor Landlock",
             hint="run it on Linux 5.13 or newer",
         )
-    settings = {
-        "module": module,
-        "name": name,
-        "imports": list(imports),
-        "memory_bytes": MEMORY,
-        "cpu_seconds": math.ceil(seconds) + 1,
-        "result_bytes": result_bytes,
-        "kind": fence,
-        "parent": os.getpid(),
-    }
-    message = _packed(arguments)
+    given = _packed(arguments)
+    limits = RunLimits(memory_bytes=MEMORY, cpu_seconds=math.ceil(seconds) + 1)
+    work = Work("albert_tools.engine.sandbox.worker.confined_worker", paths=_paths(module), environment=_ENVIRONMENT)
     loop = asyncio.get_running_loop()
     async with _SLOTS.setdefault(loop, asyncio.Semaphore(MAX_AT_ONCE)):
-        process = ConfinedProcess(name, _paths(module), result_bytes + _MAX_BESIDES, loop)
+        pool = FunctionPool(name, work, limits, seconds=seconds, max_bytes=MAX_RESULT, idle=0)
+        pool.kind = kind
+        pool.expect([module, name, *imports])
+        with _Printed(loop) as printed:
+            spawned = spawn_zygote(work, printed.end)
+            try:
+                try:
+                    await pool.start(spawned)
+                except Failure as failure:
+                    raise _unavailable(name, failure.message) from None
+                return export(await pool.call(given), MAX_RESULT)
+            except Unexportable as error:
+                raise Failure(error.code, error.sentence(f"the result of {name}")) from None
+            except Failure as failure:
+                if failure.code == "worker_died" or failure.code in DEATHS.values():
+                    failure.details |= printed.details()
+                raise
+            finally:
+                if spawned[0].poll() is None:
+                    # Kill the whole process group, because without a system call filter the process could have started others.
+                    os.killpg(spawned[0].pid, signal.SIGKILL)
+                await pool.close()
+
+
+class _Printed:
+    """The end of what a process prints. `end` is the descriptor that it prints to."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._kept = bytearray()
+
+    def __enter__(self) -> _Printed:
+        self._pipe, self.end = os.pipe()
+        os.set_blocking(self._pipe, False)
+        self._loop.add_reader(self._pipe, self._read)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.remove_reader(self._pipe)
+        os.close(self._pipe)
+        os.close(self.end)
+
+    def details(self) -> dict[str, Any]:
+        """What was printed last, for the details of a failure."""
+        self._read()
+        return {"printed": self._kept.decode("utf-8", "replace")} if self._kept else {}
+
+    def _read(self) -> None:
         try:
-            await process.prepare(frame(json.dumps([settings]).encode()))
-            return answer_of(name, await process.ask(message, seconds), result_bytes)
-        finally:
-            await process.end()
+            self._kept += os.read(self._pipe, 1 << 16)
+        except OSError:
+            return
+        del self._kept[:-MAX_PRINTED]
+
+
+def _unavailable(name: str, why: str) -> Failure:
+    return Failure(
+        "sandbox_unavailable",
+        f"{name} can't be run confined: {why}",
+        hint="this is a fault of the tool or the machine, not of the call; `albert doctor` says what confines here",
+    )
 
 
 def _importable(function: Callable[..., Any]) -> tuple[str, str]:
@@ -122,11 +170,11 @@ def _importable(function: Callable[..., Any]) -> tuple[str, str]:
     return str(module), name
 
 
-def _packed(arguments: Mapping[str, Any]) -> bytes:
-    """The message with the arguments: first the JSON arguments, then the bytes arguments."""
+def _packed(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The JSON arguments, and the bytes arguments in base64. Raises TypeError."""
     plain = {name: value for name, value in arguments.items() if not isinstance(value, bytes)}
     packed = {name: b64encode(value).decode() for name, value in arguments.items() if isinstance(value, bytes)}
-    return frame(json.dumps([plain, packed], allow_nan=False).encode())
+    return [plain, packed]
 
 
 def _paths(module: str) -> list[str]:

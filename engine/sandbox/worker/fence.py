@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import sys
 from collections.abc import Sequence
+from typing import Protocol
 
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel import landlock, seccomp
@@ -32,13 +33,23 @@ _CALLS: dict[str, list[Op]] = {
 }
 
 
+class AnyFence(Protocol):
+    """A fence around a worker. It is prepared before workers are forked, and each worker calls `close`."""
+
+    kind: str
+
+    def close(self) -> None:
+        """Confine the calling process permanently.
+
+        Raises:
+            OSError: the kernel refuses. The process must not continue.
+        """
+
+
 class Fence:
-    """A fence. It is prepared before workers are forked, and each worker calls `close`.
+    """The narrow fence. `kind` is a key of `DESCRIPTIONS`. The system calls `refused` fail instead of killing the worker."""
 
-    `kind` is a key of `DESCRIPTIONS`. The system calls `refused` fail instead of killing the worker.
-    """
-
-    def __init__(self, limits: RunLimits, kind: str | None = None, refused: Sequence[str] = ()) -> None:
+    def __init__(self, limits: RunLimits, kind: str = "", refused: Sequence[str] = ()) -> None:
         self.kind = kind or probe()
         calls = _CALLS | {name: [refuse(errno.EACCES)] for name in refused}
         self._filter = assemble(calls, otherwise=KILL) if self.kind == "seccomp" else None
@@ -55,11 +66,7 @@ class Fence:
         }
 
     def close(self) -> None:
-        """Confine the calling process permanently.
-
-        Raises:
-            OSError: the kernel refuses. The process must not continue.
-        """
+        """See `AnyFence`."""
         restrict_process(
             limits=self._limits,
             grants=[] if self.kind == "landlock" else None,

@@ -33,25 +33,16 @@ MAX_CODES = 256
 class Sandbox(WorkerPool):
     """Runs programs in confined workers. One object per event loop. Call `start` before the first `run`, and `close` at the end."""
 
-    def __init__(
-        self,
-        limits: RunLimits | None = None,
-        *,
-        idle: int = IDLE,
-        modules: Sequence[str] | None = None,
-        kind: str | None = None,
-    ) -> None:
+    def __init__(self, limits: RunLimits | None = None, *, idle: int = IDLE) -> None:
         """The constructor starts no process.
 
         Args:
             limits: The limits of runs without their own limits.
             idle: The number of workers that are kept ready.
-            modules: The façades to load; None for all.
-            kind: A weaker fence than the machine supports, for tests.
         """
-        super().__init__(PROGRAMS, limits or RunLimits(), MAX_ANSWER, idle=idle, kind=kind)
+        super().__init__(PROGRAMS, limits or RunLimits(), MAX_ANSWER, idle=idle)
         self._codes: dict[str, bytes] = {}
-        self.expect(sorted(vocabulary.MODULES) if modules is None else modules)
+        self.expect(sorted(vocabulary.MODULES))
 
     def expect(self, modules: Sequence[str]) -> None:
         """Load only these façades. Has no effect after the start."""

@@ -34,11 +34,15 @@ class Work(NamedTuple):
         module: The module that makes the workers. `zygote.Worker` describes its function ``prepare``.
         packages: The packages that it needs, in addition to `albert_tools` and `msgspec`.
         variables: The environment variables that the zygote inherits.
+        paths: Further folders to import from.
+        environment: The other environment variables.
     """
 
     module: str
     packages: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    paths: Sequence[str] = ()
+    environment: Mapping[str, str] = ENVIRONMENT
 
 
 #: The work of running programs.
@@ -48,13 +52,10 @@ PROGRAMS = Work("albert_tools.engine.sandbox.worker.worker", ("greenlet", "tzdat
 Spawned = tuple["subprocess.Popen[bytes]", socket.socket]
 
 
-def spawn_python(
-    options: Sequence[str], boot: str, arguments: Sequence[str], environment: Mapping[str, str], output: int
-) -> Spawned:
+def spawn_python(boot: str, arguments: Sequence[str], environment: Mapping[str, str], output: int) -> Spawned:
     """Start a Python process. Its standard input is a socket, and it inherits no other descriptors except `output`.
 
     Args:
-        options: Options of the interpreter.
         boot: The source that the process executes.
         arguments: The arguments of `boot`, in ``sys.argv[1:]``.
         environment: The whole environment of the process.
@@ -67,7 +68,7 @@ def spawn_python(
     with theirs:
         try:
             process = subprocess.Popen(
-                [sys.executable, *options, "-X", "utf8", "-c", boot, *arguments],
+                [sys.executable, "-S", "-s", "-P", "-X", "utf8", "-c", boot, *arguments],
                 env=environment,
                 cwd="/",
                 stdin=theirs.fileno(),
@@ -84,17 +85,17 @@ def spawn_python(
     return process, ours
 
 
-def spawn_zygote(work: Work = PROGRAMS) -> Spawned:
+def spawn_zygote(work: Work = PROGRAMS, output: int = subprocess.DEVNULL) -> Spawned:
     """Start a zygote. `WorkerPool.start` then takes it over, and sends it the modules to load and the limits.
 
-    Call this before other imports, so that the zygote loads at the same time.
+    Call this before other imports, so that the zygote loads at the same time. `output` is the descriptor for what it prints.
 
     Raises:
         Failure: `sandbox_unavailable`.
     """
-    arguments = [work.module, *_library_paths("albert_tools", "msgspec", *work.packages)]
+    arguments = [work.module, *_library_paths("albert_tools", "msgspec", *work.packages), *work.paths]
     inherited = {name: os.environ[name] for name in work.variables if name in os.environ}
-    return spawn_python(("-S", "-s", "-P"), _ZYGOTE, arguments, inherited | ENVIRONMENT, subprocess.DEVNULL)
+    return spawn_python(_ZYGOTE, arguments, {**inherited, **work.environment}, output)
 
 
 def discard(spawned: Spawned) -> None:

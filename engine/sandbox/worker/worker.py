@@ -38,10 +38,11 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, V
 from itertools import chain, compress, islice, repeat
 from typing import Any, NoReturn
 
-from albert_tools.engine.model.limits import MAX_ROUNDS, MAX_STRUCTURE, USED_UP
+from albert_tools.engine.model.limits import MAX_ROUNDS, MAX_STRUCTURE, USED_UP, RunLimits
 from albert_tools.engine.sandbox.worker import fibres
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER, Unexportable
 from albert_tools.engine.sandbox.worker.codec import Unpacker, pack
+from albert_tools.engine.sandbox.worker.fence import Fence
 from albert_tools.engine.sandbox.worker.prelude import ToolError
 from albert_tools.engine.sandbox.worker.world import facades, preload, program_builtins
 
@@ -88,7 +89,7 @@ class Worker:
     """The program's side of the connection to the service."""
 
     recursion = RECURSION
-    refused: tuple[str, ...] = ()
+    closed = True
 
     def __init__(self, made: dict[str, types.ModuleType]) -> None:
         self._socket: socket.socket | None = None
@@ -113,6 +114,10 @@ class Worker:
             "__tick": self._tick,
             "__fatal": self._fatal,
         }
+
+    def fence(self, limits: RunLimits, kind: str) -> Fence:
+        """The fence around this worker."""
+        return Fence(limits, kind)
 
     def rehearse(self) -> None:
         """Run a small program through the same code and a socket, so that the first real program is fast."""

@@ -11,7 +11,6 @@ from contextlib import suppress
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.worker.boundary_values import MAX_ANSWER
 from albert_tools.engine.sandbox.worker.child import Child
-from albert_tools.engine.sandbox.worker.codec import Unpacker
 
 #: Seconds to wait for the zygote's report about a worker whose socket is closed.
 _REAPING_SECONDS = 2.0
@@ -28,7 +27,7 @@ class WorkerHandle(Child):
         loop: asyncio.AbstractEventLoop,
         max_bytes: int = MAX_ANSWER,
     ) -> None:
-        super().__init__(sock, Unpacker(max_bytes), loop)
+        super().__init__(sock, max_bytes, loop)
         self.pid = pid
         self.exit_code: int | None = None
         self._pidfd = pidfd

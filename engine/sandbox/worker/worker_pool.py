@@ -18,15 +18,17 @@ class WorkerPool:
         limits: The memory and the processor time of each worker.
         max_bytes: The most bytes of one message of a worker.
         idle: The number of workers that are kept ready.
-        kind: A weaker fence than the machine supports, for tests.
+
+    Attributes:
+        kind: A weaker fence than the machine supports, for tests; empty for the strongest.
     """
 
-    def __init__(self, work: Work, limits: RunLimits, max_bytes: int, *, idle: int, kind: str | None = None) -> None:
+    def __init__(self, work: Work, limits: RunLimits, max_bytes: int, *, idle: int) -> None:
         self.limits = limits
         self._work = work
         self._max_bytes = max_bytes
         self._idle = idle
-        self._kind = kind
+        self.kind = ""
         self._modules: Sequence[str] = ()
         self._zygote: ZygoteHandle | None = None
         self._starting = asyncio.Lock()
@@ -51,7 +53,7 @@ class WorkerPool:
             self._zygote = ZygoteHandle(process, control, self._idle, self._max_bytes)
             limits = self.limits
             await self._zygote.ready(
-                ",".join([str(limits.cpu_seconds), str(limits.memory_bytes), self._kind or "", *self._modules])
+                ",".join([str(limits.cpu_seconds), str(limits.memory_bytes), self.kind, *self._modules])
             )
             return self._zygote
 

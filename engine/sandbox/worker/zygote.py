@@ -19,13 +19,12 @@ import signal
 import socket
 import sys
 import warnings
-from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol
 
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel.prctl import die_with_parent
-from albert_tools.engine.sandbox.worker.fence import Fence
+from albert_tools.engine.sandbox.worker.fence import AnyFence
 from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT, SPARE
 
 #: The pause after which the zygote may use its time for warming up. A short command has ended by then.
@@ -35,11 +34,14 @@ IDLE_MILLISECONDS = 300
 class Worker(Protocol):
     """One worker. It is made before the fork, and used after it. Its module has a function ``prepare(modules)`` that makes it.
 
-    `recursion` is Python's recursion limit in the worker. The system calls `refused` fail there instead of killing it.
+    `recursion` is Python's recursion limit in the worker. `closed` says that it imports and prints nothing.
     """
 
     recursion: int
-    refused: Sequence[str]
+    closed: bool
+
+    def fence(self, limits: RunLimits, kind: str) -> AnyFence:
+        """The fence around the worker; `kind` is a weaker one than the machine supports, or empty."""
 
     def rehearse(self) -> None:
         """Do a little typical work, before each fork and in each worker that is kept ready, so that the real work is fast."""
@@ -64,14 +66,16 @@ def main(control_fd: int, work: str) -> NoReturn:
         prepare = import_module(work).prepare
         limits, kind, modules = _settings(control)
         worker: Worker = prepare(modules)
-        _stop_importing()
-        _silence()
+        if worker.closed:
+            _stop_importing()
+            _silence()
         sys.setrecursionlimit(worker.recursion)
-        fence = Fence(limits, kind, worker.refused)
+        fence = worker.fence(limits, kind)
         worker.rehearse()
         gc.collect()
         gc.freeze()
-    except Exception as error:
+    except BaseException as error:
+        # The import of an application's module can raise anything, even `SystemExit`.
         _report(control, FAILED, f"{type(error).__name__}: {error}")
         os._exit(1)
     _report(control, READY, fence.kind)
@@ -101,7 +105,7 @@ def main(control_fd: int, work: str) -> NoReturn:
                 alive.add(_fork(control, worker, fence, rehearsed=request == SPARE))
 
 
-def _settings(control: socket.socket) -> tuple[RunLimits, str | None, list[str]]:
+def _settings(control: socket.socket) -> tuple[RunLimits, str, list[str]]:
     """The settings in the first line: seconds of processor time, bytes of memory, a fence or an empty text, and the modules."""
     line = b""
     while not line.endswith(b"\n"):
@@ -110,7 +114,7 @@ def _settings(control: socket.socket) -> tuple[RunLimits, str | None, list[str]]
             os._exit(0)
         line += more
     cpu, memory, kind, *modules = line.decode().strip().split(",")
-    return RunLimits(cpu_seconds=int(cpu), memory_bytes=int(memory)), kind or None, modules
+    return RunLimits(cpu_seconds=int(cpu), memory_bytes=int(memory)), kind, modules
 
 
 def _pipe() -> tuple[int, int]:
@@ -134,7 +138,7 @@ def _reap(control: socket.socket, alive: set[int]) -> None:
         control.sendall(REPORT.pack(ENDED, pid, status & 0xFFFFFFFF, 0))
 
 
-def _fork(control: socket.socket, worker: Worker, fence: Fence, *, rehearsed: bool) -> int:
+def _fork(control: socket.socket, worker: Worker, fence: AnyFence, *, rehearsed: bool) -> int:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     pid = os.fork()
     if pid == 0:
@@ -153,11 +157,11 @@ def _fork(control: socket.socket, worker: Worker, fence: Fence, *, rehearsed: bo
     return pid
 
 
-def _work(sock: socket.socket, worker: Worker, fence: Fence, rehearsed: bool) -> NoReturn:
-    """In the worker: close all descriptors except the socket, close the fence, and serve."""
+def _work(sock: socket.socket, worker: Worker, fence: AnyFence, rehearsed: bool) -> NoReturn:
+    """In the worker: close all descriptors except the socket and what it prints to, close the fence, and serve."""
     die_with_parent()
     os.dup2(sock.fileno(), 0)
-    os.closerange(1, 1 << 20)
+    os.closerange(1 if worker.closed else 3, 1 << 20)
     sock.detach()
     only_socket = socket.socket(fileno=0)
     signal.set_wakeup_fd(-1)

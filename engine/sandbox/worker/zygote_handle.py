@@ -12,8 +12,8 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.worker.worker_handle import WorkerHandle
 from albert_tools.engine.sandbox.worker.zygote_report import AWAITED, BORN, ENDED, FAILED, READY, REPORT, SPARE
 
-#: Seconds until the zygote is ready, and seconds from a request to a worker.
-START_SECONDS = 30.0
+#: Seconds until the zygote is ready, and seconds from a request to a worker. A busy machine needs that long to import.
+START_SECONDS = 60.0
 #: Seconds to wait for the zygote's end. Then it is killed.
 _CLOSE_SECONDS = 2.0
 #: The most workers that are requested at once.
@@ -33,7 +33,7 @@ class ZygoteHandle:
         self.dead = False
         self._process = process
         self._control = control
-        self._idle_target = max(1, idle)
+        self._idle_target = idle
         self._max_bytes = max_bytes
         self._idle: deque[WorkerHandle] = deque()
         self._requested = 0
@@ -211,7 +211,8 @@ class ZygoteHandle:
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()
-        deadline = self._loop.time() + _CLOSE_SECONDS
+        # A zygote that is not ready yet would first import everything.
+        deadline = self._loop.time() + (_CLOSE_SECONDS if self.kind else 0.0)
         while self._process.poll() is None:
             if self._loop.time() > deadline:
                 self._process.kill()

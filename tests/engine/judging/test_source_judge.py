@@ -88,7 +88,8 @@ async def test_the_answers_are_those_of_the_checker_and_the_compiler(judge: Sour
 
 @pytest.mark.parametrize("kind", ["landlock", "rlimits"])
 async def test_a_weaker_fence_gives_the_same_answers(kind: str) -> None:
-    judge = SourceJudge(kind=kind)
+    judge = SourceJudge()
+    judge._pool.kind = kind
     try:
         assert (await judge.check(GOOD, Known(), compiled=True)).checked is not None
         assert codes(await judge.check(GOOD.replace("x\n", "y\n"), Known())) == {"unknown-name"}

@@ -14,7 +14,7 @@ import pytest
 
 from albert_tools import Failure
 from albert_tools.engine.model.definition import MODES
-from albert_tools.engine.policy.modes import NEXT, Modes, ModeState, Thresholds
+from albert_tools.engine.policy.modes import NEXT, Modes, ModeState
 from albert_tools.store.record.record import Record
 
 
@@ -85,7 +85,7 @@ class World:
         self.now, self.disk, self.memory = 0.0, 10_000.0, 0.5
 
     def modes(self, file: Path) -> Modes:
-        return Modes(file, Thresholds(), lambda: self.now, free=lambda: (self.disk, self.memory))
+        return Modes(file, lambda: self.now, free=lambda: (self.disk, self.memory))
 
 
 def test_a_full_disk_degrades_until_enough_space_is_free(tmp_path: Path) -> None:
@@ -227,3 +227,15 @@ def test_a_lock_that_is_never_released_does_not_prevent_a_lockdown(
         assert Modes(file).mode == "NORMAL"
         assert Modes(file).switch("LOCKDOWN", "ada", "").mode == "LOCKDOWN"
     assert one.mode == "LOCKDOWN"
+
+
+@pytest.mark.parametrize("mode", ["LOCKDOWN", "ALERT"])
+def test_without_a_file_a_mode_that_can_not_be_stored_applies_to_this_process(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "state").write_text("in the way of the folder")
+    one = Modes(tmp_path / "state" / "mode.json")
+    if mode == "ALERT":
+        one._automatic("ALERT", "attempts")
+    else:
+        with pytest.raises(Failure, match="can't be written"):
+            one.switch("LOCKDOWN", "ada", "now")
+    assert (one.mode, one.mode) == (mode, mode)

@@ -53,7 +53,7 @@ def _fail_write(patch: pytest.MonkeyPatch) -> None:
     def opened(*arguments: Any) -> _FullFile:
         return _FullFile(builtins.open(*arguments))
 
-    patch.setattr("albert_tools.store.atomic.open", opened, raising=False)
+    patch.setattr("albert_tools.engine.model.replace_file.open", opened, raising=False)
 
 
 def _fail_create(patch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from albert_tools import Failure, ToolService, primitive
 from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.sandbox.worker import confined_function
+from albert_tools.engine.sandbox.worker.codec import pack
 from albert_tools.engine.sandbox.worker.confined_fence import DESCRIPTIONS
 from albert_tools.engine.sandbox.worker.confined_function import confinement, run_confined
 from tests.helpers import hostile
@@ -100,16 +102,27 @@ BY_LANDLOCK = [
 BY_LANDLOCK += [hostile.unlink_file, hostile.rename_file, hostile.link_file, hostile.make_folder, hostile.make_device]
 
 
+#: The head of a frame with a structure of one byte.
+_HEAD = struct.pack("<II", 1, 0)
+
+
 def confined_processes() -> list[psutil.Process]:
-    """The confined processes that this process started, and their children."""
+    """The zygotes of confined functions that this process started, then their children."""
     found = []
     for process in psutil.Process().children(recursive=True):
         try:
-            if any("confined_child" in word for word in process.cmdline()):
+            if any("confined_worker" in word for word in process.cmdline()):
                 found.append(process)
         except psutil.NoSuchProcess:
             continue
     return found
+
+
+@pytest.fixture
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The confinement during the test, a parameter."""
+    monkeypatch.setattr(confined_function, "confinement", lambda: request.param)
+    return str(request.param)
 
 
 async def failed(function: Callable[..., Any], seconds: float = 60, **more: Any) -> Failure:
@@ -119,7 +132,7 @@ async def failed(function: Callable[..., Any], seconds: float = 60, **more: Any)
     return caught.value
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if "seccomp" in k])
+@pytest.mark.parametrize("kind", [k for k in KINDS if "seccomp" in k], indirect=True)
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda f: str(f.__name__))
 async def test_escapes(attempt: Callable[..., Any], kind: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
@@ -130,7 +143,7 @@ async def test_escapes(attempt: Callable[..., Any], kind: str, tmp_path: Path) -
     path = {"path": str(link if attempt is hostile.open_through_link else file)}
     if kind == "seccomp" and attempt in (hostile.tcp, hostile.resolve, hostile.thread):
         pytest.skip("what it imports on its way is missing there")
-    failure = await failed(attempt, arguments=path if attempt.__name__ in _TAKE_PATHS else {}, kind=kind)
+    failure = await failed(attempt, arguments=path if attempt.__name__ in _TAKE_PATHS else {})
     assert failure.code == ATTEMPTS[attempt], failure
     if failure.code == REFUSED:
         assert failure.details["type"] in ("PermissionError", "OSError", "RuntimeError", "ValueError"), failure
@@ -144,30 +157,23 @@ async def test_escapes(attempt: Callable[..., Any], kind: str, tmp_path: Path) -
 
 
 @pytest.mark.skipif("landlock" not in KINDS, reason="no Landlock here")
+@pytest.mark.parametrize("kind", ["landlock"], indirect=True)
 @pytest.mark.parametrize("attempt", BY_LANDLOCK, ids=lambda f: str(f.__name__))
-async def test_files_without_a_filter_of_system_calls(attempt: Callable[..., Any], tmp_path: Path) -> None:
+async def test_files_without_a_filter_of_system_calls(attempt: Callable[..., Any], kind: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("as it was", "utf-8")
-    failure = await failed(
-        attempt, arguments={"path": str(file)} if attempt.__name__ in _TAKE_PATHS else {}, kind="landlock"
-    )
+    failure = await failed(attempt, arguments={"path": str(file)} if attempt.__name__ in _TAKE_PATHS else {})
     assert (failure.code, failure.details["type"]) in ((REFUSED, "PermissionError"), (REFUSED, "OSError")), failure
     assert list(tmp_path.iterdir()) == [file]
     assert file.read_text("utf-8") == "as it was"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS, indirect=True)
 async def test_an_honest_function_can_compute_and_import_libraries(kind: str) -> None:
-    assert await run_confined(hostile.add, {"a": 1, "b": 2}, seconds=60, kind=kind) == 3
-    assert await run_confined(hostile.add, {"a": 1}, seconds=60, kind=kind) == 2
-    imported = {"arguments": {"text": "<a>é</a>"}, "imports": ["xml.etree.ElementTree"]}
-    given = imported if kind == "seccomp" else {"arguments": imported["arguments"]}
-    assert (
-        await run_confined(
-            hostile.parse_late, given["arguments"], seconds=60, imports=given.get("imports", []), kind=kind
-        )
-        == "é"
-    )
+    assert await run_confined(hostile.add, {"a": 1, "b": 2}, seconds=60) == 3
+    assert await run_confined(hostile.add, {"a": 1}, seconds=60) == 2
+    imports = ["xml.etree.ElementTree"] if kind == "seccomp" else []
+    assert await run_confined(hostile.parse_late, {"text": "<a>é</a>"}, seconds=60, imports=imports) == "é"
 
 
 async def test_bytes_are_passed_unchanged() -> None:
@@ -182,7 +188,7 @@ async def test_it_starts_without_environment_and_descriptors() -> None:
     assert (found["no core"], found["zone"]) == ([0, 0], "UTC")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS, indirect=True)
 @pytest.mark.parametrize(
     ("function", "code"),
     [
@@ -199,7 +205,7 @@ async def test_it_starts_without_environment_and_descriptors() -> None:
 async def test_bombs(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], code: str, kind: str) -> None:
     seconds = 0.3 if code == "timeout" else 60.0
     monkeypatch.setattr("albert_tools.engine.sandbox.worker.confined_function.MEMORY", 64 * MiB)
-    failure = await failed(function, seconds, result_bytes=100_000, kind=kind)
+    failure = await failed(function, seconds)
     assert failure.code == code, failure
     assert failure.tool is None
     assert confined_processes() == []
@@ -237,6 +243,13 @@ async def test_ends_without_a_value(function: Callable[..., Any], code: str, mes
 
 async def test_a_lone_surrogate_is_not_a_value() -> None:
     assert (await failed(hostile.half_a_character)).code == "not_json"
+    failure = await failed(hostile.raises_half_a_character)
+    assert (failure.code, failure.message) == ("exception", "ValueError: \\ud800")
+
+
+async def test_details_that_are_no_values_are_left_out() -> None:
+    failure = await failed(hostile.fails_with_details)
+    assert (failure.code, failure.message, failure.details) == ("too_large", "no", {})
 
 
 async def test_its_own_failure_is_passed_to_the_caller() -> None:
@@ -251,36 +264,45 @@ async def test_it_can_not_claim_codes_of_the_service(code: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "message",
+    "frame",
     [
-        '["ready"]',
-        '["result"]',
-        '{"result": 1}',
-        "[]",
-        "not json",
-        "[" * 100_000,
-        json.dumps(["exception", {"type": 1, "message": 2}]),
-        '["result", ' + "9" * 5000 + "]",
+        pack(["ready"]),
+        pack(["result"]),
+        pack(["result", 1]),
+        pack(["question", "1"]),
+        pack(["result", "[" * 100_000]),
+        pack(["result", "9" * 5000]),
+        pack(["exception", {"type": 1, "message": 2}]),
+        pack([]),
+        _HEAD + b"\x01",
+        _HEAD + b"\xc1",
+        _HEAD + b"\x80",
+        # Half of a surrogate pair, as the kind of the message.
+        struct.pack("<II", 5, 0) + b"\x91\xa3\xed\xa0\x80",
+        # Sizes that no message has.
+        struct.pack("<II", 2**32 - 1, 0),
+        struct.pack("<III", 1, 1, 2**32 - 1),
+        struct.pack("<II", 1, 2**32 - 1),
     ],
-    ids=lambda text: text[:12],
+    ids=lambda frame: frame[:16].hex(),
 )
-async def test_a_forged_answer_is_refused(message: str) -> None:
-    failure = await failed(hostile.forged, arguments={"message": message})
-    assert failure.code == VIOLATION
+async def test_a_forged_answer_is_refused(frame: bytes) -> None:
+    assert (await failed(hostile.forged, arguments={"frame": bytes(frame)})).code == VIOLATION
 
 
 @pytest.mark.parametrize(
     "forged",
     [
-        ["failure", {"code": "io_error", "message": "a\ud800", "hint": "\udfff", "details": {"x": "\ud800"}}],
+        ["failure", {"code": "io_error", "message": 1, "hint": 1, "details": 1}],
+        ["failure", {"code": "io_error", "message": "a", "details": {"x": float("nan"), "y": 2**63}}],
         ["failure", {"code": "io_error", "message": "a", "details": {"x": "y" * 200_000}}],
         ["failure", {"code": "io_error", "message": "a", "details": {"trail": 5}}],
-        ["exception", {"type": "\ud800", "message": "\ud800"}],
+        ["exception", {"type": "x" * 5000, "message": "y" * 50_000}],
     ],
-    ids=["surrogates", "large details", "a trail", "exception"],
+    ids=["wrong types", "wrong numbers", "large details", "a trail", "exception"],
 )
 async def test_a_forged_failure_can_be_encoded(forged: Any) -> None:
-    failure = await failed(hostile.forged, arguments={"message": json.dumps(forged)})
+    failure = await failed(hostile.forged, arguments={"frame": bytes(pack(forged))})
     # As if the failure came from a saved tool.
     failure.line = 1
     told = json.dumps(failure.as_dict(), ensure_ascii=False).encode()
@@ -288,10 +310,12 @@ async def test_a_forged_failure_can_be_encoded(forged: Any) -> None:
 
 
 async def test_a_forged_value_is_valid_or_refused() -> None:
-    assert await run_confined(hostile.forged, {"message": '["result", {"a": [1]}]'}, seconds=60) == {"a": [1]}
-    assert (await failed(hostile.forged, arguments={"message": '["result", 1e999]'})).code == "not_json"
-    assert (await failed(hostile.forged, arguments={"message": f'["result", {2**70}]'})).code == "not_json"
-    assert (await failed(hostile.announces_much)).code == VIOLATION
+    def forged(text: str) -> dict[str, Any]:
+        return {"frame": bytes(pack(["result", text]))}
+
+    assert await run_confined(hostile.forged, forged('{"a": [1]}'), seconds=60) == {"a": [1]}
+    for text in ("1e999", "NaN", str(2**70), '"\\ud800"', '{"a": "\\udfff"}'):
+        assert (await failed(hostile.forged, arguments=forged(text))).code == "not_json"
 
 
 async def test_cancelling_ends_it() -> None:
@@ -310,7 +334,7 @@ async def test_the_number_of_concurrent_processes_is_limited() -> None:
     async def look() -> None:
         nonlocal most
         while True:
-            most = max(most, len(confined_processes()))
+            most = max(most, sum(process.ppid() == os.getpid() for process in confined_processes()))
             await asyncio.sleep(0.005)
 
     looking = asyncio.create_task(look())
@@ -330,11 +354,11 @@ def ignores_signals(pid: int) -> bool:
 def _service_that_dies(report: Report) -> None:
     async def work() -> None:
         running = asyncio.create_task(run_confined(hostile.deaf, {}, seconds=600))
-        while not (found := confined_processes()):
+        while len(found := confined_processes()) < 2:
             await asyncio.sleep(0.01)
-        while not ignores_signals(found[0].pid):
+        while not ignores_signals(found[1].pid):
             await asyncio.sleep(0.01)
-        report(found[0].pid)
+        report([process.pid for process in found])
         await running
 
     asyncio.run(work())
@@ -342,12 +366,13 @@ def _service_that_dies(report: Report) -> None:
 
 def test_it_ends_with_its_service() -> None:
     service = Child(_service_that_dies)
-    pid = service.hear()
+    pids = service.hear()
     service.kill()
     deadline = time.monotonic() + 30
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline, "it has outlived its service"
-        time.sleep(0.01)
+    for pid in pids:
+        while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline, "it has outlived its service"
+            time.sleep(0.01)
 
 
 def _as_an_ordinary_user(report: Report, folder: str) -> None:

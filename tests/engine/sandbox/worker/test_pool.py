@@ -43,9 +43,10 @@ async def call(name: str, arguments: dict[str, Any], key: str) -> Any:
     return arguments
 
 
-def within(work: Callable[[Sandbox], Awaitable[Any]], **options: Any) -> Any:
+def within(work: Callable[[Sandbox], Awaitable[Any]], kind: str = "", **options: Any) -> Any:
     async def main() -> Any:
         sandbox = Sandbox(**options)
+        sandbox.kind = kind
         await sandbox.start()
         try:
             return await work(sandbox)

@@ -96,7 +96,8 @@ def test_no_module_is_loaded_at_first_use(ours: dict[str, Any]) -> None:
         raise AssertionError
 
     async def alone(module: str) -> dict[str, Any]:
-        sandbox = Sandbox(modules=[module], idle=1)
+        sandbox = Sandbox(idle=1)
+        sandbox.expect([module])
         await sandbox.start()
         try:
             own = [program(module, e) for e in ENTRIES[module] if "__import__" not in e]

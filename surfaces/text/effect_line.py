@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from albert_tools.surfaces.cli.console import one_line
+from albert_tools.surfaces.text.console import one_line
 
 #: The type of a directory entry, in everyday words.
 _TYPES = {"directory": "folder", "symlink": "link"}

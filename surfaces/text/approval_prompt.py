@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
 from albert_tools.grammar.wrap import folded
-from albert_tools.surfaces.cli.console import Console, one_line, safe
+from albert_tools.surfaces.text.console import Console, one_line, safe
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Answer, Asker, Choice, Question
@@ -46,7 +46,7 @@ def asker(console: Console, session: bool = False) -> Asker:
     """
 
     from albert_tools.engine.authority.authorization import Answer
-    from albert_tools.surfaces.cli.person import person
+    from albert_tools.surfaces.text.person import person
 
     async def ask(question: Question) -> Answer:
         with console.alone():

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from albert_tools.engine.runs.runs import RunView
-from albert_tools.surfaces.cli.times import since_1970
+from albert_tools.surfaces.text.times import since_1970
 
 
 class Wait(Struct, frozen=True):

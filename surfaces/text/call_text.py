@@ -1,0 +1,54 @@
+"""A call as the record has it, in a text for its reader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.visible_text import escape_invisible
+from albert_tools.surfaces.text.approval_prompt import without_hashes
+from albert_tools.surfaces.text.console import one_line
+
+if TYPE_CHECKING:
+    from albert_tools.engine.authority.approvals import Approval
+    from albert_tools.service import ToolService
+
+
+def call(tool: str, arguments: Any, most: int = 60) -> str:
+    """A call on one line, its arguments shortened to `most` characters each."""
+    if not isinstance(arguments, Mapping):
+        return f"{one_line(tool)}(…)"
+    shown = without_hashes(tool, arguments).items()
+    pairs = (f"{one_line(str(k))}={one_line(escape_invisible(_value(v, most)))}" for k, v in shown)
+    return f"{one_line(tool)}({', '.join(pairs)})"
+
+
+def _value(value: Any, most: int) -> str:
+    """A value from the record, shortened. Of a long text the record has only the beginning and the size."""
+    if isinstance(value, Mapping) and set(value) == {"$text", "size_bytes", "sha256"}:
+        size = value["size_bytes"]
+        return f"{brief(json.dumps(value['$text'], ensure_ascii=False), most)} ({size if type(size) is int else '?'} bytes)"
+    return brief(json.dumps(value, ensure_ascii=False), most)
+
+
+def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] | None:
+    """The call's complete arguments, from the run's journal; None if the journal does not have them. An action has no journal, and
+    its source is stored by its hash."""
+    if not found.run:
+        return None
+    stored = found.arguments.get("stored_source") if isinstance(found.arguments, Mapping) else None
+    try:
+        if found.tool == "define_tool" and stored and (contents := service.contents(None)) is not None:
+            return {**found.arguments, "source": contents.get(stored).decode()}
+        run = service.runs.show(found.run)
+    except Failure:
+        return None
+    if found.id in run.questions:
+        whole = run.questions[found.id]["arguments"]
+    else:
+        # For a call by hand, the run itself has the arguments.
+        whole = run.header.get("arguments") if not found.trail and run.tool == found.tool else None
+    return whole if isinstance(whole, Mapping) else None
