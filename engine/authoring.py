@@ -12,6 +12,7 @@ from msgspec import json as msgspec_json
 
 from albert_tools.engine.actions import DEFINE, REMOVE, Actions, Review
 from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.errors import shown
 from albert_tools.engine.model.definition import Json, ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.record_types import STORED
@@ -115,23 +116,32 @@ class Authoring(Struct, eq=False):
         Raises:
             Failure: `unknown_tool`; `permission_denied` if the tool is a primitive. In a session also those of a call.
         """
-        if self.pipeline.lookup.registry.primitive(name) is not None:
-            raise Failure(
-                "permission_denied",
-                f"{name} is a primitive and can't be removed",
-                hint=f"to turn a primitive off, write `deny: [{name}]` in governance.yaml",
-                rule="primitive",
-                tool=name,
-            )
+
+        def demand_saved() -> None:
+            self.access.demand_covered(session, name)
+            if self.pipeline.lookup.registry.primitive(name) is not None:
+                raise Failure(
+                    "permission_denied",
+                    f"{name} is a primitive and can't be removed",
+                    hint=f"to turn a primitive off, write `deny: [{name}]` in governance.yaml",
+                    rule="primitive",
+                    tool=name,
+                )
 
         async def review(_: str | None) -> Review[str | None]:
             assert session is not None
+            demand_saved()
             head, why = await asyncio.to_thread(self._head, name, session, "removing it")
             if not why and self.context.reviews is not None and name in self.context.reviews.active():
                 why = f"{name} is active: the owner has approved it; removing it needs a person's approval"
             return Review(head, why, {"removes": head})
 
         async def delete(head: str | None) -> None:
+            if head == "":
+                # The store would name the nearest tool, which the session may not see.
+                raise Failure(
+                    "unknown_tool", f"no tool named {shown(name)}", hint="search_tools finds tools", tool=name
+                )
             by = "" if session is None else self.access.session(session).id
             reviews = self.context.reviews
             # First, so that no approval outlives its tool if the process is killed in between.
@@ -141,6 +151,7 @@ class Authoring(Struct, eq=False):
             self._record("removal", by, tool=name)
 
         if session is None:
+            demand_saved()
             return await delete(None)
         return await self.actions.perform_reviewed(REMOVE, {"name": name}, session, review, delete)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
@@ -53,6 +53,10 @@ class SessionTokens:
         """The client of a token, see `ToolService.client_of`."""
         return self._service.client_of(token)
 
+    def open_sessions(self) -> set[str]:
+        """The sessions of this home that are open."""
+        return {session.id for session in self._service.sessions.all() if not session.ended}
+
     def client_of(self, scope: Scope) -> str | None:
         """The client of the token that a request has; None if it has none."""
         kind, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
@@ -80,15 +84,21 @@ def http_app(server: McpServer, tokens: SessionTokens, host: str) -> ASGIApp:
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{host}"), resource_server_url=None),
         token_verifier=tokens,
     )
-    _share_older_sessions(server.server.session_manager)
+    _share_older_sessions(server.server.session_manager, tokens.open_sessions)
     return RequestLimit(app, tokens.client_of_token)
 
 
-def _share_older_sessions(manager: StreamableHTTPSessionManager) -> None:
-    """Bound the older sessions of one client. The SDK bounds those of all clients together."""
-    admit, owners = manager._admit_session, manager._session_owners
+def _share_older_sessions(manager: StreamableHTTPSessionManager, open_sessions: Callable[[], Collection[str]]) -> None:
+    """Bound the older sessions of one client. The SDK bounds those of all clients together, and keeps one until it has been idle
+    for half an hour, also if its token isn't valid any more."""
+    admit, owners, transports = manager._admit_session, manager._session_owners, manager._server_instances
 
     def admit_share(requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        still_open = open_sessions() if owners else ()
+        for each in [each for each, owner in owners.items() if owner["subject"] not in still_open]:
+            del owners[each]
+            if (transport := transports.pop(each, None)) is not None and manager._task_group is not None:
+                manager._task_group.start_soon(transport.terminate)
         mine = sum(owner["client_id"] == requestor["client_id"] for owner in owners.values()) if requestor else 0
         return admit(requestor) if mine < MAX_OLDER_OF_CLIENT else None
 

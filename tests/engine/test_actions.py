@@ -195,7 +195,7 @@ def test_a_session_works_with_its_own_things(make_bench: Any) -> None:
     # The outer session may change what the inner one has defined, not the other way round.
     service.define(one("return 1", "part"), session=inner_token)
     service.define(one("return 2", "part"), session=token)
-    assert refused(lambda: service.remove("part", session=inner_token)).code == "suspended"
+    assert refused(lambda: service.remove("part", session=inner_token)).rule == "lease.tools"
     service.remove("part", session=token)
     assert service.revoke_session(inner, session=token).ended
     assert service.revoke_session(mine, session=token).ended
@@ -212,7 +212,7 @@ def test_a_session_can_not_find_out_which_tools_exist_outside_of_its_lease(make_
     for name in ("fallen", "others"):
         service.define(one("return 1", name), session=opened(bench)[1] if name == "others" else None)
     service.remove("fallen")
-    _, token = opened(bench, tools=["look", "define_tool", "run_source"])
+    _, token = opened(bench, tools=["look", "define_tool", "run_source", "remove_tool"])
 
     def told(name: str) -> list[str]:
         """All answers about a name, with the name left out."""
@@ -228,6 +228,8 @@ def test_a_session_can_not_find_out_which_tools_exist_outside_of_its_lease(make_
             ("run_source", {"source": source}),
             ("define_tool", {"source": source}),
             ("search_tools", {"query": name}),
+            ("remove_tool", {"name": name}),
+            ("remove_tool", {"name": f"{name}s"}),
         ]
         answers = []
         for tool, arguments in ways:

@@ -384,6 +384,10 @@ async def test_sessions_within_a_session_share_its_older_sessions(place: Place):
     assert codes == [200] * MAX_OLDER_OF_CLIENT + [503] * 2
     async with http(place, **OLDER) as client:
         assert (await client.post(place.url, json=INITIALIZE)).status_code == 200
+    # Those of a session that has ended make room.
+    async with http(place, outer, **OLDER) as client:
+        place.albert("session", "revoke", [s["session"] for s in sessions(place) if s["parent"]][-1])
+        assert (await client.post(place.url, json=INITIALIZE)).status_code == 200
 
 
 @pytest.mark.parametrize("within", [0, 3])
