@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tools.grammar import strategies
+from tests.generators import strategies
 from tests.helpers.defined_programs import DefinedPrograms, defined_programs
 from tests.helpers.effort import examples
 from tests.helpers.generated_tools import generated_tools, some_program

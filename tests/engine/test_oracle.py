@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from albert_tools.engine.check.checker import check, check_or_raise
 from albert_tools.engine.model.error_codes import ENDING
 from albert_tools.engine.model.limits import MiB, RunLimits
-from albert_tools.grammar import strategies
-from albert_tools.grammar.mutants import mutant
+from tests.generators import strategies
+from tests.generators.mutants import mutant
 from tests.helpers.answers import Answers
 from tests.helpers.effort import examples
 from tests.helpers.generated_tools import generated_tools, some_program

@@ -19,8 +19,8 @@ from pathlib import Path
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import check_or_raise
 from albert_tools.engine.model import vocabulary
-from albert_tools.grammar.choices import RandomChoices
 from tests.fuzz.targets import TARGETS
+from tests.generators.choices import RandomChoices
 from tests.helpers.generated_tools import generated_tools, some_program
 from tests.helpers.harness import chunks
 

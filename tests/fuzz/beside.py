@@ -12,9 +12,9 @@ from typing import Any
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import Checked, check
 from albert_tools.engine.model.manifest import Manifest
-from albert_tools.grammar.choices import Choices
-from albert_tools.grammar.generated_programs import Program
-from albert_tools.grammar.mutants import mutant
+from tests.generators.choices import Choices
+from tests.generators.generated_programs import Program
+from tests.generators.mutants import mutant
 from tests.helpers import containment
 from tests.helpers.answers import Answers
 from tests.helpers.defined_programs import DefinedPrograms

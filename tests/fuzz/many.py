@@ -17,9 +17,9 @@ from contextlib import closing
 from pathlib import Path
 
 from albert_tools.engine.model.limits import MiB, RunLimits
-from albert_tools.grammar.choices import Choices, GivenChoices, RandomChoices, smaller
 from albert_tools.grammar.source_error import SourceError
 from tests.fuzz.beside import Found, try_program
+from tests.generators.choices import Choices, GivenChoices, RandomChoices, smaller
 from tests.helpers.defined_programs import DefinedPrograms, defined_programs
 from tests.helpers.generated_tools import generated_tools
 from tests.helpers.sandbox_run import SandboxRuns

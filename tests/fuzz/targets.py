@@ -18,11 +18,11 @@ from albert_tools.engine.model.manifest import Manifest
 from albert_tools.engine.model.manifest_match import outside
 from albert_tools.engine.review.manifest_view import lines, view
 from albert_tools.engine.shell.judge import judge_command
-from albert_tools.grammar.choices import GivenChoices
 from albert_tools.grammar.diagnostic import Severity
-from albert_tools.grammar.mutants import mutant
 from albert_tools.grammar.parse import parse
 from tests.fuzz.beside import try_program
+from tests.generators.choices import GivenChoices
+from tests.generators.mutants import mutant
 from tests.helpers.formatting import assert_formats
 from tests.helpers.generated_tools import generated_tools, some_program
 

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.model.definition import ToolDefinition, ToolParameter
-from albert_tools.grammar import strategies
 from albert_tools.grammar.diagnostic import Severity
 from albert_tools.testing import registry
+from tests.generators import strategies
 from tests.helpers.effort import examples
 from tests.helpers.formatting import assert_formats
 from tests.helpers.harness import FixedCatalog

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import Checked, check_or_raise
-from albert_tools.grammar.choices import Choices, RandomChoices
-from albert_tools.grammar.generated_programs import Program, program
 from albert_tools.testing import registry
+from tests.generators.choices import Choices, RandomChoices
+from tests.generators.generated_programs import Program, program
 from tests.helpers.harness import FixedCatalog
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import check_or_raise
-from albert_tools.grammar.strategies import Drawn
 from tests.fuzz.beside import try_program
+from tests.generators.strategies import Drawn
 from tests.helpers import containment
 from tests.helpers.answers import Answers
 from tests.helpers.effort import examples

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.analysis.state import Analysis
 from albert_tools.engine.check.checker import check_or_raise
-from albert_tools.grammar.strategies import Drawn
+from tests.generators.strategies import Drawn
 from tests.helpers.effort import examples
 from tests.helpers.generated_tools import generated_tools, some_program
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from albert_tools.engine.analysis.analyse import analyse
 from albert_tools.engine.check.checker import check
 from albert_tools.engine.compile.program import compile_program
-from albert_tools.grammar import strategies
+from tests.generators import strategies
 from tests.helpers.effort import examples
 from tests.helpers.generated_tools import generated_tools, some_program
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from albert_tools.grammar.choices import Choices, pick
+from tests.generators.choices import Choices, pick
 
 
 class Mutation(NamedTuple):

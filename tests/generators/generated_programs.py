@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from albert_tools.grammar.choices import Choices
-from albert_tools.grammar.generated_expressions import KINDS, ExpressionWriter, Scope
-from albert_tools.grammar.generated_idioms import CHANGING, READING
+from tests.generators.choices import Choices
+from tests.generators.generated_expressions import KINDS, ExpressionWriter, Scope
+from tests.generators.generated_idioms import CHANGING, READING
 
 
 class ToolNames(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from albert_tools.grammar.choices import Choices, pick
+from tests.generators.choices import Choices, pick
 
 KINDS = ["int", "str", "list", "dict", "bool", "texts"]
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from albert_tools.grammar.generated_programs import Program, ToolNames, program
-from albert_tools.grammar.mutants import mutant
+from tests.generators.generated_programs import Program, ToolNames, program
+from tests.generators.mutants import mutant
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
