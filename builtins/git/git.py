@@ -386,9 +386,11 @@ async def _changed(
     environment: Mapping[str, str],
     hidden: HiddenPaths,
     *compared: str,
+    everywhere: bool = False,
 ) -> list[str] | None:
-    """The hidden files that differ, as ``git diff`` lists them; None if it fails."""
-    words = command("DIFF", ["--name-only", "-z", "--no-renames", *compared, "--", *hidden.only])
+    """The hidden files, or all, that differ, as ``git diff`` lists them; None if it fails."""
+    paths = [":/"] if everywhere else hidden.only
+    words = command("DIFF", ["--name-only", "-z", "--no-renames", *compared, "--", *paths])
     shown = {"show": hidden.tracked, "hide": hidden.others}
     how = {"environment": environment, "separate_errors": True, "recorded": False, **shown}
     ran = await _run(context, words, cwd=cwd, timeout=_CONFIG_TIMEOUT, **how)

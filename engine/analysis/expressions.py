@@ -25,6 +25,7 @@ from albert_tools.engine.analysis.containers import (
     anything,
     booleans,
     concern,
+    is_plain_list,
     merge,
     new_dict,
     new_list,
@@ -265,7 +266,7 @@ def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractV
         if default is not None:
             store(a, AbstractValue(sites=frozenset({site})), key, default.under(control | value.origins))
     found = a.heap.item(value, key)
-    if value.sites and key.alternatives and are_numbers(a, key):
+    if value.sites and key.alternatives and are_numbers(a, key) and is_plain_list(a, value) is None:
         found = found.under(a.picked(node))
     path = _split_path(node.value) if key.constants() == [-1] else None
     whole = a.evaluate(path, control) if path is not None else NEVER

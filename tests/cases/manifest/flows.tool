@@ -9,6 +9,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by e.args[0][0]
 # manifest: > body [‹output of read_file(".env")›, …] or any value from read_file(".env")
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
@@ -26,6 +27,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by e.args[0]
 # manifest: > body ‹any number of ‹output of read_file(".env")››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: errors from read_file(".env")
@@ -107,6 +109,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by sorted(['a', 'b'], key=lambda k: s.count(k))[0]
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -120,6 +123,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by min(['a', 'b'], key=s.count)
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 # manifest: when and how often is decided by
@@ -135,6 +139,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by d['k'][0]
 # manifest: > body ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -151,6 +156,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by d['k'][0]
 # manifest: > body ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -213,6 +219,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by a[0]
 # manifest: > body "" or ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -226,6 +233,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by a.sort(), a[0]
 # manifest: > body "" or ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -239,6 +247,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by a[0]
 # manifest: > body "q" or ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -251,6 +260,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by a.pop()
 # manifest: > body "q" or ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -264,6 +274,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by a.pop(0), a[0]
 # manifest: > body "q" or ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -288,6 +299,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by list(map(lambda q: q + s, ['a']))[0]
 # manifest: > body a‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -572,6 +584,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by [k for k, g in itertools.groupby([s])][0]
 # manifest: > body ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -602,6 +615,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by heapq.heappop(h)
 # manifest: > body ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -614,6 +628,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by b[0]
 # manifest: > body "q" or ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -678,6 +693,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by list(dict.fromkeys([s]))[0]
 # manifest: > body ‹output of read_file(".env")›
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -789,6 +805,7 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
+# manifest: > chosen by sorted({'a', 'b'} & set(s))
 # manifest: > body ‹any number of "a" or "b" or ‹part of ‹output of read_file(".env")›››
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
 ---
@@ -862,6 +879,7 @@ def t(a: int, b: int) -> None:
         tools.write_file(path="b", content="x")
 # manifest: write_file writes "a" or "b"; at most 2 ×
 # manifest: > compared with 2 (>)
+# manifest: > chosen by sorted([2, 1], key=g)
 # manifest: > content "x"
 # manifest: when and how often is decided by
 # manifest: > write_file {a}, {b}
@@ -904,6 +922,7 @@ def t(folder: str) -> None:
         tools.write_file(path="b", content="")
 # manifest: http_request connects to "https://a.example"; up to 1,000 ×, the limit of a run
 # manifest: > method "POST"
+# manifest: > chosen by sorted(tools.find_files(pattern='*', path=folder)['paths'])
 # manifest: > body ""
 # manifest: write_file writes "b"; at most 1 + length of read_file("a")
 # manifest: > content ""
@@ -931,6 +950,7 @@ def t(folder: str) -> None:
 # manifest: http_request connects to "https://a.example" or "https://b.example" or "https://c.example" or "https://d.example/1" or "https://d.example/2"; up to 1,000 ×, the limit of a run
 # manifest: > method "POST"
 # manifest: > compared with "m" (>)
+# manifest: > chosen by rows.pop()
 # manifest: > body ""
 # manifest: read_file reads "a"; at most once
 # manifest: when and how often is decided by

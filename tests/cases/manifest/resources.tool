@@ -222,7 +222,7 @@ def t(folder: str, name: str, n: int) -> Any:
     tools.write_file(path="{1}-{0:03}.txt".format(n, name), content="a")
     tools.write_file(path="{f}/{x}".format(f=folder, x=tools.read_file(path="a")), content="a")
     tools.write_file(path="{:>9}".format(name), content="a")
-# manifest: write_file writes {folder}/{name}.txt or {name}-‹ANYTHING from {name}, {n}›.txt or {folder}/‹output of read_file("a")› or ANYTHING from {name}; at most 4 ×
+# manifest: write_file writes {folder}/{name}.txt or {name}-‹ANYTHING from {n}›.txt or {folder}/‹output of read_file("a")› or ANYTHING from {name}; at most 4 ×
 # manifest: > content "a"
 # manifest: read_file reads "a"; at most once
 # manifest: write_file({folder}/{name}.txt) may write what is read by read_file("a")
@@ -244,6 +244,7 @@ def t(folder: str, target: str) -> None:
         tools.write_file(path=posixpath.splitext(path)[0] + ".html", content="4")
         tools.write_file(path=path.replace(".md", ".."), content="5")
 # manifest: write_file writes {target}/** or out/** or names/** or docs/**.html or ANYTHING from find_files("docs") with "docs", "..", ".md"; up to 1,000 ×, the limit of a run
+# manifest: > chosen by path.split('/')[-1]
 # manifest: > content "" or "1" or "2" or "3" or "4" or "5"
 # manifest: find_files reads {folder} or "docs"; at most 2 ×
 # manifest: write_file({target}/**) may write what is read by find_files("docs")
@@ -275,6 +276,7 @@ def t(folder: str, path: str) -> None:
         tools.write_file(path=posixpath.join("out", posixpath.basename(line)), content="1")
     tools.write_file(path=f"{folder}/{path.split('/')[-1]}", content="2")
 # manifest: write_file writes out/‹name from read_file("index")› or {folder}/‹name in {path}›; at most 2 + length of read_file("index")
+# manifest: > chosen by path.split('/')[-1]
 # manifest: > content "1" or "2"
 # manifest: read_file reads "index"; at most once
 # manifest: when and how often is decided by
