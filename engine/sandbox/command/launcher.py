@@ -15,9 +15,9 @@ import marshal
 import os
 import struct
 
-from albert_tools.engine.sandbox.kernel.prctl import adopt_orphans, die_with_parent
+from albert_tools.engine.sandbox.kernel.prctl import adopt_orphans, die_with_parent, no_new_privileges
 from albert_tools.engine.sandbox.kernel.process_tree import kill_descendants
-from albert_tools.engine.sandbox.kernel.restrict import restrict_process
+from albert_tools.engine.sandbox.kernel.restrict import restriction
 from albert_tools.engine.sandbox.kernel.signals import (
     SIGCHLD,
     SIGINT,
@@ -95,7 +95,8 @@ def run(
             restore(SIGINT, SIGPIPE, SIGTERM, SIGXFSZ)
             block_only()
             rights = [(descriptors[i], allowed) for i, allowed in grants]
-            restrict_process(grants=rights, limits=limits, without_capabilities=True, filter_program=filter_program)
+            no_new_privileges()
+            restriction(grants=rights, limits=limits, without_capabilities=True, filter_program=filter_program)()
             os.execve(command[0], command, environment)
         except BaseException as error:
             os.write(report, f"error {getattr(error, 'errno', None) or 0} {error}\n".encode("utf-8", "replace"))

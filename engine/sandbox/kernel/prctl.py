@@ -28,8 +28,9 @@ def adopt_orphans() -> None:
 
 
 def no_new_privileges() -> None:
-    """Never gain privileges by executing a program. Landlock and seccomp require this setting."""
-    call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, what="PR_SET_NO_NEW_PRIVS")
+    """Never gain privileges by executing a program (Linux only). Landlock and seccomp require this setting."""
+    if sys.platform == "linux":
+        call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, what="PR_SET_NO_NEW_PRIVS")
 
 
 def drop_capabilities() -> None:

@@ -22,21 +22,32 @@ def lower(limits: dict[str, int], pid: int = 0) -> None:
         ProcessLookupError: the process has ended.
         OSError, ValueError: Linux refuses. If another system refuses a limit, the limit is skipped.
     """
+    for which, pair in lowered(limits, pid):
+        set_limit(which, pair, pid)
+
+
+def lowered(limits: dict[str, int], pid: int = 0) -> list[tuple[int, tuple[int, int]]]:
+    """The arguments of `set_limit` for these limits, see `lower`."""
+    found = []
     for name, value in limits.items():
         which = getattr(resource, name, None)
-        if which is None:
-            continue
-        _, hard = resource.prlimit(pid, which) if pid else resource.getrlimit(which)
-        most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
-        pair = min(value, most), min(value + (name == "RLIMIT_CPU"), most)
-        try:
-            if pid:
-                resource.prlimit(pid, which, pair)
-            else:
-                resource.setrlimit(which, pair)
-        except (OSError, ValueError):
-            if sys.platform == "linux":
-                raise
+        if which is not None:
+            _, hard = resource.prlimit(pid, which) if pid else resource.getrlimit(which)
+            most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
+            found.append((which, (min(value, most), min(value + (name == "RLIMIT_CPU"), most))))
+    return found
+
+
+def set_limit(which: int, pair: tuple[int, int], pid: int = 0) -> None:
+    """Set one resource limit, soft and hard. Raises as `lower`."""
+    try:
+        if pid:
+            resource.prlimit(pid, which, pair)
+        else:
+            resource.setrlimit(which, pair)
+    except (OSError, ValueError):
+        if sys.platform == "linux":
+            raise
 
 
 def soft_limit(name: str, pid: int) -> int:

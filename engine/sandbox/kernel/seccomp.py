@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections.abc import Callable
 
 from albert_tools.engine.sandbox.kernel.libc import LIBC, call
 
@@ -23,12 +24,14 @@ def available() -> bool:
     return number is not None and LIBC.syscall(number, _GET_ACTION_AVAIL, 0, ctypes.byref(action)) == 0
 
 
-def install(program: bytes, flags: int = 0) -> None:
-    """Filter all further system calls of this process. It must have called `no_new_privileges`.
-
-    Raises:
-        OSError: the kernel refuses. The process must not continue.
-    """
+def prepared(program: bytes, flags: int = 0) -> Callable[[], None]:
+    """The function that filters all further system calls of the process that calls it, which must have called
+    `no_new_privileges`. It raises OSError if the kernel refuses; then the process must not continue."""
     instructions = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
-    call("syscall", _SECCOMP[os.uname().machine], _SET_MODE_FILTER, flags, header, what="seccomp")
+    arguments = ("syscall", _SECCOMP[os.uname().machine], _SET_MODE_FILTER, flags, header)
+
+    def install(_: object = instructions) -> None:
+        call(*arguments, what="seccomp")
+
+    return install

@@ -36,7 +36,7 @@ from albert_tools.engine.sandbox.kernel.bpf import (
     without_bits,
 )
 from albert_tools.engine.sandbox.kernel.landlock import READ_DIR, READ_FILE, Grant
-from albert_tools.engine.sandbox.kernel.restrict import restrict_process
+from albert_tools.engine.sandbox.kernel.restrict import restriction
 from albert_tools.engine.sandbox.kernel.rlimits import address_space
 
 #: A sentence about each confinement, strongest first.
@@ -112,11 +112,11 @@ class ConfinedFence:
     def close(self) -> None:
         """See `fence.AnyFence`."""
         with _opened(self._readable) as grants:
-            restrict_process(
+            restriction(
                 limits=self._limits,
                 grants=grants if self._files else None,
                 filter_program=_filter(self._files) if "seccomp" in self.kind else None,
-            )
+            )()
 
 
 def _filter(files: bool) -> bytes | None:

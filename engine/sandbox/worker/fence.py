@@ -15,7 +15,7 @@ from typing import Protocol
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.sandbox.kernel import landlock, seccomp
 from albert_tools.engine.sandbox.kernel.bpf import ALLOW, KILL, Op, assemble, refuse, without_bits
-from albert_tools.engine.sandbox.kernel.restrict import restrict_process
+from albert_tools.engine.sandbox.kernel.restrict import restriction
 from albert_tools.engine.sandbox.kernel.rlimits import address_space
 
 #: A sentence about each kind of fence, strongest first.
@@ -52,8 +52,7 @@ class Fence:
     def __init__(self, limits: RunLimits, kind: str = "", refused: Sequence[str] = ()) -> None:
         self.kind = kind or probe()
         calls = _CALLS | {name: [refuse(errno.EACCES)] for name in refused}
-        self._filter = assemble(calls, otherwise=KILL) if self.kind == "seccomp" else None
-        self._limits = {
+        limits_of_process = {
             # The program's memory is counted in addition to the memory of the empty worker.
             "RLIMIT_AS": address_space() + limits.memory_bytes,
             "RLIMIT_CPU": limits.cpu_seconds,
@@ -65,15 +64,17 @@ class Fence:
             "RLIMIT_MSGQUEUE": 0,
         }
 
-    def close(self) -> None:
-        """See `AnyFence`."""
-        restrict_process(
-            limits=self._limits,
+        self._restrict = restriction(
+            limits=limits_of_process,
             grants=[] if self.kind == "landlock" else None,
-            filter_program=self._filter,
+            filter_program=assemble(calls, otherwise=KILL) if self.kind == "seccomp" else None,
             # The worker's memory contains no secrets, so it needs no barrier against speculation.
             filter_flags=seccomp.NO_BARRIER,
         )
+
+    def close(self) -> None:
+        """See `AnyFence`."""
+        self._restrict()
 
 
 def probe() -> str:

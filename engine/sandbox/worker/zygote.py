@@ -23,7 +23,7 @@ from importlib import import_module
 from typing import NoReturn, Protocol
 
 from albert_tools.engine.model.limits import RunLimits
-from albert_tools.engine.sandbox.kernel.prctl import die_with_parent
+from albert_tools.engine.sandbox.kernel.prctl import die_with_parent, no_new_privileges
 from albert_tools.engine.sandbox.worker.fence import AnyFence
 from albert_tools.engine.sandbox.worker.zygote_report import BORN, ENDED, FAILED, READY, REPORT, SPARE
 
@@ -71,6 +71,8 @@ def main(control_fd: int, work: str) -> NoReturn:
             _silence()
         sys.setrecursionlimit(worker.recursion)
         fence = worker.fence(limits, kind)
+        # Each worker inherits this, and its fence needs it.
+        no_new_privileges()
         worker.rehearse()
         gc.collect()
         gc.freeze()
