@@ -23,7 +23,7 @@ from albert_tools.builtins.git.git_options import (
     programs,
     switched_off,
 )
-from albert_tools.builtins.git.hidden_paths import HiddenPaths, hidden_paths
+from albert_tools.builtins.git.hidden_paths import HiddenPaths, hidden_paths, mark, mark_folder
 from albert_tools.builtins.git.limited_operations import BRINGING, demand_kept, limited
 from albert_tools.builtins.shell.command_settings import GIT_SETTINGS
 from albert_tools.builtins.shell.confined_command import (
@@ -43,6 +43,7 @@ from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds,
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.shell.named_files import files_of_git
+from albert_tools.engine.workspace.git_folders import repositories
 from albert_tools.engine.workspace.git_lock import alone
 
 #: Operations that can bring forbidden files: into the objects, or into the working tree.
@@ -108,7 +109,7 @@ async def _prepared(
     environment = await _environment(context, cwd, config, hidden)
     whole = {**environment, **identity(context.settings, config)}
     hide = hidden.others if hidden is not None else ()
-    # What the operation brings can have hidden files, although the search has found none.
+    # What the operation brings can have hidden files.
     if hidden is None or not (hidden.found or operation in BRINGING):
         return _Prepared(command(operation, [*more, *words]), whole, hide=hide)
     exists, demand = partial(_exists, context, cwd), partial(_demand, context, cwd, hidden)
@@ -180,7 +181,8 @@ async def git(
     rules say otherwise. Remotes and upstream branches cannot be changed while other commands run in the workspace.
 
     Files that the rules forbid are left out: they are not shown, and commits keep them as they are. In a repository with such
-    files, write "--" before the files of CHECKOUT and RESET.
+    files, write "--" before the files of CHECKOUT and RESET; other commands don't see its git folder. While rules forbid any, a
+    repository counts as one with such files after FETCH and PULL.
 
     Fails with `invalid_arguments` (an option that is not allowed, another transport), `timeout`, `permission_denied` (also what
     would show, commit or throw away forbidden files), `not_found` (cwd), `sandbox_unavailable`, `io_error`.
@@ -199,12 +201,24 @@ async def git(
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
     if operation not in _ALONE or not context.workspace.judge.selective:
         return await _executed(context, operation, words, args, url, cwd, timeout)
-    async with alone(str(context.workspace.root), timeout):
-        # What it brings is searched before another command can see it, or take the names of its commits away.
+    import asyncio
+
+    root = str(context.workspace.root)
+    async with alone(root, timeout):
+        # No command sees what git brings before it is hidden.
+        if operation in BRINGING:
+            await mark(context, cwd)
+        before = await asyncio.to_thread(repositories, root) if operation == "CLONE" else None
+        ended = False
         try:
-            return await _executed(context, operation, words, args, url, cwd, timeout)
+            result = await _executed(context, operation, words, args, url, cwd, timeout)
+            ended = result["exit_code"] == 0
+            return result
         finally:
-            await hidden_paths(context, cwd, run)
+            if before is not None and not ended:
+                # Git had no time for the names of what it has brought.
+                for folder in {*repositories(root).git_folders} - {*before.git_folders}:
+                    mark_folder(folder)
 
 
 async def _executed(

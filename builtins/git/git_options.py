@@ -134,6 +134,8 @@ _SETTINGS = (
     "tag.forceSignAnnotated=false",
     # To look for changes in a submodule, git would use the configuration of the submodule.
     "diff.ignoreSubmodules=dirty",
+    # Without it, a comparison is of the whole repository.
+    "diff.relative=false",
     # A comparison inside a submodule would run programs that the submodule names.
     "diff.submodule=short",
     "status.submoduleSummary=false",

@@ -8,14 +8,16 @@ its index, or a commit that a branch, tag, stash or reflog entry leads to, have 
 
 Other repositories are not restricted. A repository is searched again only when the index or a branch has changed, and then only its
 new commits.
+
+What FETCH and PULL bring is not searched. Until then, code of the project could write into the git folder, also false objects, so
+no search would prove anything. The repository has a mark from then on, and counts as one with such paths.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -23,16 +25,15 @@ from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
 from albert_tools.engine.model.argument_errors import refused_argument
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.folders import within
-from albert_tools.engine.model.limits import MiB
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.git_folders import (
     Repositories,
-    beginning,
     family,
     git_folder_of,
     is_git_folder,
     repositories,
 )
+from albert_tools.engine.workspace.openat import identity
 from albert_tools.engine.workspace.path_judge import Judge
 from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_folder
 
@@ -47,8 +48,12 @@ _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 #: Names of commits to which perhaps no branch and no reflog entry leads.
 _HEADS = ("FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD")
 
-#: A commit in FETCH_HEAD, and the most bytes of that file.
-_TIP, _MAX_FETCHED = re.compile(r"^[0-9a-f]{40,64}(?=\t)", re.MULTILINE), 8 * MiB
+#: The mark of a repository into which this service has brought commits, and what it says.
+MARK = "albert_fetched"
+_MARK_TEXT = b"""Albert Tools has brought commits into this repository while rules forbid some files.
+So commands don't see this folder, and the tool `git` leaves these files out.
+Delete this file if nothing in the history of the repository is forbidden.
+"""
 #: The file that names other repositories whose objects a repository uses.
 _ALTERNATES = "objects/info/alternates"
 
@@ -114,17 +119,17 @@ class _Search(NamedTuple):
         tracked: The hidden paths in the index.
         found: Whether the index or a commit has a hidden path.
         clean: The commits whose history has no hidden path.
-        ever_found: Whether this search or an earlier one found a hidden path.
     """
 
     state: object
     tracked: tuple[str, ...]
     found: bool
     clean: tuple[str, ...]
-    ever_found: bool
 
 
 _searches: dict[tuple[str, tuple[str, ...]], _Search] = {}
+#: The git folders, by device and inode, in which a search has ever found a hidden path, whatever the rules named then.
+_ever_found: set[tuple[int, int]] = set()
 
 
 async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths | None:
@@ -133,11 +138,61 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
     Raises:
         Failure: `permission_denied` if the rules forbid the top folder; `invalid_arguments` inside a git folder.
     """
+    hidden, folder = await _around(context, cwd)
+    if hidden is None or folder is None:
+        return hidden
+    root, search = str(context.workspace.root), await _search(context, folder, hidden, run)
+    own = family(root, folder)
+    return hidden._replace(
+        found=search.found,
+        tracked=tuple(f"{hidden.top}/{path}" for path in search.tracked),
+        others=tuple(
+            os.path.realpath(f"{other}/objects")
+            for other in await repositories_to_hide(context, run)
+            if family(root, other)[-1] != own[-1] and not any(within(each, other) for each in own)
+        ),
+    )
+
+
+async def mark(context: CallContext, cwd: str) -> None:
+    """Mark the repository around `cwd` before commits are brought into it, if the rules name a path in it.
+
+    Raises:
+        Failure: `permission_denied`: its objects would be in another folder, where commands see them. Also as `hidden_paths`.
+    """
+    hidden, folder = await _around(context, cwd)
+    if hidden is None or folder is None:
+        return
+    objects = f"{family(str(context.workspace.root), folder)[-1]}/objects"
+    with suppress(FileNotFoundError), os.scandir(objects) as entries:
+        if os.path.islink(objects) or any(entry.is_symlink() for entry in entries):
+            raise Failure(
+                "permission_denied",
+                f"{objects} is or has a link, so commands would see what git brings into it",
+                hint="ask the owner, or clone the repository again",
+                rule="git_forbidden_paths",
+            )
+    mark_folder(os.path.dirname(objects))
+
+
+def mark_folder(folder: str) -> None:
+    """Mark a git folder. Only the owner takes the mark away. Raises OSError."""
+    with suppress(FileExistsError):
+        handle = os.open(f"{folder}/{MARK}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            os.write(handle, _MARK_TEXT)
+        finally:
+            os.close(handle)
+
+
+async def _around(context: CallContext, cwd: str) -> tuple[HiddenPaths | None, str | None]:
+    """What can be hidden in the repository around `cwd`, not searched yet, and its git folder. None if the rules name no path in
+    it; no folder if it is not in the workspace."""
     import asyncio
 
     workspace = context.workspace
     if not workspace.judge.selective:
-        return None
+        return None, None
     root, here = str(workspace.root), os.path.realpath(workspace.absolute(workspace.locate(cwd or ".")))
     if any(protected_folder(part) == GIT_FOLDER for part in here[len(root) :].split("/")):
         raise refused_argument(
@@ -146,22 +201,10 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
     while not os.path.lexists(f"{here}/{GIT_FOLDER}") and not is_git_folder(here):
         here = os.path.dirname(here)
         if not within(here, root):
-            return None
+            return None, None
     workspace.judge.demand(here, "read")
     hidden = _hidden(workspace.judge, root, here, await asyncio.to_thread(repositories, root))
-    folder = git_folder_of(root, here)
-    if not hidden.globs or folder is None:
-        return hidden if hidden.globs else None
-    search, own = await _search(context, folder, hidden, run), family(root, folder)
-    return hidden._replace(
-        found=search.found,
-        tracked=tuple(f"{here}/{path}" for path in search.tracked),
-        others=tuple(
-            os.path.realpath(f"{other}/objects")
-            for other in await repositories_to_hide(context, run)
-            if family(root, other)[-1] != own[-1] and not any(within(each, other) for each in own)
-        ),
-    )
+    return (hidden, git_folder_of(root, here)) if hidden.globs else (None, None)
 
 
 async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
@@ -209,56 +252,37 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         text = ran.output.whole.decode("utf-8", "surrogateescape")
         return [line for line in text.split("\0") if line] if ran.code == 0 and ran.output.complete else None
 
+    try:
+        store = identity(os.stat(folders[-1]))
+    except OSError:
+        return _Search(state, (), True, ())
     tracked = await lines("LS-FILES", "-z", "--", *hidden.only)
     # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten. And nothing in this
-    # repository leads to the objects that it borrows from another one, or that a FETCH without an end has brought.
-    ever_found = (
-        bool(tracked)
-        or (old is not None and old.ever_found)
-        or os.path.lexists(f"{folders[-1]}/{_ALTERNATES}")
-        or any(map(_is_unclear, _fetch_heads(folders)))
-    )
+    # repository leads to the objects that it borrows from another one.
+    if tracked or any(os.path.lexists(f"{folders[-1]}/{name}") for name in (_ALTERNATES, MARK)):
+        _ever_found.add(store)
     found, clean = True, tuple[str, ...]()
-    if tracked == [] and not ever_found:
-        named = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()]
-        fetched = _fetched(folders, named)
-        tips = [*fetched, *named][:_MAX_TIPS]
+    if tracked == [] and store not in _ever_found:
+        tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()][:_MAX_TIPS]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
-        first = None
-        if len(fetched) < _MAX_TIPS:
-            first = await lines(*words, *_HEADS, *tips, *known, "--", *hidden.only)
-        found, ever_found = first != [], bool(first)
-        clean = tuple(tips) if first == [] else ()
+        first = await lines(*words, *_HEADS, *tips, *known, "--", *hidden.only)
+        found, clean = first != [], tuple(tips) if first == [] else ()
+        if first:
+            _ever_found.add(store)
     if len(_searches) >= _MAX_SEARCHES:
         _searches.clear()
-    _searches[folder, hidden.globs] = search = _Search(state, tuple(tracked or ()), found, clean, ever_found)
+    _searches[folder, hidden.globs] = search = _Search(state, tuple(tracked or ()), found, clean)
     return search
-
-
-def _fetch_heads(folders: list[str]) -> list[str]:
-    """The files in which git lists what a FETCH has brought. It empties them first, and writes them at the end."""
-    return [f"{folder}/FETCH_HEAD" for folder in folders]
-
-
-def _is_unclear(fetch_head: str) -> bool:
-    """Whether there is such a file, and it doesn't say what was brought. For git in its sandbox, a link can lead elsewhere."""
-    if not os.path.lexists(fetch_head):
-        return False
-    return os.path.islink(fetch_head) or _TIP.search(beginning(fetch_head, _MAX_FETCHED)) is None
-
-
-def _fetched(folders: list[str], named: Iterable[str]) -> list[str]:
-    """The first commits that the last FETCH has brought and that have no name. For git, FETCH_HEAD is only one of them."""
-    brought = (tip for each in _fetch_heads(folders) for tip in _TIP.findall(beginning(each, _MAX_FETCHED)))
-    return list(dict.fromkeys(brought).keys() - set(named))[:_MAX_TIPS]
 
 
 def _state(folders: list[str]) -> object:
     """Changes whenever the index or a branch changes: git replaces these files."""
     found: list[tuple[str, int, int, int]] = []
     for folder in folders:
-        names = [f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", "HEAD", _ALTERNATES, *_HEADS)]
+        names = [
+            f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", "HEAD", MARK, _ALTERNATES, *_HEADS)
+        ]
         for inner in ("refs", "reftable", "worktrees"):
             names += (f"{place}/{name}" for place, _, files in os.walk(f"{folder}/{inner}") for name in files)
         for name in names:

@@ -29,8 +29,8 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
     "STATUS": ("-v", 'use ("DIFF", ["--cached"])'),
     "COMMIT": ("-v|--verbose", 'use ("DIFF", ["--cached"])'),
     "LOG": ("--follow", "name the file's earlier paths too"),
-    "FETCH": ("--dry-run", "fetch without it: it brings the objects, but no name by which they are found"),
     "CHECKOUT": ("-m|--merge", "commit or STASH first"),
+    "BRANCH": (r"(--format|--sort)=.*raw.*", "use other fields"),
     "TAG": (r"(--format|--sort)=.*raw.*", "use other fields"),
     "STASH": ("-p|--stat", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])'),
 }

@@ -26,6 +26,7 @@ from albert_tools.builtins.mounts.server_limits import (
 from albert_tools.builtins.mounts.server_link import TWICE, Link
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
+from albert_tools.engine.workspace.git_lock import turn
 
 
 class Connections:
@@ -83,9 +84,13 @@ class Connection:
         link = await self._ready(context)
         self._demand_accepted(link, tool)
         try:
-            if link.server is not None:
+            if link.server is None:
+                result = await link.request(tool.remote, arguments)
+            else:
                 context.effect("execute", server=self._mount.name, remote=tool.remote)
-            result = await link.request(tool.remote, arguments)
+                # As for a command: git brings nothing before its eyes that the rules hide.
+                async with turn(str(context.workspace.root), None, context.remaining):
+                    result = await link.request(tool.remote, arguments)
         except Failure as failure:
             if link.ended:
                 failure.hint = failure.hint or "the call may have had an effect; the next call connects again"

@@ -12,6 +12,7 @@ from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.pipeline.lookup import demand_depth
 from albert_tools.engine.pipeline.reviewed import without_questions
+from albert_tools.engine.pipeline.session import RUN_SOURCE
 from albert_tools.engine.policy.decision import WHOLE_CALL, Decision, strictest
 
 
@@ -41,6 +42,9 @@ async def policy(call: Call, run: Run) -> Call:
 
 async def _judge(call: Call, run: Run, authority: Authority) -> list[Decision]:
     definition, primitive = call.target.definition, call.target.primitive
+    if run.unsaved is not None and not call.depth:
+        # A source chooses its own name, so rules for that name do not apply to it.
+        definition = replace(definition, name=RUN_SOURCE)
     try:
         if primitive is not None and parses_commands(primitive):
             return await asyncio.to_thread(

@@ -42,7 +42,7 @@ _PRINTING = {
     "COMMIT": _PATCH,
     "LOG": _PATCH,
     "STATUS": re.compile(r"-(?!-)\S*v|--verbose\b"),
-    "TAG": re.compile("--format=.*raw", re.DOTALL),
+    **dict.fromkeys(("BRANCH", "TAG"), re.compile("--(format|sort)=.*raw", re.DOTALL)),
 }
 
 

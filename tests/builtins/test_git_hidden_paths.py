@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 from albert_tools.builtins.files import files, folders
 from albert_tools.builtins.git import git as tools
 from albert_tools.builtins.git.git_options import command, demand_options
+from albert_tools.builtins.git.hidden_paths import MARK as MARK_FILE
 from albert_tools.builtins.git.hidden_paths import HiddenPaths, hidden_paths
 from albert_tools.builtins.git.limited_operations import limited
 from albert_tools.builtins.shell import confined_command, shell
@@ -165,6 +167,8 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("TAG", "--list", "--format=%(raw)"),
         ("TAG", "--list", "--sort=raw"),
         ("TAG", "-n9"),
+        ("BRANCH", "--format=%(raw)"),
+        ("BRANCH", "-a", "--sort=raw"),
         ("BRANCH", "b", "HEAD:secrets/key"),
         ("LOG", "-p", ".git"),
     ]
@@ -518,33 +522,69 @@ def test_a_pull_that_merges_nothing_is_allowed(remote: tuple[Governed, str]) -> 
     assert MARK not in said(home, "SHOW", "HEAD")
 
 
-@pytest.mark.parametrize("args", [["late"], ["main", "late"], ["--dry-run", "late"]], ids=" ".join)
-def test_each_fetched_commit_is_searched(remote: tuple[Governed, str], args: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("args", [["late"], ["main", "late"], ["--dry-run", "late"], ["main"]], ids=" ".join)
+def test_what_a_fetch_brings_is_hidden_from_then_on(
+    remote: tuple[Governed, str], args: list[str], tmp_path: Path
+) -> None:
+    """Code of the project can write false objects and take names away before a search, so none is made."""
     home, url = remote
     late = hash_of(tmp_path / "upstream", "late")
-    refused = "FETCH can't leave them out with '--dry-run'" in said(home, "FETCH", *args, url=url)
-    assert refused == ("--dry-run" in args)
+    assert "commit" in str(home.call("bash", command="git log").output)
+    said(home, "FETCH", *args, url=url)
+    assert args == ["main"] or MARK in plain(home.work, "show", late)
+    (home.work / ".git/FETCH_HEAD").unlink(missing_ok=True)
     for words in (["SHOW", late], ["SHOW", f"{late}:config/prod.yml"], ["LOG", "-p", late], ["DIFF", "main", late]):
         assert MARK not in said(home, *words)
+    assert "not a git repository" in str(home.call("bash", command=f"git show {late}").output)
+    assert "first" in said(home, "LOG")
+    # Only the owner takes the mark away.
+    assert not home.call("delete_file", path=f".git/{MARK_FILE}").ok
+    (home.work / ".git" / MARK_FILE).unlink()
 
 
-@pytest.mark.parametrize("before", ["plain", "link to nothing", "link away"])
-def test_what_a_fetch_brings_stays_hidden_without_its_names(
-    remote: tuple[Governed, str], before: str, tmp_path: Path
-) -> None:
-    """Code of the project may change the git folder before and after, as long as nothing is hidden in it."""
+def test_a_clone_without_an_end_is_hidden(govern: Callable[..., Governed]) -> None:
+    """Its objects may be there without a name."""
+    rules = {"forbidden_paths": ["prod.yml"], "free_hosts": ["127.0.0.1"], "allow": ["git", "bash"]}
+    git_rules = {"allowed_operations": ["CLONE"], "allowed_hosts": ["127.0.0.1"]}
+    home = govern(governance={**rules, "tools": {"git": git_rules}})
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.git"
+        result = home.call("git", operation="CLONE", args=["c"], url=url, timeout=3)
+    assert result.error.code == "timeout"
+    assert (home.work / "c/.git" / MARK_FILE).exists()
+    assert "HEAD" not in str(home.call("bash", command="ls c/.git").output)
+
+
+def test_objects_that_are_stored_elsewhere_are_not_fetched(remote: tuple[Governed, str]) -> None:
     home, url = remote
-    late, head = hash_of(tmp_path / "upstream", "late"), home.work / ".git/FETCH_HEAD"
-    if before != "plain":
-        said(home, "SHOW")  # The search is cached.
-        head.symlink_to("/dev/null" if before == "link to nothing" else "/tmp/not-here")
-    assert "FETCH_HEAD" in said(home, "FETCH", "late", url=url)
-    if before == "plain":
-        head.unlink()
-    assert MARK in plain(home.work, "show", late)
-    assert MARK not in said(home, "SHOW", late)
-    result = home.call("bash", command=f"git show {late}")
-    assert MARK not in str(result.output)
+    (home.work / "store").mkdir()
+    (home.work / ".git/objects/ab").symlink_to("../../store")
+    assert "commands would see what git brings" in said(home, "FETCH", "late", url=url)
+    assert not any((home.work / "store").iterdir())
+
+
+async def test_a_finding_is_not_forgotten_when_the_rules_change(repository: Path) -> None:
+    """A new repository in the workspace adds patterns."""
+    await git(repository, "STATUS")
+    blob = plain(repository, "rev-parse", "HEAD:secrets/key").strip()
+    plain(repository, "checkout", "-q", "--orphan", "new")
+    plain(repository, "rm", "-q", "-r", "-f", "--cached", ".")
+    plain(repository, "commit", "-q", "--allow-empty", "-m", "none")
+    for name in ("main", "old"):
+        plain(repository, "branch", "-D", name)
+    plain(repository, "tag", "-d", "blob")
+    plain(repository, "stash", "clear")
+    shutil.rmtree(repository / ".git/logs")
+    (repository / "inner/.git/refs").mkdir(parents=True)
+    result = await call_primitive(shell.bash, {"command": f"git show {blob}"}, context_of(shell.bash, repository))
+    assert "not a git repository" in result["output"]
+
+
+async def test_a_comparison_is_of_the_whole_repository(repository: Path) -> None:
+    plain(repository, "config", "diff.relative", "true")
+    (repository / "config/prod.yml").write_text("changed by the owner")
+    plain(repository, "add", "config/prod.yml")
+    assert "permission_denied" in await git(repository, "COMMIT", "-m", "x", cwd="sub")
 
 
 async def test_a_search_reads_commits_as_they_are(repository: Path) -> None:

@@ -248,6 +248,14 @@ def test_a_session_can_not_find_out_which_tools_exist_outside_of_its_lease(make_
     assert service.invoke("look", {"att": 1}, session=token).error.code == "invalid_arguments"
 
 
+def test_rules_for_a_tool_do_not_apply_to_a_source_that_chooses_its_name(make_bench: Any) -> None:
+    """A session could otherwise find out which names the rules list."""
+    service = make_bench(governance={"deny": ["hidden"]}).service
+    assert service.run_source(one("return 1", "hidden")).value() == 1
+    service.define(one("return 1", "hidden"))
+    assert service.invoke("hidden").error.rule == "deny"
+
+
 def test_a_session_reads_and_controls_its_own_runs(make_bench: Any) -> None:
     bench = make_bench(governance=ASKS)
     service = bench.service

@@ -19,7 +19,7 @@ RULES: dict[str, Any] = {
     "tools": {
         "bash": {"ordinary_commands": ["*"]},
         "run_program": {"ordinary_commands": ["*"]},
-        "git": {"allowed_operations": ["SHOW", "LOG", "DIFF", "STATUS", "STASH", "TAG"]},
+        "git": {"allowed_operations": ["SHOW", "LOG", "DIFF", "STATUS", "STASH", "TAG", "BRANCH"]},
     },
 }
 
@@ -73,6 +73,7 @@ SEE = [
     ("git", {"operation": "STATUS", "args": ["-v"]}),
     ("git", {"operation": "TAG", "args": ["--format=%(raw)"]}),
     ("git", {"operation": "TAG", "args": ["-l", "--format=%(*raw)"]}),
+    ("git", {"operation": "BRANCH", "args": ["--format=%(raw)"]}),
     ("git", {"operation": "LOG", "args": ["-S", "Ada"]}),
     ("git", {"operation": "DIFF", "args": ["HEAD"]}),
     ("git", {"operation": "DIFF", "args": ["HEAD", "--", "notes"]}),
