@@ -558,6 +558,8 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
         arguments = {**arguments, target.context: context}
     import asyncio
 
+    from albert_tools.engine.model.threads import in_thread
+
     if target.is_async:
         try:
             result = target.function(**arguments)
@@ -572,7 +574,7 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
 
     thread = _Thread(target.name)
 
-    def in_thread() -> Any:
+    def called() -> Any:
         thread.begin()
         try:
             return target.function(**arguments)
@@ -589,7 +591,7 @@ async def call_primitive(target: Primitive, arguments: dict[str, Any], context: 
             thread.end()
 
     try:
-        return await asyncio.to_thread(in_thread)
+        return await in_thread(called)
     except asyncio.CancelledError:
         thread.leave()
         raise

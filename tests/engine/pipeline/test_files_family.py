@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,9 @@ from blake3 import blake3
 
 from albert_tools import Budget
 from albert_tools.engine.model.bounds import MAX_READ, MAX_WRITE
+from albert_tools.engine.model.primitive import running_on
 from albert_tools.engine.model.schema import violations
+from albert_tools.engine.model.threads import THREAD_NAME
 from albert_tools.engine.workspace import openat
 from albert_tools.testing import registry
 from tests.engine.conftest import Bench
@@ -348,26 +350,20 @@ def bench_of_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 class Stall:
     """A file system that doesn't answer. The threads of the service's calls wait until `answer` is called."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self) -> None:
         self.reached = threading.Event()
-        self._loop = loop
         self._answers = threading.Event()
-        self._threads = ThreadPoolExecutor(thread_name_prefix="stalled")
-        self._use(self._threads)
-
-    def _use(self, threads: ThreadPoolExecutor) -> None:
-        self._loop.call_soon_threadsafe(self._loop.set_default_executor, threads)
 
     def wait(self) -> None:
-        if threading.current_thread().name.startswith("stalled"):
+        if threading.current_thread().name == THREAD_NAME:
             self.reached.set()
             self._answers.wait(60)
 
     def answer(self) -> None:
         """Let the threads continue, and wait until they have ended."""
         self._answers.set()
-        self._threads.shutdown()
-        self._use(ThreadPoolExecutor())
+        while running_on():
+            time.sleep(0.01)
 
 
 @pytest.fixture
@@ -375,7 +371,7 @@ def stall(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bench], Stall]:
     open_folder = openat.open_folder
 
     def stalled(bench: Bench) -> Stall:
-        made = Stall(bench.service._loop)
+        made = Stall()
 
         def waiting(root: int, parts: Any) -> int:
             made.wait()
