@@ -47,7 +47,7 @@ from albert_tools.engine.workspace.git_folders import repositories
 from albert_tools.engine.workspace.git_lock import alone
 
 #: Operations that can bring forbidden files: into the objects, or into the working tree.
-_ALONE = (*BRINGING, "CLONE", "CHECKOUT", "MERGE", "RESET", "STASH")
+_ALONE = (*BRINGING, "CLONE", "CHECKOUT", "MERGE", "REBASE", "RESET", "STASH")
 #: The timeout for reading a repository's configuration, in seconds.
 _CONFIG_TIMEOUT = 20.0
 #: The most files that the question about a commit lists, and the most characters of each.

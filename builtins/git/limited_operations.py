@@ -23,15 +23,18 @@ from albert_tools.builtins.git.git_options import WORDS, parsed
 from albert_tools.builtins.git.hidden_paths import HiddenPaths
 from albert_tools.engine.model.failure import Failure
 
+#: A format that tells the ids of trees. By its id, a remote could offer a hidden tree under another path.
+_TREES = r"--(pretty|format|sort)(=.*(%[tT]|tree|raw).*)"
 #: Options (with the next word, if it is their value) that print or combine files without regard to pathspecs, by operation, and
 #: what to do without them.
 _UNLIMITED: dict[str, tuple[str, str]] = {
     "STATUS": ("-v", 'use ("DIFF", ["--cached"])'),
     "COMMIT": ("-v|--verbose", 'use ("DIFF", ["--cached"])'),
-    "LOG": ("--follow", "name the file's earlier paths too"),
+    "LOG": (rf"--follow|{_TREES}", "name the file's earlier paths too, and use other fields"),
+    "SHOW": (_TREES, "use other fields"),
     "CHECKOUT": ("-m|--merge", "commit or STASH first"),
-    "BRANCH": (r"(--format|--sort)=.*raw.*", "use other fields"),
-    "TAG": (r"(--format|--sort)=.*raw.*", "use other fields"),
+    "BRANCH": (_TREES, "use other fields"),
+    "TAG": (_TREES, "use other fields"),
     "STASH": ("-p|--stat", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])'),
 }
 #: Two spellings of an option of COMMIT.

@@ -168,6 +168,10 @@ def readings(root: Path) -> list[tuple[Any, ...]]:
         ("TAG", "--list", "--sort=raw"),
         ("TAG", "-n9"),
         ("BRANCH", "--format=%(raw)"),
+        ("BRANCH", "--format=%(tree)"),
+        ("LOG", "--format=%T"),
+        ("LOG", "--pretty=raw"),
+        ("SHOW", "--pretty=format:%h %t"),
         ("BRANCH", "-a", "--sort=raw"),
         ("BRANCH", "b", "HEAD:secrets/key"),
         ("LOG", "-p", ".git"),
@@ -189,7 +193,8 @@ async def test_no_operation_prints_a_forbidden_file(built: Path, confinement: st
     answers = await asyncio.gather(*(attempt(*each) for each in attempts))
     leaks = {each: answer for each, answer in zip(attempts, answers, strict=True) if MARK in answer}
     assert leaks == {}
-    named = ("rotated", "prod.yml |", "key |", "old.pem |", "sub/x.pem\n", "staged |")
+    trees = [hash_of(built, name)[:7] for name in ("HEAD^{tree}", "HEAD~1^{tree}")]
+    named = (*trees, "rotated", "prod.yml |", "key |", "old.pem |", "sub/x.pem\n", "staged |")
     assert [answer for answer in answers if any(text in answer for text in named)] == []
 
 
@@ -740,7 +745,7 @@ def test_a_repository_that_a_command_makes_shows_no_objects_of_another_one(
     (main / "config/prod.yml").write_text(f"{MARK}\n")
     plain(main, "add", "--all")
     plain(main, "commit", "-q", "-m", "first")
-    words = home.value("git", operation="LOG", args=["--format=%T"], cwd="main")["output"].split()
+    words = plain(main, "log", "--format=%T").split()
     repository = home.work if how == "around" else home.work / "made"
     repository.mkdir(exist_ok=True)
     plain(repository, "init", "-q", "--bare", ".")
