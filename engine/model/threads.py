@@ -29,8 +29,8 @@ class _Job:
         self.function = function
         self.loop = future.get_loop()
         self.future = future
-        #: Whether the thread is replaced, because nobody waits for the function any more.
-        self.left = False
+        #: Whether it has ended; whether its thread is replaced, because nobody waits for the function any more.
+        self.ended = self.left = False
 
 
 class _Threads:
@@ -54,7 +54,7 @@ class _Threads:
         with self._lock:
             if job in self._waiting:
                 self._waiting.remove(job)
-            elif self._number + self._left < MAX_LEFT:
+            elif not job.ended and self._number + self._left < MAX_LEFT:
                 job.left = True
                 self._left += 1
                 self._number -= 1
@@ -77,6 +77,7 @@ class _Threads:
             except BaseException as raised:
                 error = raised
             with self._lock:
+                job.ended = True
                 if job.left:
                     self._left -= 1
                     return

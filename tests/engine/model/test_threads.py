@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from albert_tools.engine.model.threads import MAX_THREADS, in_thread
+from albert_tools.engine.model.threads import MAX_THREADS, THREAD_NAME, in_thread
 
 NAME: ContextVar[str] = ContextVar("name", default="")
 
@@ -39,7 +39,15 @@ async def test_a_function_has_the_context_of_its_caller_and_its_errors_arrive() 
     assert await in_thread(NAME.get) == "caller"
     with pytest.raises(ZeroDivisionError):
         await in_thread(lambda: 1 / 0)
+
+    def cancels_itself() -> None:
+        raise asyncio.CancelledError
+
+    for _ in range(MAX_THREADS + 1):
+        with pytest.raises(asyncio.CancelledError):
+            await in_thread(cancels_itself)
     assert await in_thread(lambda: 1) == 1
+    assert len([t for t in threading.enumerate() if t.name == THREAD_NAME]) <= MAX_THREADS
 
 
 async def test_functions_that_nobody_waits_for_take_no_places() -> None:
