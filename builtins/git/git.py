@@ -206,8 +206,6 @@ async def git(
     root = str(context.workspace.root)
     async with alone(root, timeout):
         # No command sees what git brings before it is hidden.
-        if operation in BRINGING:
-            await mark(context, cwd)
         before = await asyncio.to_thread(repositories, root) if operation == "CLONE" else None
         ended = False
         try:
@@ -232,6 +230,8 @@ async def _executed(
 ) -> CommandResult:
     """Execute an operation. `words` are `args` with the address."""
     prepared = await _prepared(context, operation, words, cwd)
+    if operation in BRINGING:
+        await mark(context, cwd)
     reads = files_of_git(operation, args, at_top=cwd in ("", "."))
     if reads is None:
         # A file that it names need not be in the working tree.

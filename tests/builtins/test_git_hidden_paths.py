@@ -515,6 +515,7 @@ def test_what_a_pull_brings_is_not_merged_unseen(remote: tuple[Governed, str], h
     plain(home.work, "mv", "config", "public")
     plain(home.work, "commit", "-q", "-m", "renamed")
     assert "the rules forbid files in this repository, and PULL" in said(home, "PULL", *how.split(), "late", url=url)
+    assert not (home.work / ".git" / MARK_FILE).exists()
     assert "Not possible to fast-forward" in said(home, "PULL", "--ff-only", "late", url=url)
     assert "MERGE could merge them" in said(home, "MERGE", "FETCH_HEAD")
     assert not [p for p in home.work.glob("*/*") if p.is_file() and MARK in p.read_text("utf-8", "replace")]
