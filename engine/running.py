@@ -124,8 +124,8 @@ class Running(Struct, eq=False):
         async def review(_: ToolVersion | None) -> Review[ToolVersion]:
             return Review((await self.sources.compiled(source, session=session))[0])
 
-        async def permitted(version: ToolVersion) -> ToolVersion:
-            # The run begins after its action, because it may take longer.
+        async def checked(version: ToolVersion) -> ToolVersion:
+            # As `permitted`: the run begins after its action.
             return version
 
         try:
@@ -134,7 +134,7 @@ class Running(Struct, eq=False):
             else:
                 # A source is not checked for a session that can't run it anyway.
                 arguments_of_action = {"source": shown_source(source)}
-                version = await self.actions.perform_reviewed(RUN, arguments_of_action, session, review, permitted)
+                version = await self.actions.perform_reviewed(RUN, arguments_of_action, session, review, checked)
         except Failure as failure:
             return ToolResult(RUN.name, error=failure)
         given = {} if arguments is None else arguments

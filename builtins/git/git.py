@@ -194,22 +194,23 @@ async def git(
         cwd: The repository's folder, relative to the workspace; for CLONE, the parent folder of the new repository.
         timeout: Seconds, at most 3600, and at most what the caller has left.
     """
+    import asyncio
+
     words = list(args)
     if url is not None:
         # The URL goes after the options and before the other arguments.
         behind = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
         words.insert(behind if operation != "CLONE" else _behind_options(words), url)
+    execute = partial(_executed, context, operation, words, args, url, cwd, timeout)
     if operation not in _ALONE or not context.workspace.judge.selective:
-        return await _executed(context, operation, words, args, url, cwd, timeout)
-    import asyncio
-
+        return await execute()
     root = str(context.workspace.root)
     async with alone(root, timeout):
         # No command sees what git brings before it is hidden.
         before = await asyncio.to_thread(repositories, root) if operation == "CLONE" else None
         ended = False
         try:
-            result = await _executed(context, operation, words, args, url, cwd, timeout)
+            result = await execute()
             ended = result["exit_code"] == 0
             return result
         finally:

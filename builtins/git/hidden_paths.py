@@ -176,13 +176,20 @@ async def mark(context: CallContext, cwd: str) -> None:
 
 
 def mark_folder(folder: str) -> None:
-    """Mark a git folder. Only the owner takes the mark away. Raises OSError."""
-    with suppress(FileExistsError):
-        handle = os.open(f"{folder}/{MARK}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        try:
-            os.write(handle, _MARK_TEXT)
-        finally:
-            os.close(handle)
+    """Mark a git folder. Only the owner takes the mark away.
+
+    Raises:
+        Failure: `io_error`.
+    """
+    try:
+        with suppress(FileExistsError), open(f"{folder}/{MARK}", "xb") as file:
+            file.write(_MARK_TEXT)
+    except OSError as error:
+        raise Failure(
+            "io_error",
+            f"{folder}/{MARK} can't be written: {error.strerror}",
+            hint="make the folder writable: the mark hides the forbidden files that git brings",
+        ) from error
 
 
 async def _around(context: CallContext, cwd: str) -> tuple[HiddenPaths | None, str | None]:

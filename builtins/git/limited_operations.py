@@ -30,7 +30,7 @@ _TREES = r"--(pretty|format|sort)(=.*(%[tT]|tree|raw).*)"
 _UNLIMITED: dict[str, tuple[str, str]] = {
     "STATUS": ("-v", 'use ("DIFF", ["--cached"])'),
     "COMMIT": ("-v|--verbose", 'use ("DIFF", ["--cached"])'),
-    "LOG": (rf"--follow|{_TREES}", "name the file's earlier paths too, and use other fields"),
+    "LOG": (rf"--follow|{_TREES}", "name the file's earlier paths too, or use other fields"),
     "SHOW": (_TREES, "use other fields"),
     "CHECKOUT": ("-m|--merge", "commit or STASH first"),
     "BRANCH": (_TREES, "use other fields"),
@@ -41,11 +41,11 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
 _ALL = (("option", "-a"), ("option", "--all"))
 #: Operations that print files.
 _PRINTING = ("DIFF", "LOG", "SHOW")
-#: The only options with which an operation merges nothing, the ones of which it needs one, and what to do otherwise.
+#: Operations that merge, unless they have one of the first options and besides it only the second ones; what to do instead.
 _FORWARD: dict[str, tuple[str, str, str]] = {
-    "MERGE": ("--ff-only|--abort|--quiet|-q", "--ff-only|--abort", "use --ff-only, or ask the owner to merge"),
-    "PULL": ("--ff-only|--prune|-p|--quiet|-q|--verbose|-v", "--ff-only", "use --ff-only, or ask the owner to merge"),
-    "REBASE": ("--abort|--quit", "--abort|--quit", "ask the owner to do it"),
+    "MERGE": ("--ff-only --abort", "--quiet -q", "use --ff-only, end a merge with COMMIT, or ask the owner to merge"),
+    "PULL": ("--ff-only", "--prune -p --quiet -q --verbose -v", "use --ff-only, or ask the owner to merge"),
+    "REBASE": ("--abort --quit", "", "ask the owner to do it"),
 }
 #: Operations that bring commits that were not searched for hidden files.
 BRINGING = ("FETCH", "PULL")
@@ -132,10 +132,9 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
     if operation == "TAG" and len(files) == 2 and {"-d", "--delete", "-l", "--list"}.isdisjoint(options):
         return Limited([*options, "--", files[0], _commit(files[1], demand)])
     if operation in _FORWARD:
-        allowed, needed, instead = _FORWARD[operation]
-        if not all(re.fullmatch(allowed, word) for word in options) or not any(
-            re.fullmatch(needed, o) for o in options
-        ):
+        needed, harmless, instead = _FORWARD[operation]
+        given = set(options)
+        if given.isdisjoint(needed.split()) or not given <= {*needed.split(), *harmless.split()}:
             raise _refused(f"{operation} could merge them into files of other names", instead)
         return Limited(list(arguments), True)
     return Limited(list(arguments))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,12 @@ class Connection:
         link = await self._ready(context)
         self._demand_accepted(link, tool)
         try:
-            if link.server is None:
-                result = await link.request(tool.remote, arguments)
-            else:
+            is_process = link.server is not None
+            if is_process:
                 context.effect("execute", server=self._mount.name, remote=tool.remote)
-                # As for a command: git brings nothing before its eyes that the rules hide.
-                async with turn(str(context.workspace.root), None, context.remaining):
-                    result = await link.request(tool.remote, arguments)
+            # Like a command, a process would see the forbidden files that git can bring meanwhile.
+            async with turn(str(context.workspace.root), None, context.remaining) if is_process else nullcontext():
+                result = await link.request(tool.remote, arguments)
         except Failure as failure:
             if link.ended:
                 failure.hint = failure.hint or "the call may have had an effect; the next call connects again"

@@ -28,10 +28,10 @@ def prepared(program: bytes, flags: int = 0) -> Callable[[], None]:
     """The function that filters all further system calls of the process that calls it, which must have called
     `no_new_privileges`. It raises OSError if the kernel refuses; then the process must not continue."""
     instructions = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
-    arguments = ("syscall", _SECCOMP[os.uname().machine], _SET_MODE_FILTER, flags, header)
+    number = _SECCOMP[os.uname().machine]
 
-    def install(_: object = instructions) -> None:
-        call(*arguments, what="seccomp")
+    def install() -> None:
+        header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
+        call("syscall", number, _SET_MODE_FILTER, flags, header, what="seccomp")
 
     return install
