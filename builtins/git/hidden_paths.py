@@ -168,7 +168,7 @@ async def mark(context: CallContext, cwd: str) -> None:
         if os.path.islink(objects) or any(entry.is_symlink() for entry in entries):
             raise Failure(
                 "permission_denied",
-                f"{objects} is or has a link, so commands would see what git brings into it",
+                f"{objects} is a link or has one, so commands would see what git brings into it",
                 hint="ask the owner, or clone the repository again",
                 rule="git_forbidden_paths",
             )
