@@ -325,12 +325,14 @@ class Worker:
     def _log(self, text: str) -> None:
         if not text:
             return
-        size = len(text.encode("utf-8", "replace"))
-        self._log_left -= size
+        # Half a surrogate pair can't be sent. It is escaped, as CPython escapes it on stderr.
+        data = text.encode("utf-8", "backslashreplace")
+        self._log_left -= len(data)
         if self._log_left < 0:
             self._end("log_limit", sys._getframe(2))
+        text = data.decode()
         for start in range(0, len(text), 65_536):
-            self._send(["print", text[start : start + 65_536].encode("utf-8", "replace").decode()])
+            self._send(["print", text[start : start + 65_536]])
 
     def _end(self, code: str, frame: Any) -> NoReturn:
         lines = []

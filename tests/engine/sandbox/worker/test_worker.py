@@ -94,10 +94,10 @@ Make = Callable[[], Peer]
 def test_result_error_and_prints(peer: Make) -> None:
     a = peer()
     a.run(
-        "import json\ndef t(n):\n    print('got', n, sep='-')\n    print(end='')\n    return json.loads('[1]') + [n, (2,)]\n",
+        "import json\ndef t(n):\n    print('got', n, '\\ud800', sep='-')\n    print(end='')\n    return json.loads('[1]') + [n, (2,)]\n",
         {"n": 5},
     )
-    assert a.hear() == ["print", "got-5\n"]
+    assert a.hear() == ["print", "got-5-\\ud800\n"]
     assert a.hear() == ["result", [1, 5, [2]]]
     b = peer()
     b.run("def _f(n):\n    return 1 // n\ndef t(n):\n    return _f(n)\n", {"n": 0})
