@@ -49,7 +49,7 @@ MAX_ALL = 64 * 1024
 def redacted(value: Any) -> Any:
     """A copy of a value for the record: JSON of limited size."""
     try:
-        return _Redaction().of(value, "", 0)
+        return _Redaction().of(value, 0)
     except Exception as error:
         # A caller's object may raise when it is read. The entry must be written nevertheless.
         return {"$unreadable": type(error).__name__[:100]}
@@ -100,19 +100,10 @@ MAX_REMEMBERED = 64
 
 
 @lru_cache(4096)
-def _is_secret_name(name: str) -> bool:
-    return _NAMES.search(name) is not None
-
-
-def _secret(name: str) -> bool:
-    """Whether the value with this name is a secret."""
-    return _is_secret_name(name) if len(name) <= MAX_REMEMBERED else _NAMES.search(name) is not None
-
-
-@lru_cache(4096)
-def _known_key(key: str) -> str | None:
-    """A short key as it appears in the record; None if the key may contain a secret."""
-    return None if _FORMS.search(key) or _ASSIGNED.search(key) else _unicode(key)
+def _of_key(key: str) -> tuple[str | None, bool]:
+    """A key as it appears in the record, or None if it may contain a secret; and whether its value is a secret."""
+    shown = None if _FORMS.search(key) or _ASSIGNED.search(key) else _unicode(key)
+    return shown, _NAMES.search(key) is not None
 
 
 class _Redaction:
@@ -121,21 +112,32 @@ class _Redaction:
     def __init__(self) -> None:
         self.left = MAX_ALL
 
-    def of(self, value: Any, name: str, level: int) -> Any:
-        if name and value not in (None, "", True, False) and _secret(name):
-            if type(value) not in (int, float) or not _COUNTS.search(name):
-                return REDACTED
+    def of(self, value: Any, level: int) -> Any:
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, Mapping):
             if level >= MAX_LEVELS or self.left <= 0:
                 return {"$object": len(value)}
-            kept = {self._key(k): self.of(v, str(k), level + 1) for k, v in islice(value.items(), MAX_VALUES)}
+            kept = {}
+            for key, item in islice(value.items(), MAX_VALUES):
+                if type(key) is str and len(key) <= MAX_REMEMBERED:
+                    shown, is_secret = _of_key(key)
+                else:
+                    shown, is_secret = None, _NAMES.search(str(key)) is not None
+                if shown is not None:
+                    self.left -= len(shown) + 8
+                else:
+                    text = self._text(str(key))
+                    shown = text if isinstance(text, str) else f"{text['$text']} {text['sha256']}"
+                if is_secret and item not in (None, "", True, False) and not _is_count(str(key), item):
+                    kept[shown] = REDACTED
+                else:
+                    kept[shown] = self.of(item, level + 1)
             return kept if len(value) <= MAX_VALUES else {**kept, "$more": len(value) - MAX_VALUES}
         if isinstance(value, list | tuple):
             if level >= MAX_LEVELS or self.left <= 0:
                 return [f"… {len(value)} values"]
-            items = [self.of(v, name, level + 1) for v in value[:MAX_VALUES]]
+            items = [self.of(v, level + 1) for v in value[:MAX_VALUES]]
             return items if len(value) <= MAX_VALUES else [*items, f"… {len(value) - MAX_VALUES} more"]
         self.left -= 8
         if value is None or isinstance(value, bool | float):
@@ -146,24 +148,21 @@ class _Redaction:
 
     def _text(self, value: str) -> Any:
         self.left -= min(len(value), MAX_TEXT) + 8
-        if len(value) <= MAX_TEXT and value.isalnum() and "akia" not in value.lower():
-            # A word, such as a hash. Of the forms, one alone has nothing but letters and digits.
-            return _unicode(value)
-        named = _ASSIGNED.search(value[:10_000])
-        if _FORMS.search(value[:10_000]) or (named and len(value) <= MAX_TEXT):
-            return REDACTED
-        if len(value) <= MAX_TEXT:
-            return _unicode(value)
-        data = value.encode("utf-8", "surrogatepass")
-        return {
-            "$text": REDACTED if named else _unicode(value[:60]) + "…",
-            "size_bytes": len(data),
-            "sha256": hashlib.sha256(data).hexdigest(),
-        }
+        # A word, such as a hash, is no secret. Of the forms, one alone has nothing but letters and digits.
+        is_word = value.isalnum() and len(value) <= MAX_TEXT and "akia" not in value.lower()
+        if not is_word:
+            named = _ASSIGNED.search(value[:10_000])
+            if _FORMS.search(value[:10_000]) or (named and len(value) <= MAX_TEXT):
+                return REDACTED
+            if len(value) > MAX_TEXT:
+                data = value.encode("utf-8", "surrogatepass")
+                return {
+                    "$text": REDACTED if named else _unicode(value[:60]) + "…",
+                    "size_bytes": len(data),
+                    "sha256": hashlib.sha256(data).hexdigest(),
+                }
+        return value if value.isascii() else _unicode(value)
 
-    def _key(self, key: Any) -> str:
-        if type(key) is str and len(key) <= MAX_REMEMBERED and (known := _known_key(key)) is not None:
-            self.left -= len(key) + 8
-            return known
-        text = self._text(str(key))
-        return text if isinstance(text, str) else f"{text['$text']} {text['sha256']}"
+
+def _is_count(name: str, value: Any) -> bool:
+    return type(value) in (int, float) and _COUNTS.search(name) is not None
