@@ -242,7 +242,7 @@ class _Walk:
                         _report(found, field, "type", f"expected {spell(schema)}, got {_show(value)}")
                     return
         kinds = schema.get("type")
-        if kinds is not None:
+        if kinds is not None and kinds != _NAMES.get(type(value)):
             names = kinds if isinstance(kinds, list) else [kinds]
             if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
                 _report(found, field, "type", f"expected {spell({'type': names})}, got {_show(value)}")

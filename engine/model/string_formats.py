@@ -8,8 +8,9 @@ still use the schemas.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from albert_tools.engine.model.bounds import (
     HASH_BYTES,
@@ -27,71 +28,64 @@ Fault = tuple[str, str]
 _HASH = re.compile(rf"(?:b3:)?[0-9a-f]{{{2 * HASH_BYTES}}}")
 
 
-def _bytes(text: str, most: int) -> Iterator[Fault]:
-    """The rule `max_bytes`. It yields nothing if there are too many characters, because ``maxLength`` already reports that."""
+def _bytes(text: str, most: int) -> list[Fault]:
+    """The rule `max_bytes`. It is not violated if there are too many characters, because ``maxLength`` already reports that."""
     # A character has at most 4 bytes, so most texts need not be encoded for the check.
     if len(text) * 4 > most >= len(text) and not text.isascii():
         count = len(text.encode("utf-8", "surrogatepass"))
         if count > most:
-            yield "max_bytes", f"must have {most:,} bytes or fewer in UTF-8, has {count:,}"
+            return [("max_bytes", f"must have {most:,} bytes or fewer in UTF-8, has {count:,}")]
+    return []
 
 
-def _no_nul(text: str) -> Iterator[Fault]:
-    if "\0" in text:
-        yield "nul", "must not contain a NUL character"
-
-
-def _no_parent(text: str) -> Iterator[Fault]:
+def _path(text: str, most: int) -> list[Fault]:
+    faults = _argument(text, most)
     if ".." in text and ".." in text.split("/"):
-        yield "path_traversal", "must not contain '..'; write the path from the workspace down"
+        faults.insert(0, ("path_traversal", "must not contain '..'; write the path from the workspace down"))
+    return faults
 
 
-def _path(text: str, most: int) -> Iterator[Fault]:
-    yield from _no_parent(text)
-    yield from _argument(text, most)
+def _argument(text: str, most: int) -> list[Fault]:
+    faults = [("nul", "must not contain a NUL character")] if "\0" in text else []
+    return faults + _bytes(text, most)
 
 
-def _argument(text: str, most: int) -> Iterator[Fault]:
-    yield from _no_nul(text)
-    yield from _bytes(text, most)
-
-
-def _entry(text: str) -> Iterator[Fault]:
-    count = text.count("=")
+def _entry(text: str) -> list[Fault]:
+    faults, count = _argument(text, MAX_ENTRY), text.count("=")
     if count != 1:
-        yield "one_equals", f"must be NAME=value with exactly one '=', has {count or 'none'}"
+        faults.insert(0, ("one_equals", f"must be NAME=value with exactly one '=', has {count or 'none'}"))
     elif text.startswith("="):
-        yield "one_equals", "must have a name before its '='"
-    yield from _argument(text, MAX_ENTRY)
+        faults.insert(0, ("one_equals", "must have a name before its '='"))
+    return faults
 
 
-def _hash(text: str) -> Iterator[Fault]:
-    if not _HASH.fullmatch(text):
-        yield (
-            "hash",
-            f"must be {HASH_BYTES} bytes as {2 * HASH_BYTES} lower-case hex digits, with or without b3: before them",
-        )
+def _hash(text: str) -> list[Fault]:
+    if _HASH.fullmatch(text):
+        return []
+    digits = f"{HASH_BYTES} bytes as {2 * HASH_BYTES} lower-case hex digits"
+    return [("hash", f"must be {digits}, with or without b3: before them")]
 
 
-def _time(text: str) -> Iterator[Fault]:
+def _time(text: str) -> list[Fault]:
     if not text:
-        return
+        return []
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        yield "time", "must be a date and time in ISO 8601, for example 2025-03-01T12:00:00Z, or empty"
+        return [("time", "must be a date and time in ISO 8601, for example 2025-03-01T12:00:00Z, or empty")]
+    return []
 
 
-#: The check of each format. A check yields all violations.
-FORMATS: dict[str, Callable[[str], Iterator[Fault]]] = {
-    "albert-path": lambda text: _path(text, MAX_PATH),
-    "albert-folder": lambda text: _path(text, MAX_WORKING_DIRECTORY),
-    "albert-command": lambda text: _argument(text, MAX_COMMAND),
-    "albert-argument": lambda text: _argument(text, MAX_ENTRY),
+#: The check of each format. It returns all violations.
+FORMATS: dict[str, Callable[[str], list[Fault]]] = {
+    "albert-path": partial(_path, most=MAX_PATH),
+    "albert-folder": partial(_path, most=MAX_WORKING_DIRECTORY),
+    "albert-command": partial(_argument, most=MAX_COMMAND),
+    "albert-argument": partial(_argument, most=MAX_ENTRY),
     "albert-entry": _entry,
     "albert-hash": _hash,
-    "albert-prompt-hash": lambda text: _hash(text) if text else iter(()),
+    "albert-prompt-hash": lambda text: _hash(text) if text else [],
     "albert-time": _time,
-    "albert-content": lambda text: _bytes(text, MAX_WRITE),
-    "albert-edit": lambda text: _bytes(text, MAX_EDIT),
+    "albert-content": partial(_bytes, most=MAX_WRITE),
+    "albert-edit": partial(_bytes, most=MAX_EDIT),
 }
