@@ -1,6 +1,7 @@
 """Validate a call's arguments and its output against the tool's definition.
 
-Both are copied first. A later change of the original has no effect on the call.
+Both are copied first. A later change of the original has no effect on the call. The arguments of a program's call are a copy
+already.
 """
 
 from __future__ import annotations
@@ -63,14 +64,14 @@ def checked_output(definition: ToolDefinition, output: Any) -> Any:
     return output
 
 
-def validated_arguments(definition: ToolDefinition, arguments: Any) -> dict[str, Any]:
-    """The validated arguments, with defaults for the missing ones.
+def validated_arguments(definition: ToolDefinition, arguments: Any, *, is_copy: bool = False) -> dict[str, Any]:
+    """The validated arguments, with defaults for the missing ones. Nobody may change them. `is_copy` says that `arguments` are a
+    copy already.
 
     Raises:
         Failure: `invalid_arguments`, or `permission_denied` for `..` in a path; all violations are in `details`.
     """
-    read, found = _read(definition, arguments)
+    read, found = (arguments, violations(arguments, definition.schema)) if is_copy else _read(definition, arguments)
     if found:
         raise refused_arguments(definition, found)
-    # Defaults are copied too, because the called function may change them.
-    return {p.name: read[p.name] if p.name in read else export(p.default, MAX_ANSWER) for p in definition.parameters}
+    return {p.name: read.get(p.name, p.default) for p in definition.parameters}

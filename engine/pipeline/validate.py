@@ -23,7 +23,7 @@ async def validate(call: Call, run: Run) -> Call:
             details={"violations": found, "of": "invocation"},
         )
     try:
-        arguments = validated_arguments(target.definition, call.given)
+        arguments = validated_arguments(target.definition, call.given, is_copy=call.depth > 0)
         if target.primitive is not None:
             target.primitive.demand(arguments)
     except Failure as failure:
