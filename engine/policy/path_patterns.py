@@ -68,7 +68,7 @@ class PathPatterns:
             end = path.find("/", at + 1)
             end = len(path) if end < 0 else end
             part, above = path[at + 1 : end], path[:end]
-            found = self._rooted.get(above) or self._under(above, path)
+            found = self._rooted.get(above) or (self._under(above, path) if above in self._rooted_wild else None)
             if not found and at >= floor:
                 found = self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
             at = end
@@ -122,7 +122,10 @@ class PathPatterns:
         return None
 
     def _by_prefix(self, part: str) -> tuple[str, str] | None:
-        return next((found for prefix, found in self._prefixes.items() if part.startswith(prefix)), None)
+        for prefix, found in self._prefixes.items():
+            if part.startswith(prefix):
+                return found
+        return None
 
     def _add(self, pattern: str, rule: str) -> None:
         text = _fold(expanded(pattern, self._home_text, self._workspace_text))

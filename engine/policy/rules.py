@@ -71,12 +71,12 @@ class Policy:
     def touches(self, definition: ToolDefinition, resources: list[Resource]) -> list[Decision]:
         """The denials and questions about the resources of a call; empty if no rule objects."""
         found = []
-        seen_as = views(self.layers, definition)
         for resource in resources:
             if resource.kind == "path":
                 found.append(self.paths.judge(definition, resource.name, resource.use))
             else:
-                found += [JUDGES[resource.kind](self.layers, view, resource) for view in seen_as]
+                judge = JUDGES[resource.kind]
+                found += [judge(self.layers, view, resource) for view in views(self.layers, definition)]
         return [decision for decision in found if decision is not None]
 
     def may_ask(self, definition: ToolDefinition, kinds: Collection[str]) -> list[str]:

@@ -35,11 +35,14 @@ def plain_parts(path: str) -> Parts:
         raise refused_argument("path", "the path is empty", hint="write '.' for the workspace itself")
     if "\0" in path:
         raise refused_argument("path", "a path can't hold a NUL character")
-    if any("\ud800" <= c <= "\udfff" for c in path):
-        raise refused_argument("path", "a path must be valid Unicode; this one holds half a surrogate pair")
-    if len(path.encode()) > MAX_PATH:
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError:
+        message = "a path must be valid Unicode; this one holds half a surrogate pair"
+        raise refused_argument("path", message) from None
+    if size > MAX_PATH:
         raise refused_argument("path", f"the path is longer than {MAX_PATH:,} bytes", hint="use a shorter path")
-    parts = tuple(p for p in path.split("/") if p not in ("", "."))
+    parts = tuple([p for p in path.split("/") if p not in ("", ".")])
     if ".." in parts:
         raise Failure(
             "permission_denied",
