@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools.builtins.files.search_text import search_text
+from albert_tools.engine.policy.tool_paths import ToolPaths
 from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.workspace import Workspace
 
@@ -39,7 +40,7 @@ def table(rounds: int) -> list[str]:
         top = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="albert-files-"))).resolve()
         word = _fill(top)
         workspace = stack.enter_context(Workspace(top, [top.parent / "state"], [top.parent / "secret"]))
-        judged = workspace.judged_by(CallJudge(lambda path, use: None, "bench", 1 << 24))
+        judged = workspace.judged_by(CallJudge(ToolPaths("bench", (), str(top)), "bench", 1 << 24))
         return [*_reads(top, workspace, judged, rounds), "", *_searches(judged, word, rounds)]
 
 

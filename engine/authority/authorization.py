@@ -20,6 +20,7 @@ from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.layers import Resource
 from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.rules import Policy
+from albert_tools.engine.policy.tool_paths import ToolPaths
 from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.path_judge import AllowAll
 from albert_tools.engine.workspace.workspace import Workspace
@@ -100,23 +101,15 @@ class Authority:
         `most` limits the bytes that the call writes in total. `approved` are the fingerprints of the files that a person has
         approved for a change. `marks_private` says whether it matters that a command of the call sees private files.
         """
-        flows, paths = self.policy.flows, self.policy.paths
+        flows, paths = self.policy.flows, self.policy.paths.of(definition)
         judge = CallJudge(
-            partial(paths.judge, definition),
+            paths,
             definition.name,
             self.policy.numbers(definition).max_file_bytes,
-            selective=paths.selective(definition),
-            divides=partial(paths.divides, definition),
-            unreadable=partial(paths.unreadable, definition),
-            forbidden=partial(paths.forbidden, definition),
-            globs=partial(paths.forbidden_globs, definition),
-            writable=partial(paths.writable, definition),
             bytes_left=most,
             demand_approved=partial(demand_unchanged, approved or {}, definition.name),
             private=flows.private,
-            marks_private=lambda: (
-                not flows.private_patterns <= paths.forbidden_patterns(definition) and marks_private()
-            ),
+            marks_private=lambda: not paths.forbids(flows.private_patterns) and marks_private(),
         )
         return self.reaching(workspace).judged_by(judge)
 
@@ -148,9 +141,8 @@ class ExampleAuthority(Authority):
         marks_private: Callable[[], bool] = lambda: False,
     ) -> Workspace:
         """The workspace without rules, because all of it belongs to the example."""
-        return workspace.judged_by(
-            CallJudge(lambda path, use: None, definition.name, AllowAll.max_file_bytes, bytes_left=most)
-        )
+        nothing = ToolPaths(definition.name, (), "/")
+        return workspace.judged_by(CallJudge(nothing, definition.name, AllowAll.max_file_bytes, bytes_left=most))
 
     def outgoing(
         self, definition: ToolDefinition, primitive: Primitive, arguments: Mapping[str, Any], rules: Governance

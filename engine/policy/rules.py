@@ -73,7 +73,7 @@ class Policy:
         found = []
         for resource in resources:
             if resource.kind == "path":
-                found.append(self.paths.judge(definition, resource.name, resource.use))
+                found.append(self.paths.of(definition).judge(resource.name, resource.use))
             else:
                 judge = JUDGES[resource.kind]
                 found += [judge(self.layers, view, resource) for view in views(self.layers, definition)]

@@ -7,17 +7,14 @@ and a link can lead to a forbidden place. So this class checks the real path aga
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.policy.decision import Decision
 from albert_tools.engine.policy.path_patterns import PathPatterns
+from albert_tools.engine.policy.tool_paths import ToolPaths
 from albert_tools.engine.workspace.git_folders import git_content
 from albert_tools.engine.workspace.path_judge import Use
 from albert_tools.engine.workspace.private_files import private_file
-
-#: Returns the decision about an absolute path and its use; None if no rule objects.
-PathRules = Callable[[str, str], Decision | None]
 
 #: Takes an absolute path, the path as the call wrote it, and the `stat` result of the file there (None: no file). Raises a
 #: failure if the person approved a different state of the file.
@@ -31,39 +28,28 @@ class CallJudge:
 
     def __init__(
         self,
-        rules: PathRules,
+        paths: ToolPaths,
         tool: str,
         max_file_bytes: int,
         *,
-        selective: bool = False,
-        divides: Callable[[str], bool] = lambda folder: False,
-        unreadable: Callable[[str, Collection[str]], Collection[str]] = lambda folder, names: (),
-        forbidden: Callable[[str], Decision | None] = lambda path: None,
-        globs: Callable[[str], Sequence[str]] = lambda top: (),
-        writable: Callable[[], Sequence[str] | None] = lambda: None,
         bytes_left: int | None = None,
         demand_approved: DemandApproved = lambda path, written, now: None,
         private: PathPatterns = _NOTHING,
         marks_private: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`divides` and `unreadable` answer for whole folders, as the methods of `Judge` do; they agree with `rules`.
-
-        `forbidden` returns the denial of a forbidden path, `globs` the forbidden paths below a folder, as git's globs.
-
-        `writable` returns the only paths that may be changed. `bytes_left` limits the bytes that the call may write in total; None
-        means no limit. `private` are the files with private data; `marks_private` says whether it matters that a command sees one.
+        """`bytes_left` limits the bytes that the call may write in total; None means no limit. `private` are the files with private
+        data; `marks_private` says whether it matters that a command sees one.
         """
         self.max_file_bytes = max_file_bytes
-        self.selective = selective
+        self.selective = paths.selective
         self.bytes_written = 0
         self.private_path: str | None = None
-        self._rules = rules
+        self._paths = paths
         self._tool = tool
-        self._forbidden = forbidden
-        self._globs = globs
-        self.divides = divides
-        self.unreadable = unreadable
-        self.writable = writable
+        self.divides = paths.divides
+        self.unreadable = paths.unreadable
+        self.forbidden_globs = paths.forbidden_globs
+        self.writable = paths.writable
         self._bytes_left = bytes_left
         self._demand_approved = demand_approved
         self._private = private
@@ -77,7 +63,7 @@ class CallJudge:
         Raises:
             Failure: the failure of the decision.
         """
-        decision = self._rules(path, use)
+        decision = self._paths.judge(path, use)
         if decision is not None and decision.verdict == "deny":
             raise decision.failure(self._tool)
         if use == "read":
@@ -97,7 +83,7 @@ class CallJudge:
         Raises:
             Failure: the failure of the decision.
         """
-        if (decision := self._forbidden(path)) is not None:
+        if (decision := self._paths.forbidden(path)) is not None:
             raise decision.failure(self._tool)
         self._note_private(path)
 
@@ -107,7 +93,7 @@ class CallJudge:
 
     def allows(self, path: str) -> bool:
         """Returns whether the rules allow reading a path."""
-        decision = self._rules(path, "read")
+        decision = self._paths.judge(path, "read")
         return decision is None or decision.verdict != "deny"
 
     def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
@@ -115,10 +101,6 @@ class CallJudge:
         one has private data (`private_file`)."""
         if self.private_path is None and self._marks_private():
             self.private_path = private_file(paths, roots, self._private, self.allows)
-
-    def forbidden_globs(self, top: str) -> Sequence[str]:
-        """The forbidden paths below an allowed folder, as git's globs relative to it."""
-        return self._globs(top)
 
     def demand_going(self) -> None:
         """Refuse if the call has ended.

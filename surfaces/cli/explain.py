@@ -62,7 +62,7 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
         "timeout_seconds": rules.timeout(described.definition),
         "max_file_bytes": numbers.max_file_bytes,
         "calls_per_hour": dict(numbers.rate_limits),
-        "beyond_the_workspace": policy.paths.opened(described.definition),
+        "beyond_the_workspace": policy.paths.of(described.definition).opened,
         "revision": governance.revision,
     }
     inner = list(_inner(service, authority, described, mode))

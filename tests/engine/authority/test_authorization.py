@@ -364,14 +364,18 @@ def test_a_folder_swapped_for_a_link_after_authorization_is_not_opened(tmp_path:
         (work / folder / f"{folder}.txt").write_text("")
     policy = Policy(read_governance({"tools": {"x": {"forbidden_paths": ["secrets"]}}}).layers(), str(work), "/home/u")
 
-    def judge(path: str, use: str) -> Any:
-        decision = policy.paths.judge(discard.definition, path, use)
+    paths = policy.paths.of(discard.definition)
+    judge = paths.judge
+
+    def swap(path: str, use: str) -> Any:
+        decision = judge(path, use)
         (work / "open").rename(work / "gone")
         (work / "open").symlink_to("secrets")
         return decision
 
+    paths.judge = swap  # type: ignore[method-assign]
     with Workspace(work) as workspace:
-        guarded = workspace.judged_by(CallJudge(judge, "x", 100))
+        guarded = workspace.judged_by(CallJudge(paths, "x", 100))
         with pytest.raises(Failure):
             guarded.listing("open")
         (work / "open").unlink()

@@ -203,8 +203,8 @@ def test_each_workspace_has_one_index_per_revision(owner: Owner) -> None:
     assert not isinstance(new, Failure)
     assert new is not one
     # A call that began under the old rules ends under the old rules.
-    assert one.authority.policy.paths.judge(READ, "/one/x", "read") is None
-    assert new.authority.policy.paths.judge(READ, "/one/x", "read") is not None
+    assert one.authority.policy.paths.of(READ).judge("/one/x", "read") is None
+    assert new.authority.policy.paths.of(READ).judge("/one/x", "read") is not None
 
 
 def test_a_file_that_changes_all_the_time_changes_no_rule(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:

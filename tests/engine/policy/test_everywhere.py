@@ -36,7 +36,7 @@ def test_every_primitive_is_refused(primitive: Primitive, layer: str) -> None:
         for use in ("read", "write", "delete"):
             (found,) = policy.touches(primitive.definition, [Resource("path", f"/w/{file}", use)])
             assert (found.verdict, found.rule) == ("deny", f"{prefix}forbidden_paths")
-    assert policy.paths.selective(primitive.definition)
+    assert policy.paths.of(primitive.definition).selective
     for host in ("evil.example", "a.b.evil.example"):
         (found,) = policy.touches(primitive.definition, [Resource("url", f"https://{host}/", "GET")])
         assert (found.verdict, found.rule) == ("deny", f"{prefix}forbidden_hosts")
@@ -66,7 +66,7 @@ def test_writable_paths_and_free_hosts_hold_for_every_primitive() -> None:
             found = policy.touches(primitive.definition, [Resource("path", "/w/tests/x", use)])
             assert [d.rule for d in found] == rules
             assert policy.touches(primitive.definition, [Resource("path", "/w/src/x", use)]) == []
-        assert policy.paths.writable(primitive.definition) == ["/w/src/"]
+        assert policy.paths.of(primitive.definition).writable() == ["/w/src/"]
         assert policy.touches(primitive.definition, [Resource("url", "https://a.example/", "POST")]) == []
 
 

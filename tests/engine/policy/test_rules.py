@@ -209,17 +209,17 @@ def test_both_layers_of_paths_apply() -> None:
         {"tools": {"read_file": {"allowed_paths": ["src/**"]}}},
         {"tools": {"read_file": {"allowed_paths": ["src/a/**"]}}},
     )
-    assert both.paths.judge(READ, "/w/src/a/x", "read") is None
-    refused = both.paths.judge(READ, "/w/src/b/x", "read")
+    assert both.paths.of(READ).judge("/w/src/a/x", "read") is None
+    refused = both.paths.of(READ).judge("/w/src/b/x", "read")
     assert refused is not None
     assert refused.rule == "project.tools.read_file.allowed_paths"
-    assert both.paths.judge(READ, "/w/x", "read") is not None
+    assert both.paths.of(READ).judge("/w/x", "read") is not None
 
 
 @pytest.mark.parametrize(("use", "verdict"), [("read", None), ("write", "ask"), ("delete", "ask")])
 def test_every_change_outside_the_workspace_needs_approval(use: str, verdict: str | None) -> None:
     opened = policy({"tools": {"delete_file": {"allowed_paths": ["/data/**"]}}})
-    decision = opened.paths.judge(DELETE, "/data/x", use)
+    decision = opened.paths.of(DELETE).judge("/data/x", use)
     assert (decision and decision.verdict) == verdict
     assert decision is None or decision.rule == "shipped.outside_workspace_asks"
 
@@ -434,7 +434,7 @@ def test_a_home_folder_that_is_reached_by_a_link(tmp_path: Path) -> None:
     (real / ".ssh").mkdir(parents=True)
     (tmp_path / "home").symlink_to("var")
     rules = Policy(read_governance({}).layers(), f"{real}/.ssh", str(tmp_path / "home" / "ada"))
-    found = rules.paths.judge(READ, f"{real}/.ssh/id", "read")
+    found = rules.paths.of(READ).judge(f"{real}/.ssh/id", "read")
     assert found is not None
     assert found.rule == "shipped.forbidden_paths"
 
@@ -452,8 +452,8 @@ def test_the_category_in_a_tools_section_adds_the_rules_on_that_category() -> No
     for path in ("a", "b"):
         (denied,) = found.touches(READ, [Resource("path", f"/w/{path}", "read")])
         assert denied.verdict == "deny"
-    assert found.paths.selective(READ)
-    assert len([glob for glob in found.paths.forbidden_globs(READ, "/w") if glob.strip("*/") in ("a", "b")]) >= 2
+    assert found.paths.of(READ).selective
+    assert len([glob for glob in found.paths.of(READ).forbidden_globs("/w") if glob.strip("*/") in ("a", "b")]) >= 2
 
 
 @given(

@@ -22,7 +22,7 @@ def policy(rules: dict[str, Any], project: dict[str, Any] | None = None) -> Poli
 
 
 def rule(found: Policy, path: str, use: str = "write", tool: ToolDefinition = WRITE) -> str | None:
-    decision = found.paths.judge(tool, path, use)
+    decision = found.paths.of(tool).judge(path, use)
     return decision.rule if decision else None
 
 
@@ -81,16 +81,16 @@ def test_every_list_must_be_satisfied() -> None:
         "categories": {"network": {"writable_paths": ["a/x/**"]}},
     }
     found = policy(rules, {"writable_paths": ["b/c/e/**", "a/**", "z/**"]})
-    assert found.paths.writable(SHELL) == ["/w/b/c/e/"]
+    assert found.paths.of(SHELL).writable() == ["/w/b/c/e/"]
     assert rule(found, "/w/b/c/e/x", tool=SHELL) is None
     assert rule(found, "/w/b/c/x", tool=SHELL) == "project.writable_paths"
     assert rule(found, "/w/d/x", tool=SHELL) == "writable_paths"
     assert rule(found, "/w/a/x", tool=SHELL) == "tools.bash.writable_paths"
     assert rule(found, "/w/a/y") == "categories.network.writable_paths"
-    assert found.paths.writable(WRITE) == ["/w/a/x/"]
-    assert policy({}).paths.writable(SHELL) is None
-    assert policy({"writable_paths": []}).paths.writable(SHELL) == []
-    assert policy({"writable_paths": ["/**"]}).paths.writable(SHELL) == ["/w/"]
+    assert found.paths.of(WRITE).writable() == ["/w/a/x/"]
+    assert policy({}).paths.of(SHELL).writable() is None
+    assert policy({"writable_paths": []}).paths.of(SHELL).writable() == []
+    assert policy({"writable_paths": ["/**"]}).paths.of(SHELL).writable() == ["/w/"]
 
 
 def test_an_opened_folder_outside_needs_both_lists() -> None:
@@ -100,7 +100,7 @@ def test_an_opened_folder_outside_needs_both_lists() -> None:
     both = policy({**opened, "writable_paths": ["/data/**"]})
     assert rule(both, "/data/x") == "shipped.outside_workspace_asks"
     # A command never writes there.
-    assert both.paths.writable(SHELL) == []
+    assert both.paths.of(SHELL).writable() == []
 
 
 def test_a_link_is_reported(tmp_path: Path) -> None:

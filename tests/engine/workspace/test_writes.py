@@ -18,6 +18,7 @@ import pytest
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.extra_roots import Root
+from albert_tools.engine.policy.tool_paths import ToolPaths
 from albert_tools.engine.workspace import files, openat, walk
 from albert_tools.engine.workspace.call_judge import CallJudge
 from albert_tools.engine.workspace.path_judge import AllowAll
@@ -306,7 +307,9 @@ def test_deleting(workspace: Workspace, root: Path) -> None:
 
 def test_making_folders(workspace: Workspace, root: Path) -> None:
     judged: list[str] = []
-    view = workspace.judged_by(CallJudge(lambda path, use: judged.append(path), "x", LIMIT))  # type: ignore[func-returns-value]
+    rules = ToolPaths("x", (), str(root))
+    rules.judge = lambda path, use: judged.append(path)  # type: ignore[assignment, func-returns-value, method-assign]
+    view = workspace.judged_by(CallJudge(rules, "x", LIMIT))
     assert view.make_folder("x/y/z") == ["x", "x/y", "x/y/z"]
     assert judged == [f"{root}/x/y/z", f"{root}/x", f"{root}/x/y", f"{root}/x/y/z"]
     assert workspace.make_folder("x/y/z/") == []
