@@ -185,8 +185,13 @@ def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Wo
     for name, use in primitive.paths.items():
         for path in _texts(primitive, name, arguments):
             # An empty path means that an optional folder wasn't given.
-            found += [Resource("path", workspace.absolute(path), use)] if path else []
-    return [*found, *_urls(primitive, arguments), *_others(primitive, arguments, workspace)]
+            if path:
+                found.append(Resource("path", workspace.absolute(path), use))
+    if primitive.urls:
+        found += _urls(primitive, arguments)
+    if primitive.judged:
+        found += _others(primitive, arguments, workspace)
+    return found
 
 
 def _others(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> list[Resource]:
@@ -225,6 +230,8 @@ def _texts(primitive: Primitive, name: str, arguments: Mapping[str, Any]) -> lis
         Failure: `permission_denied` for a value that is neither a text nor a list of texts.
     """
     value = arguments.get(name)
+    if isinstance(value, str):
+        return [value]
     found = value if isinstance(value, list) else [] if value is None else [value]
     if not all(isinstance(text, str) for text in found):
         raise Failure(

@@ -115,6 +115,10 @@ class _Redaction:
     def of(self, value: Any, level: int) -> Any:
         if isinstance(value, str):
             return self._text(value)
+        if value is None or isinstance(value, int | float):
+            self.left -= 8
+            fits = not isinstance(value, int) or -(2**63) <= value < 2**64
+            return value if fits else {"$integer_bits": value.bit_length()}
         if isinstance(value, Mapping):
             if level >= MAX_LEVELS or self.left <= 0:
                 return {"$object": len(value)}
@@ -140,10 +144,6 @@ class _Redaction:
             items = [self.of(v, level + 1) for v in value[:MAX_VALUES]]
             return items if len(value) <= MAX_VALUES else [*items, f"… {len(value) - MAX_VALUES} more"]
         self.left -= 8
-        if value is None or isinstance(value, bool | float):
-            return value
-        if isinstance(value, int):
-            return value if -(2**63) <= value < 2**64 else {"$integer_bits": value.bit_length()}
         return {"$type": type(value).__name__[:100]}
 
     def _text(self, value: str) -> Any:

@@ -22,7 +22,6 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from copy import copy
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -165,8 +164,9 @@ class Resolver:
         return found
 
     def _as_view(self) -> Self:
-        found = copy(self)
-        found._view = True
+        # Each call has a view, and `copy.copy` takes twice as long.
+        found = object.__new__(type(self))
+        found.__dict__ = {**self.__dict__, "_view": True}
         return found
 
     @property
