@@ -117,8 +117,9 @@ class _Redaction:
             return self._text(value)
         if value is None or isinstance(value, int | float):
             self.left -= 8
-            fits = not isinstance(value, int) or -(2**63) <= value < 2**64
-            return value if fits else {"$integer_bits": value.bit_length()}
+            if isinstance(value, int) and not -(2**63) <= value < 2**64:
+                return {"$integer_bits": value.bit_length()}
+            return value
         if isinstance(value, Mapping):
             if level >= MAX_LEVELS or self.left <= 0:
                 return {"$object": len(value)}
