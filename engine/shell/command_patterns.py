@@ -110,10 +110,14 @@ def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, any
 def _names(word: str, position: int, anywhere: bool) -> Iterator[str]:
     """The texts that a word can stand for: the first word of a command for a program in any folder.
 
-    If the command can be anywhere, its first word can also follow a ``=`` or ``!``, or the letter of an option.
+    If the command can be anywhere, its first word can also follow a ``=`` or ``!``, or the letter of an option; a further word can
+    follow a ``=``, or end before a ``/``.
     """
     if position:
         yield word
+        if anywhere:
+            yield word.rpartition("=")[2]
+            yield word.partition("/")[0]
         return
     # What is not known can have slashes.
     path = HOLE + word.rpartition(HOLE)[2] if HOLE in word else word

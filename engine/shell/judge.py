@@ -6,6 +6,7 @@ The sandbox bounds what a command can reach. The judgement decides when a person
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -13,11 +14,20 @@ from functools import lru_cache
 from albert_tools.engine.shell.dangers import danger_in
 from albert_tools.engine.shell.marks import MARK
 from albert_tools.engine.shell.places import Start, is_log
-from albert_tools.engine.shell.programs import TABLES, allow_list, demand_fits, has_subcommands, may_set, row_of
+from albert_tools.engine.shell.programs import (
+    TABLES,
+    allow_list,
+    demand_fits,
+    has_subcommands,
+    may_set,
+    name_of,
+    row_of,
+    starts_nothing,
+)
 from albert_tools.engine.shell.reader import MAX_LENGTH, Action, Binding, Reader, SimpleCommand, Write
 from albert_tools.engine.shell.special_programs import SPECIAL, cd, run_inner
 from albert_tools.engine.shell.verdict import Judgement, Part, shown, text_of
-from albert_tools.engine.shell.word import HOLE, Unclear, Unfit, Unreadable, Word
+from albert_tools.engine.shell.word import HOLE, Unclear, Unreadable, Word
 
 #: Commands within commands (`sh -c`, `xargs`, `find -exec`).
 MAX_DEPTH = 8
@@ -25,11 +35,11 @@ MAX_DEPTH = 8
 MAX_PARTS = 500
 
 _SHELLS = ("bash", "sh")
-#: Shells, which run what they read if no operand names a script.
-_READING = frozenset("ash bash dash fish ksh mksh sh zsh".split())
+#: Shells, which run what they read if no operand names a script; and files that are what they read.
+_READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
+_READ = re.compile("/dev/(stdin|fd/.*)|/proc/[^/]*/(task/[^/]*/)?fd/.*")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
-_SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
 _GLOB = re.compile(r"[*?]+|[\[{].*", re.DOTALL)
 _TO_THE_NETWORK = ("/dev/tcp", "/dev/udp", "/inet")
 
@@ -126,7 +136,7 @@ class _Judge:
         words = _argv(argv)
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
         unreadable = isinstance(problem, Unreadable)
-        starts = not isinstance(problem, Unfit)
+        starts = not starts_nothing(argv)
         if danger is not None:
             self.parts.append(
                 Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable, starts)
@@ -186,8 +196,7 @@ class _Judge:
         if any(place in word.text for word in argv for place in _TO_THE_NETWORK):
             raise Unclear("it opens a connection to the network", about)
         data = allow_list()
-        name = _SYSTEM_FOLDER.sub("", argv[0].text)
-        name = data["names"].get(name, name)
+        name = name_of(argv[0])
         rest = list(argv[1:])
         if name == "git":
             rest = self._without_leading_options(rest, about)
@@ -212,7 +221,10 @@ class _Judge:
                 return False
             if self._is_listed(key, rest[length:], about):
                 return True
-        if name in _READING and (Word("-s") in rest or all(word.text[:1] in ("-", "+") for word in rest)):
+        if name in _READING and (
+            any(word == Word("-s") or _READ.fullmatch(os.path.normpath(word.text)) for word in rest)
+            or all(word.text[:1] in ("-", "+") for word in rest)
+        ):
             raise Unreadable("it runs what it reads", about)
         if name in _RENAMING:
             raise Unreadable("it can give a command another name", about)

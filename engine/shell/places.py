@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 
-from albert_tools.engine.shell.word import Unfit, Word
+from albert_tools.engine.shell.word import Unclear, Word
 
 _INSIDE = r"""
     (?!.*(?:^|/)(?:\.(?!(?:gitignore|dockerignore|editorconfig)$)|(?i:HEAD$|hooks(?:/|$)))) [\w+%,=.][\w./+@%,=\ -]*
@@ -31,11 +31,11 @@ class Start(str):
         return self._leads(word, _TEMPORARY)
 
     def demand_writable(self, word: Word, about: str, temporary: bool = True) -> None:
-        """Raises `Unfit` unless an ordinary command may write, move or delete this path."""
+        """Raises `Unclear` unless an ordinary command may write, move or delete this path."""
         if not word.known:
-            raise Unfit("the path that it writes is not known before it runs", about)
+            raise Unclear("the path that it writes is not known before it runs", about)
         if not self.is_inside(word) and not (temporary and self.is_temporary(word)):
-            raise Unfit("it writes outside the workspace, or to a hidden file", about)
+            raise Unclear("it writes outside the workspace, or to a hidden file", about)
 
     def _leads(self, word: Word, pattern: str) -> bool:
         path = posixpath.normpath(posixpath.join(self, word.text))

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from albert_tools.engine.shell.places import Start
-from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unfit, Word
+from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Word
 
 #: A pattern that matches nothing: what a row without a pattern for options allows.
 NOTHING = "(?!)"
@@ -18,6 +18,7 @@ NOTHING = "(?!)"
 #: The tables of programs. Those of `writes` bring content into files, which a later program of `builds` could run.
 TABLES = ("reads", "changes", "writes", "builds")
 
+_SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
 _OTHER_ARGUMENTS = "it is known to be harmless only with other arguments"
 #: First characters of an unknown word from which it could be an option, or several words.
 _COULD_BE_ANYTHING = (HOLE, "-", "", "*", "?", "[", "{")
@@ -31,7 +32,22 @@ def allow_list() -> dict[str, Any]:
     text = files("albert_tools.engine.shell").joinpath("programs.toml").read_text("utf-8")
     data: dict[str, Any] = tomllib.loads(text)
     data["anything"] = frozenset(data["anything"].split())
+    data["starts_nothing"] = frozenset(name.strip() for name in re.split("[,\n]", data["starts_nothing"]))
     return data
+
+
+def name_of(program: Word) -> str:
+    """The name by which the list has a program."""
+    name = _SYSTEM_FOLDER.sub("", program.text)
+    return str(allow_list()["names"].get(name, name))
+
+
+def starts_nothing(argv: Sequence[Word]) -> bool:
+    """Whether a program starts no other program, whatever its further arguments are."""
+    if not argv or not argv[0].known:
+        return False
+    name, subcommand = name_of(argv[0]), argv[1].text if argv[1:] and argv[1].known else ""
+    return not {name, f"{name} {subcommand}"}.isdisjoint(allow_list()["starts_nothing"] | allow_list()["anything"])
 
 
 @cache
@@ -60,20 +76,20 @@ def demand_fits(row: Row, arguments: Sequence[Word], about: str, start: Start) -
     # A glob may make several operands.
     wrong = wrong or ("most" in row and not all(word.single for word in operands))
     if wrong or ("needs" in row and not any(option.fits(row["needs"]) for option in options)):
-        raise Unfit(_OTHER_ARGUMENTS, about)
+        raise Unclear(_OTHER_ARGUMENTS, about)
     if "first" in row and operands:
         if not operands[0].fits(row["first"]):
-            raise Unfit(_OTHER_ARGUMENTS, about)
+            raise Unclear(_OTHER_ARGUMENTS, about)
         del operands[0]
     kind = row.get("operands", "any")
     for word in operands:
         if "each" in row:
             if not word.fits(row["each"]):
-                raise Unfit(_OTHER_ARGUMENTS, about)
+                raise Unclear(_OTHER_ARGUMENTS, about)
         elif kind in ("files", "inside"):
             start.demand_writable(word, about, temporary=kind == "files")
         elif kind == "none":
-            raise Unfit(_OTHER_ARGUMENTS, about)
+            raise Unclear(_OTHER_ARGUMENTS, about)
     return "writes" in row and any(option.fits(row["writes"]) for option in options)
 
 
@@ -92,19 +108,19 @@ def split_options(row: Row, arguments: Sequence[Word], about: str, start: Start)
         elif word == Word("--"):
             after = list(left)
             if not row.get("ends") and any(word.text.startswith("-") or _could_be_an_option(word) for word in after):
-                raise Unfit("its program may take what follows `--` for options", about)
+                raise Unclear("its program may take what follows `--` for options", about)
             operands += after
         elif not word.known and _could_be_an_option(word):
-            raise Unfit("its arguments are not known before it runs", about)
+            raise Unclear("its arguments are not known before it runs", about)
         elif not word.text.startswith("-") or word.text == "-":
             operands.append(word)
         elif word.fits(row.get("takes", NOTHING)) or word.fits(row.get("writes", NOTHING)):
             value = next(left, ANY)
             # A program whose option takes a value only sometimes would read a dash as another option.
             if not value.single or value.text.startswith("-"):
-                raise Unfit("its arguments are not known before it runs", about)
+                raise Unclear("its arguments are not known before it runs", about)
             if word.fits(row.get("writes", NOTHING)) and not start.is_inside(value):
-                raise Unfit("it writes outside the workspace, or to a hidden file", about)
+                raise Unclear("it writes outside the workspace, or to a hidden file", about)
             options += [word, value]
         elif word.fits(row.get("flags", NOTHING)):
             options.append(word)

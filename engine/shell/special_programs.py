@@ -13,7 +13,7 @@ from itertools import pairwise
 from albert_tools.engine.shell.places import Start
 from albert_tools.engine.shell.programs import NOTHING, Row, may_set, split_options
 from albert_tools.engine.shell.reader import only_looks
-from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unfit, Unreadable, Word
+from albert_tools.engine.shell.word import ANY, HOLE, Unclear, Unreadable, Word
 
 Run = Callable[[Sequence[Word]], None]
 
@@ -21,10 +21,10 @@ Run = Callable[[Sequence[Word]], None]
 def cd(arguments: Sequence[Word], about: str, run: Run, start: Start) -> bool:
     """Into a folder of the workspace or below `/tmp`."""
     if len(arguments) != 1 or not arguments[0].known:
-        raise Unfit("the folder that it enters is not known before it runs", about)
+        raise Unclear("the folder that it enters is not known before it runs", about)
     folder = arguments[0]
     if not start.is_inside(folder) and not start.is_temporary(folder._replace(text=folder.text + "/x")):
-        raise Unfit("it leaves the workspace, or enters a hidden folder", about)
+        raise Unclear("it leaves the workspace, or enters a hidden folder", about)
     return False
 
 

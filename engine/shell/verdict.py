@@ -21,7 +21,7 @@ class Part(NamedTuple):
     `text` is the command as arguments, quoted as a shell needs it, with ``…`` for what is not known. `argv` is the same as a
     list, with NUL for what is not known; it is empty where the part is not a call. `danger` names the danger, `why` is a sentence
     about it, and `hint` says what to do instead. `unreadable` says that the words themselves are not certain. `starts` says that
-    the program is not known, so that it could run its own words as a command.
+    the program can start others, so that it could run its own words as a command.
     """
 
     verdict: Verdict

@@ -41,9 +41,5 @@ class Unclear(Exception):
         self.about = about
 
 
-class Unfit(Unclear):
-    """The operands of a listed program are not ordinary. It runs none of them."""
-
-
 class Unreadable(Unclear):
     """A text whose words and operators cannot be told with certainty."""
