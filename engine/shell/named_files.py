@@ -37,9 +37,10 @@ _LISTED = "--files0-from"
 #: The most options in one word behind which the name of a file is looked for.
 _MAX_OPTIONS = 10
 _PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|full-diff|verbose)\b")
-#: The options by which some of these print content: `raw` prints what a tag names, which can be a file.
+#: The options by which some of these print content, or take it into a message, which any operation may print. `raw` prints what a
+#: tag names, which can be a file.
 _PRINTING = {
-    "COMMIT": _PATCH,
+    "COMMIT": re.compile(rf"{_PATCH.pattern}|-(?!-)\S*[Ft]|--(file|template)\b"),
     "LOG": _PATCH,
     "STATUS": re.compile(r"-(?!-)\S*v|--verbose\b"),
     **dict.fromkeys(("BRANCH", "TAG"), re.compile("--(format|sort)=.*raw", re.DOTALL)),

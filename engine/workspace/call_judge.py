@@ -67,7 +67,7 @@ class CallJudge:
         if decision is not None and decision.verdict == "deny":
             raise decision.failure(self._tool)
         if use == "read":
-            self._note_private(path)
+            self.note_opened(path)
         if self.selective and git_content(path):
             raise Failure(
                 "permission_denied",
@@ -85,9 +85,10 @@ class CallJudge:
         """
         if (decision := self._paths.forbidden(path)) is not None:
             raise decision.failure(self._tool)
-        self._note_private(path)
+        self.note_opened(path)
 
-    def _note_private(self, path: str) -> None:
+    def note_opened(self, path: str) -> None:
+        """Note that the call opens a file: whether it has private data."""
         if self.private_path is None and self._private.match(path):
             self.private_path = path
 

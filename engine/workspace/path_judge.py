@@ -52,6 +52,9 @@ class Judge(Protocol):
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """The forbidden paths below an allowed folder, as git's globs relative to it."""
 
+    def note_opened(self, path: str) -> None:
+        """Note that the call opens a file."""
+
     def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
         """Note that a command may read these files, and all below the folders among them, as far as they lie in `roots`."""
 
@@ -108,6 +111,9 @@ class AllowAll:
     def forbidden_globs(self, top: str) -> Sequence[str]:
         """Always empty."""
         return ()
+
+    def note_opened(self, path: str) -> None:
+        """Do nothing."""
 
     def note_read(self, paths: Iterable[str], roots: Sequence[str]) -> None:
         """Do nothing."""

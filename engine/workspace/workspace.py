@@ -144,22 +144,23 @@ class Workspace(Resolver):
                     with self._folder(real):
                         pass
                 elif kind == "file":
-                    facts, sha256 = self._digested(folder, name, path)
+                    facts, sha256 = self._digested(folder, name, real)
             return Info(self._spelled(real), kind, facts, sha256, link)
 
-    def _digested(self, folder: int, name: str, path: str) -> tuple[os.stat_result, str | None]:
+    def _digested(self, folder: int, name: str, place: Place) -> tuple[os.stat_result, str | None]:
         """The facts of a file and the sha256 of its content. The sha256 is None if the file is too large or can't be opened."""
         try:
-            opened = self._open_name(folder, name, path)
+            opened = self._open_name(folder, name, place)
         except PermissionError:
             return os.stat(name, dir_fd=folder, follow_symlinks=False), None
         with opened:
             return opened.facts, opened.digest() if opened.facts.st_size <= MAX_READ else None
 
-    def _open_name(self, folder: int, name: str, path: str) -> OpenedFile:
-        """Open a file in an open folder."""
-        handle, facts = files.open_file(folder, name, path, self._links)
-        return OpenedFile(handle, facts, path, path, self.judge)
+    def _open_name(self, folder: int, name: str, place: Place) -> OpenedFile:
+        """Open a file in an open folder. `place` is its place."""
+        handle, facts = files.open_file(folder, name, place.path, self._links)
+        self.judge.note_opened(place.absolute)
+        return OpenedFile(handle, facts, place.path, place.path, self.judge)
 
     # Changing.
 
@@ -197,7 +198,7 @@ class Workspace(Resolver):
         with self._changing(place) as folder:
             old, facts = None, None
             try:
-                with self._open_name(folder, place.parts[-1], path) as opened:
+                with self._open_name(folder, place.parts[-1], place) as opened:
                     old, facts = opened.read(limit), opened.facts
             except FileNotFoundError:
                 if not missing:
@@ -236,7 +237,7 @@ class Workspace(Resolver):
                 files.demand_writable(facts, path)
                 # A hard link to a forbidden file may be deleted, but the content isn't read.
                 with suppress(Failure):
-                    facts, sha256 = self._digested(folder, name, path)
+                    facts, sha256 = self._digested(folder, name, place)
             now = files.facts_of(folder, name)
             if not files.same(facts, now):
                 raise _changed_meanwhile(path)
@@ -257,7 +258,7 @@ class Workspace(Resolver):
         old_place, place = self._demand(source, "delete"), self._demand(target, "write")
         with (
             self._changing(old_place) as old_folder,
-            self._open_name(old_folder, old_place.parts[-1], source) as opened,
+            self._open_name(old_folder, old_place.parts[-1], old_place) as opened,
         ):
             facts = opened.facts
             files.demand_writable(facts, source)
@@ -527,9 +528,10 @@ class Workspace(Resolver):
         """
         self.judge.demand(met.absolute, "read")
         try:
-            return self._open_name(met.folder, met.name, met.path)
+            handle, facts = files.open_file(met.folder, met.name, met.path, self._links)
         except OSError as error:
             raise self._reported(error, Place(met.path, self._tree, ())) from None
+        return OpenedFile(handle, facts, met.path, met.path, self.judge)
 
 
 def _changed_meanwhile(path: str) -> Failure:

@@ -15,7 +15,7 @@ from albert_tools.engine.workspace import private_files
 
 RULES: dict[str, Any] = {
     "private_paths": ["customers.csv", "conf/secret.txt"],
-    "allow": ["bash", "run_program", "git", "move_file", "copy_file", "run_tests"],
+    "allow": ["bash", "run_program", "git", "move_file", "copy_file", "edit_file", "run_tests"],
     "tools": {
         "bash": {"ordinary_commands": ["*"]},
         "run_program": {"ordinary_commands": ["*"]},
@@ -85,6 +85,11 @@ SEE = [
     ("run_tests", {}),
     ("move_file", {"source": "customers.csv", "target": "moved.txt"}),
     ("copy_file", {"source": "customers.csv", "target": "copied.txt"}),
+    ("bash", {"command": 'git commit -q --allow-empty -F "conf/../cust""omers.csv"; git log -n1'}),
+    ("bash", {"command": "git commit -q --allow-empty -F secret.txt", "cwd": "conf"}),
+    ("run_program", {"argv": ["git", "commit", "--allow-empty", "-F", "linked"]}),
+    ("edit_file", {"path": "customers.csv", "old_text": "Ada", "new_text": "Eve"}),
+    ("edit_file", {"path": "customers.csv", "old_text": "Bob", "new_text": "Eve"}),
 ]  # fmt: skip
 DO_NOT_SEE = [
     ("bash", {"command": "ls * && echo cust* && stat notes/a.md"}),
