@@ -23,7 +23,7 @@ from albert_tools.builtins.git.git_options import (
     programs,
     switched_off,
 )
-from albert_tools.builtins.git.hidden_paths import HiddenPaths, hidden_paths, mark, mark_folder
+from albert_tools.builtins.git.hidden_paths import HiddenPaths, demand_no_links, hidden_paths, mark, mark_folder
 from albert_tools.builtins.git.limited_operations import BRINGING, demand_kept, limited
 from albert_tools.builtins.shell.command_settings import GIT_SETTINGS
 from albert_tools.builtins.shell.confined_command import (
@@ -46,8 +46,8 @@ from albert_tools.engine.shell.named_files import files_of_git
 from albert_tools.engine.workspace.git_folders import repositories
 from albert_tools.engine.workspace.git_lock import alone
 
-#: Operations that can bring forbidden files: into the objects, or into the working tree.
-_ALONE = (*BRINGING, "CLONE", "CHECKOUT", "MERGE", "REBASE", "RESET", "STASH")
+#: Operations that can bring forbidden files, into the objects or into the working tree, or that see them.
+_ALONE = (*BRINGING, "CLONE", "CHECKOUT", "COMMIT", "MERGE", "REBASE", "RESET", "STASH")
 #: The timeout for reading a repository's configuration, in seconds.
 _CONFIG_TIMEOUT = 20.0
 #: The most files that the question about a commit lists, and the most characters of each.
@@ -104,6 +104,8 @@ async def _prepared(
     context: CallContext, operation: Operation, words: Sequence[str], cwd: str, *more: str
 ) -> _Prepared:
     """Prepare an operation, limited to what the rules allow. `more` are further options."""
+    import asyncio
+
     hidden = await hidden_paths(context, cwd, run) if operation != "CLONE" else None
     config = _configuration(context, cwd)
     environment = await _environment(context, cwd, config, hidden)
@@ -116,7 +118,10 @@ async def _prepared(
     found = limited(operation, words, hidden, exists, demand)
     await demand_kept(operation, words, partial(_changed, context, cwd, environment, hidden))
     line = command(operation, [*more, *found.arguments], limited=True)
-    return _Prepared(line, whole, hidden.tracked if found.sees_tracked else (), hide)
+    show = hidden.tracked if found.sees_tracked else ()
+    if show:
+        await asyncio.to_thread(demand_no_links, hidden.folders)
+    return _Prepared(line, whole, show, hide)
 
 
 async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from albert_tools.engine.workspace.git_folders import (
     family,
     git_folder_of,
     is_git_folder,
+    link_in,
     repositories,
 )
 from albert_tools.engine.workspace.openat import identity
@@ -70,6 +71,7 @@ class HiddenPaths(NamedTuple):
         found: Whether a commit or the index has such a path.
         tracked: The absolute paths of such files in the index.
         bare: Whether the repository is bare.
+        folders: The git folder, and the main one if it belongs to a further working tree.
         others: The objects of other repositories with hidden files. Git doesn't see them: a commit of this repository could
             name them under another path.
     """
@@ -80,6 +82,7 @@ class HiddenPaths(NamedTuple):
     found: bool = True
     tracked: tuple[str, ...] = ()
     bare: bool = False
+    folders: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
     @property
@@ -146,6 +149,7 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
     return hidden._replace(
         found=search.found,
         tracked=tuple(f"{hidden.top}/{path}" for path in search.tracked),
+        folders=tuple(own),
         others=tuple(
             os.path.realpath(f"{other}/objects")
             for other in await repositories_to_hide(context, run)
@@ -158,21 +162,33 @@ async def mark(context: CallContext, cwd: str) -> None:
     """Mark the repository around `cwd` before commits are brought into it, if the rules name a path in it.
 
     Raises:
-        Failure: `permission_denied`: its objects would be in another folder, where commands see them. Also as `hidden_paths`.
+        Failure: `permission_denied`: as `demand_no_links` and `hidden_paths`.
     """
+    import asyncio
+
     hidden, folder = await _around(context, cwd)
     if hidden is None or folder is None:
         return
-    objects = f"{family(str(context.workspace.root), folder)[-1]}/objects"
-    with suppress(FileNotFoundError), os.scandir(objects) as entries:
-        if os.path.islink(objects) or any(entry.is_symlink() for entry in entries):
-            raise Failure(
-                "permission_denied",
-                f"{objects} is a link or has one, so commands would see what git brings into it",
-                hint="ask the owner, or clone the repository again",
-                rule="git_forbidden_paths",
-            )
-    mark_folder(os.path.dirname(objects))
+    folders = family(str(context.workspace.root), folder)
+    await asyncio.to_thread(demand_no_links, folders)
+    mark_folder(folders[-1])
+
+
+def demand_no_links(folders: Iterable[str]) -> None:
+    """Refuse git folders with a symbolic link. A command may have made it, so that git prints a hidden file which it reads in place
+    of one of its own, changes it, or puts objects where commands see them.
+
+    Raises:
+        Failure: `permission_denied`.
+    """
+    link = next(filter(None, map(link_in, folders)), None)
+    if link is not None:
+        raise Failure(
+            "permission_denied",
+            f"{link} is a symbolic link, through which git could show or change forbidden files",
+            hint="delete the link, or clone the repository again",
+            rule="git_forbidden_paths",
+        )
 
 
 def mark_folder(folder: str) -> None:

@@ -24,6 +24,10 @@ _WILD = re.compile(r"[*?\[\\]")
 #: What separates the literal texts in a part of a pattern.
 _LITERAL = re.compile(r"[*?\[\]\\]")
 
+#: An escaped character, or wildcards. A class with what the matcher and git read in different ways.
+_ONE_CHARACTER = re.compile(r"\\.|(?:[?*]|\[[!^]?\]?[^\]]*\])+")
+_ODD_CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*(\\|\[[:.=])")
+
 #: Whether the file systems of this platform usually ignore case.
 _FOLDED = sys.platform in ("darwin", "win32")
 
@@ -101,10 +105,11 @@ class PathPatterns:
         """The patterns as git's globs for the paths below the folder `top`, and relative to it.
 
         As git's pathspecs `:(glob)` (with `icase` on a file system that ignores case), they match the paths below `top` that
-        `match` matches.
+        `match` matches. Git matches bytes, so ``?`` and a class become ``*``, which also matches longer names.
         """
         folder = _fold(top).rstrip("/")
-        found = (glob for above, rest in self._forms for glob in _relative(above, rest, folder))
+        forms = ((above, _ONE_CHARACTER.sub(_starred, rest)) for above, rest in self._forms)
+        found = (glob for above, rest in forms for glob in _relative(above, rest, folder))
         return list(dict.fromkeys(name for glob in found for name in (glob, f"{glob}/**")))
 
     def _under(self, above: str, path: str) -> tuple[str, str] | None:
@@ -175,6 +180,10 @@ def expanded(pattern: str, home: str, workspace: str) -> str:
         raise ValueError(f"a pattern can't {'contain a NUL character' if pattern.strip() else 'be empty'}")
     if pattern.startswith(("!", "#")):
         raise ValueError(f"a pattern can't begin with {pattern[0]!r}; to revoke a rule, remove it")
+    if _ODD_CLASS.search(pattern):
+        raise ValueError(
+            "a class can't contain a backslash or a name such as [:alpha:]; list its characters, or use '*'"
+        )
     if ".." in pattern.split("/"):
         raise ValueError("a pattern can't contain '..'; write the path that it leads to")
     for word, value in (("$HOME", home), ("~", home), ("$WORKSPACE", workspace)):
@@ -213,6 +222,10 @@ def _fixed(above: str, rest: str) -> _Fixed:
         # Spaces may be without meaning.
         literals = [""]
     return _Fixed(place, literals[-1] or literals[0], bool(literals[-1]))
+
+
+def _starred(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] == "\\" or set(found[0]) == {"*"} else "*"
 
 
 def _relative(above: str, rest: str, top: str) -> Iterator[str]:

@@ -30,6 +30,8 @@ _PATTERN = re.compile(r"-[a-zA-Z]*[ef]|--(regexp|file)\b")
 _SILENT = frozenset(
     "ADD BRANCH CHECKOUT CLONE COMMIT FETCH LOG MERGE PULL PUSH REBASE REMOTE RESET REV-PARSE STATUS SWITCH TAG".split()
 )
+#: Options of CHECKOUT that name a branch.
+_NEW_BRANCH = frozenset(("-b", "-B", "--orphan"))
 #: ``REVISION:PATH``, with a plain name of a revision.
 _OF_REVISION = re.compile(r"[\w./][\w./~^-]*:[^:]+")
 #: What a file lists is read, too, or is in a message. GNU takes each beginning of the option.
@@ -43,6 +45,8 @@ _PRINTING = {
     "COMMIT": re.compile(rf"{_PATCH.pattern}|-(?!-)\S*[Ft]|--(file|template)\b"),
     "LOG": _PATCH,
     "STATUS": re.compile(r"-(?!-)\S*v|--verbose\b"),
+    # They can put the files of one folder into another.
+    **dict.fromkeys(("MERGE", "REBASE"), re.compile(r"-(X|s)|--strategy")),
     **dict.fromkeys(("BRANCH", "TAG"), re.compile("--(format|sort)=.*raw", re.DOTALL)),
 }
 
@@ -64,7 +68,9 @@ def files_of_git(operation: str, arguments: Sequence[str], at_top: bool = False)
     `at_top`: git starts at the top of the repository, from where it reads the path in ``REVISION:PATH``.
     """
     if operation in _SILENT and not (operation in _PRINTING and any(map(_PRINTING[operation].match, arguments))):
-        return []
+        # A revision can be a folder, whose files get other names.
+        from_revision = sum(word[:1] != "-" for word in arguments) > 1 and _NEW_BRANCH.isdisjoint(arguments)
+        return None if operation in ("CHECKOUT", "RESET") and from_revision else []
     # Other paths don't say enough: in the history, a file can be a folder, and have another name.
     is_certain = operation == "SHOW" and at_top and arguments and all(map(_OF_REVISION.fullmatch, arguments))
     return [word.partition(":")[2] for word in arguments] if is_certain else None

@@ -565,8 +565,28 @@ def test_objects_that_are_stored_elsewhere_are_not_fetched(remote: tuple[Governe
     home, url = remote
     (home.work / "store").mkdir()
     (home.work / ".git/objects/ab").symlink_to("../../store")
-    assert "commands would see what git brings" in said(home, "FETCH", "late", url=url)
+    assert "is a symbolic link, through which" in said(home, "FETCH", "late", url=url)
     assert not any((home.work / "store").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ("MERGE_MSG", ["COMMIT", "--allow-empty", "--no-edit"]),
+        ("COMMIT_EDITMSG", ["COMMIT", "--allow-empty", "-m", "x"]),
+        ("packed-refs", ["CHECKOUT", "-b", "new"]),
+        ("shallow", ["MERGE", "--ff-only", "HEAD"]),
+        ("objects/info/alternates", ["RESET", "--soft", "HEAD"]),
+    ],
+)
+async def test_git_reads_no_hidden_file_in_place_of_its_own(repository: Path, link: str, words: list[str]) -> None:
+    """A command can make links in git's folder, and a false entry in the index makes git see a file that was never tracked."""
+    path = repository / ".git" / link
+    path.unlink(missing_ok=True)
+    path.symlink_to("../" * (link.count("/") + 1) + "secrets/key")
+    found = await git(repository, *words)
+    assert found.startswith("permission_denied git_forbidden_paths"), found
+    assert (repository / "secrets/key").read_text().startswith(MARK)
 
 
 async def test_a_finding_is_not_forgotten_when_the_rules_change(repository: Path) -> None:

@@ -19,7 +19,7 @@ RULES: dict[str, Any] = {
     "tools": {
         "bash": {"ordinary_commands": ["*"]},
         "run_program": {"ordinary_commands": ["*"]},
-        "git": {"allowed_operations": ["SHOW", "LOG", "DIFF", "STATUS", "STASH", "TAG", "BRANCH"]},
+        "git": {"allowed_operations": ["SHOW", "LOG", "DIFF", "STATUS", "STASH", "TAG", "BRANCH", "CHECKOUT"]},
     },
 }
 
@@ -88,6 +88,7 @@ SEE = [
     ("bash", {"command": 'git commit -q --allow-empty -F "conf/../cust""omers.csv"; git log -n1'}),
     ("bash", {"command": "git commit -q --allow-empty -F secret.txt", "cwd": "conf"}),
     ("run_program", {"argv": ["git", "commit", "--allow-empty", "-F", "linked"]}),
+    ("git", {"operation": "CHECKOUT", "args": ["HEAD:conf", "--", "secret.txt"]}),
     ("edit_file", {"path": "customers.csv", "old_text": "Ada", "new_text": "Eve"}),
     ("edit_file", {"path": "customers.csv", "old_text": "Bob", "new_text": "Eve"}),
 ]  # fmt: skip
@@ -102,6 +103,7 @@ DO_NOT_SEE = [
     ("run_program", {"argv": ["diff", "notes/a.md", "notes/b.md"]}),
     ("git", {"operation": "STATUS"}),
     ("git", {"operation": "STATUS", "args": ["-s", "-uno"]}),
+    ("git", {"operation": "CHECKOUT", "args": ["-q", "-B", "other", "HEAD"]}),
     ("git", {"operation": "TAG", "args": ["-n"]}),
     ("git", {"operation": "LOG", "args": ["--oneline", "-n5"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]}),
