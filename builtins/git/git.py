@@ -408,13 +408,21 @@ async def _changed(
     *compared: str,
     everywhere: bool = False,
 ) -> list[str] | None:
-    """The hidden files, or all, that differ, as ``git diff`` lists them; None if it fails."""
-    paths = [":/"] if everywhere else hidden.only
-    words = command("DIFF", ["--name-only", "-z", "--no-renames", *compared, "--", *paths])
-    shown = {"show": hidden.tracked, "hide": hidden.others}
-    how = {"environment": environment, "separate_errors": True, "recorded": False, **shown}
-    ran = await _run(context, words, cwd=cwd, timeout=_CONFIG_TIMEOUT, **how)
-    return ran.output.whole.decode("utf-8", "replace").split("\0")[:-1] if ran.code == 0 else None
+    """The hidden files, or all, that differ, as ``git diff`` lists them; None if it fails. Compared with the working tree, those
+    also that git is told to assume unchanged, because RESET and CHECKOUT overwrite them."""
+
+    async def lines(operation: str, *words: str) -> list[str] | None:
+        shown = {"show": hidden.tracked, "hide": hidden.others}
+        how = {"environment": environment, "separate_errors": True, "recorded": False, **shown}
+        paths = [":/"] if everywhere else hidden.only
+        ran = await _run(context, command(operation, [*words, "--", *paths]), cwd=cwd, timeout=_CONFIG_TIMEOUT, **how)
+        return ran.output.whole.decode("utf-8", "replace").split("\0")[:-1] if ran.code == 0 else None
+
+    found = await lines("DIFF", "--name-only", "-z", "--no-renames", *compared)
+    if found == [] and not compared:
+        marked = await lines("LS-FILES", "-v", "-z")
+        found = None if marked is None else [line[2:] for line in marked if line[0].islower()]
+    return found
 
 
 async def _drivers(context: CallContext, cwd: str, config: bytes, repository: Mapping[str, str]) -> list[str]:

@@ -337,6 +337,10 @@ async def test_everyday_work_keeps_the_forbidden_files(repository: Path) -> None
     assert plain(repository, "status", "--short") == " M a.txt\n M secrets/key\n?? secrets/new\n"
     assert "would be lost" in await git(repository, "RESET", "--hard")
     assert "would be lost" in await git(repository, "CHECKOUT", "-f", "old")
+    plain(repository, "update-index", "--assume-unchanged", "secrets/key")
+    assert "would be lost" in await git(repository, "RESET", "--hard")
+    assert "would be lost" in await git(repository, "CHECKOUT", "-f", "old")
+    plain(repository, "update-index", "--no-assume-unchanged", "secrets/key")
     assert "forbidden by" in await git(repository, "CHECKOUT", "--", "secrets/key")
     for attempt in (("CHECKOUT", "secrets/key"), ("CHECKOUT", "HEAD", "--", "."), ("RESET", "--", ".")):
         await git(repository, *attempt)
