@@ -23,7 +23,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.policy.extra_roots import Root
@@ -45,6 +45,8 @@ from albert_tools.engine.workspace.path_syntax import (
 
 #: The most names in a folder that are compared with a missing name, to suggest the nearest one.
 _MAX_NAMES_COMPARED = 1_000
+#: The most places that are kept.
+_MAX_PLACES = 1_000
 
 
 class Tree:
@@ -82,21 +84,21 @@ class _ExtraRoot(Tree):
             os.close(slash)
 
 
-class Place(NamedTuple):
-    """A file or folder at `parts` beneath the top of `tree`. `path` is the path as the call wrote it, for messages."""
+class Place:
+    """A file or folder at `parts` beneath the top of `tree`, with its absolute path. `path` is the path as the call wrote it, for
+    messages. Immutable."""
 
-    path: str
-    tree: Tree
-    parts: openat.Parts
+    __slots__ = ("absolute", "parts", "path", "tree")
 
-    @property
-    def absolute(self) -> str:
-        """The absolute path."""
-        return "/".join((self.tree.top, *self.parts))
+    def __init__(self, path: str, tree: Tree, parts: openat.Parts) -> None:
+        self.path = path
+        self.tree = tree
+        self.parts = parts
+        self.absolute = "/".join((tree.top, *parts))
 
     def at(self, parts: openat.Parts) -> Place:
         """Another place beneath the same top."""
-        return Place(self.path, self.tree, parts)
+        return self if parts == self.parts else Place(self.path, self.tree, parts)
 
 
 class Resolver:
@@ -118,6 +120,8 @@ class Resolver:
         self._tree = Tree(str(root), os.open(root, openat.FOLDER))
         self._extra_roots: list[tuple[tuple[openat.Parts, ...], Tree]] = []
         self._base: openat.Parts = ()
+        #: The places of written paths. The stages of a call, the tool and the record all ask for the same ones.
+        self._places: dict[str, Place] = {}
         self._view = False
         # A sealed folder outside `root` can't occur beneath the top, so it isn't compared for each file.
         self._sealed_inside = tuple(place for place in self.sealed if place.is_relative_to(root))
@@ -148,13 +152,13 @@ class Resolver:
             with self._folder(real):
                 pass
         found = self._as_view()
-        found._base = real.parts
+        found._base, found._places = real.parts, {}
         return found
 
     def reaching(self, roots: Iterable[Root]) -> Self:
         """A view that also contains these folders outside the workspace. The rules decide what tools may do there."""
         found = self._as_view()
-        found._extra_roots = []
+        found._extra_roots, found._places = [], {}
         for root in roots:
             tree = _ExtraRoot(root.real)
             starts = (tree.parts, tuple(p for p in root.written.split("/") if p))
@@ -225,6 +229,14 @@ class Resolver:
         Raises:
             Failure: `invalid_arguments` or `permission_denied`.
         """
+        found = self._places.get(path)
+        if found is None:
+            if len(self._places) >= _MAX_PLACES:
+                self._places.clear()
+            found = self._places[path] = self._found(path)
+        return found
+
+    def _found(self, path: str) -> Place:
         parts = plain_parts(path)
         if not path.startswith("/"):
             return Place(path, self._tree, self._base + parts)

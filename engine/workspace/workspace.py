@@ -265,7 +265,7 @@ class Workspace(Resolver):
             with self._counted(facts.st_size):
                 sha256 = opened.digest()
                 with self._changing(place) as folder:
-                    if old_place[1:] == place[1:]:
+                    if old_place.absolute == place.absolute:
                         raise Failure("invalid_arguments", "source and target are the same path", hint="name another")
                     new = self._demand_replaceable(place, folder, facts, new=new)
                     self._rename(old_place, old_folder, place, folder, opened, limit, new=new)
