@@ -20,7 +20,7 @@ from albert_tools.engine.model.decoding import ends_of
 from albert_tools.engine.model.manifest import ANY_NAME, ENCODED, Alternative, Hole, Part, PlannedCall, Value
 
 #: The uses of arguments that are paths.
-PATH_USES = frozenset({"read", "write", "delete"})
+PATH_USES = frozenset({"read", "write", "delete", "folder"})
 #: Characters of the longest text that is matched part by part. Of a longer one, only the constants at both ends are compared.
 MAX_TEXT = 20_000
 #: The most places of a text that are compared with texts.

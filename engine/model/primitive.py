@@ -48,7 +48,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
 MAX_NAME = 128
 
 PathUse = Literal["read", "write", "delete"]
-DataUse = Literal["destination", "payload"]
+DataUse = Literal["destination", "payload", "folder"]
 SourceKind = Literal["", "file", "web", "mail", "clock", "command", "model", "server", "random"]
 
 #: The kinds of parameters, besides paths and URLs, that rules can refer to: a shell command, a program with its arguments, the
@@ -210,7 +210,8 @@ def primitive(
         urls: The parameters that are URLs, each with the parameter that contains the method ("" for GET).
         judged: Other parameters that rules can refer to, each with its kind, one of `JUDGED`.
         uses: What happens to other arguments: a ``destination`` decides where an effect happens (a recipient, an amount), a
-            ``payload`` is passed on (a content, a message). By default an argument does neither.
+            ``payload`` is passed on (a content, a message). By default an argument does neither. Of `paths`, a ``folder`` is where
+            a command starts.
         outputs: What is true of places of the output, for example ``{".paths[*]": "below folder"}``; see `output_facts`. An output
             that contradicts it fails the call.
         source: What the output comes from: ``file web mail clock command model server random``; by default, from nothing outside.
@@ -365,7 +366,7 @@ def _made(
 
 def _uses(options: PrimitiveOptions) -> dict[str, str]:
     data, urls = options.get("uses") or {}, dict.fromkeys(options.get("urls") or {}, "url")
-    return {**data, **(options.get("paths") or {}), **urls, **(options.get("judged") or {})}
+    return {**(options.get("paths") or {}), **data, **urls, **(options.get("judged") or {})}
 
 
 def _parameters(
@@ -417,7 +418,10 @@ def _problems(made: Primitive, schemas: Mapping[str, Schema], uses: Mapping[str,
         if p.schema.get("format") == "albert-path" and p.name not in made.paths:
             yield f"{p.name!r} is a path of the workspace, so `paths` must say what the tool does there"
     for name in uses.keys() & {*made.paths, *made.urls, *made.judged}:
-        yield f"`uses` names {name!r}, which is a path, a URL or judged, so its use is known"
+        if uses[name] != "folder" or name not in made.paths:
+            yield f"`uses` names {name!r}, which is a path, a URL or judged, so its use is known"
+    for name in (name for name, use in uses.items() if use == "folder" and made.paths.get(name) != "read"):
+        yield f"{name!r} is a folder in which a command starts, so `paths` must say that it is read"
     for what, given, values in (
         ("effect", d.effects, EFFECTS),
         ("use", made.paths.values(), typing.get_args(PathUse)),

@@ -33,7 +33,7 @@ SEEN = ("private", "outside")
 ARGUMENTS: dict[str, frozenset[str]] = {
     "path": frozenset({"write", "delete"}),
     "url": frozenset({"url"}),
-    "command": frozenset({"shell", "program", "environment"}),
+    "command": frozenset({"shell", "program", "environment", "folder"}),
     "recipient": frozenset({"destination"}),
     "payload": frozenset({"payload"}),
 }
@@ -41,7 +41,7 @@ ARGUMENTS: dict[str, frozenset[str]] = {
 ARGUMENTS["destination"] = ARGUMENTS["path"] | ARGUMENTS["url"] | ARGUMENTS["command"] | ARGUMENTS["recipient"]
 
 #: The uses of paths by which a call gets the content of a file. Who moves a private file, can read it under its new name.
-READS = frozenset({"read", "delete"})
+READS = frozenset({"read", "delete", "folder"})
 
 
 def _fits(named: tuple[str, ...], found: tuple[str, ...]) -> bool:

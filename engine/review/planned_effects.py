@@ -49,9 +49,10 @@ VERBS = {
     "url": "connects to",
     "shell": "runs",
     "program": "runs",
+    "folder": "in",
 }
 #: The uses of arguments whose content a call takes out of the program.
-_SENT = ("payload", "environment", "destination", "url", "shell", "program")
+_SENT = ("payload", "environment", "destination", "url", "shell", "program", "folder")
 
 
 class Effect(Struct, frozen=True):

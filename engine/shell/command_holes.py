@@ -10,12 +10,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import NamedTuple
 
 from albert_tools.engine.model.manifest import Alternative, Hole, Part, PlannedCall, Value, values_in
 from albert_tools.engine.shell import marks
-from albert_tools.engine.shell.judge import judge_template
+from albert_tools.engine.shell.judge import judge_argv, judge_command, judge_template
 from albert_tools.engine.shell.programs import may_set
 from albert_tools.engine.shell.word import HOLE, Word
 
@@ -47,13 +47,42 @@ def loose_holes(use: str, value: Value) -> Iterator[Loose]:
             yield from (Loose(*one, inner) for template in _texts(inner) for one in found(template))
 
 
+def loose_folders(call: PlannedCall) -> Iterator[Loose]:
+    """The holes of the folder in which a planned command starts. They choose the program, unless the command is ordinary."""
+    starts = [(value, one) for value in _used(call, "folder") for inner in values_in(value) for one in _texts(inner)]
+    holes = [(value, one) for value, one in starts if isinstance(one, tuple) and _holes(one)]
+    command = _not_ordinary(call) if holes else None
+    if command is not None:
+        yield from (Loose(one, command, value) for value, one in holes)
+
+
+def _not_ordinary(call: PlannedCall) -> str | None:
+    """A command of a planned call that is not ordinary in every folder; None if there is none."""
+    texts = [_template(one) for value in _used(call, "shell") for inner in values_in(value) for one in _texts(inner)]
+    lists = [argv for value in _used(call, "program") for argv in _combined(value) or [()]]
+    if not texts and not lists:
+        return ""
+    found = [(text, judge_command(text)) for text in texts]
+    found += [(shlex.join(words), judge_argv(words)) for words in (tuple(map(_template, argv)) for argv in lists)]
+    return next((text for text, judgement in found if judgement.verdict != "ordinary" or not judgement.parts), None)
+
+
+def _template(one: Alternative) -> str:
+    """A template as text, with a mark in each hole."""
+    parts = one if isinstance(one, tuple) else (str(one),)
+    return "".join(part if isinstance(part, str) else marks.bare(0) for part in parts)
+
+
+def _used(call: PlannedCall, use: str) -> list[Value]:
+    return [call.arguments[name] for name, each in call.uses.items() if each == use and name in call.arguments]
+
+
 def is_loose(call: PlannedCall) -> bool:
     """Whether a planned command has a loose hole."""
-    return any(
-        next(loose_holes(use, call.arguments[name]), None) is not None
-        for name, use in call.uses.items()
-        if name in call.arguments
+    holes = (
+        hole for n, use in call.uses.items() if n in call.arguments for hole in loose_holes(use, call.arguments[n])
     )
+    return next(chain(holes, loose_folders(call)), None) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -100,17 +129,25 @@ def _in_variable(template: Alternative) -> tuple[tuple[tuple[Part, ...], str | N
 
 
 def _in_list(value: Value) -> Iterator[Loose]:
-    if value.places is None or value.open:
+    combined = _combined(value)
+    if combined is None or value.places is None:
         # Any of these can be the program.
         every = [(one, inner) for inner in (value, value.items) if inner is not None for one in _texts(inner)]
         yield from (Loose(one, "", inner) for one, inner in every if isinstance(one, tuple) and _holes(one))
         return
-    combined = [*islice(product(*map(_texts, value.places)), _MAX_COMBINED + 1)]
-    if len(combined) > _MAX_COMBINED:
-        combined = [tuple(texts[0] if len(texts) == 1 else _ANYTHING for texts in map(_texts, value.places))]
     found = {(i, argv[i]): command for argv in combined for i, command in _in_argv(argv)}
     for (i, one), command in found.items():
         yield Loose(one if isinstance(one, tuple) else _ANYTHING, command, value.places[i])
+
+
+def _combined(value: Value) -> list[tuple[Alternative, ...]] | None:
+    """The lists of words that a list can be; None if their number is not known."""
+    if value.places is None or value.open:
+        return None
+    combined = [*islice(product(*map(_texts, value.places)), _MAX_COMBINED + 1)]
+    if len(combined) > _MAX_COMBINED:
+        return [tuple(texts[0] if len(texts) == 1 else _ANYTHING for texts in map(_texts, value.places))]
+    return combined
 
 
 @lru_cache(maxsize=1024)
