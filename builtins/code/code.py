@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from albert_tools.builtins.shell.command_settings import COMMAND_SETTINGS
-from albert_tools.builtins.shell.confined_command import MAX_TIMEOUT, demand_text, run, stored_output
+from albert_tools.builtins.shell.confined_command import MAX_TIMEOUT, demand_text, invalid, run, stored_output
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.parameter_types import Arguments, TimeoutSeconds, WorkingDirectory
 from albert_tools.engine.model.primitive import primitive
@@ -40,8 +40,12 @@ _OF_RUN = {".exit_code": "little", ".duration_ms": "little", ".truncated": "litt
 
 
 def _refuse(arguments: Mapping[str, Any]) -> None:
-    for word in arguments["args"]:
+    args = arguments["args"]
+    for word in args:
         demand_text("args", word)
+    if "--" in args and any(word.startswith("-") for word in args[args.index("--") + 1 :]):
+        # pytest takes options there, too.
+        raise invalid("args", "what follows '--' are files; write ./-x for a name that begins with a dash")
 
 
 @primitive(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from albert_tools.engine.authority.authorization import parses_commands, start_of_command
+from albert_tools.engine.authority.authorization import start_of_command
 from albert_tools.engine.authority.reviews import Reviews
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.manifest_fence import Fence
@@ -85,6 +85,10 @@ def without_questions(found: list[Decision], call: Call, run: Run) -> list[Decis
         return found
     if not any(d.verdict == "ask" for d in found):
         return found
+    # What the person saw are paths in the workspace, not in the folder in which the session works.
+    primitive = call.target.primitive
+    if primitive is not None and primitive.paths and run.workspace.recorded(".") != ".":
+        return found
     # The approval may have ended since the run began.
     if not reviews.of(call.fences[-1].version).approved or _writes_executed(call, run) or not _is_fixed(call, reviews):
         return found
@@ -104,7 +108,7 @@ def _writes_executed(call: Call, run: Run) -> bool:
 
 def _is_fixed(call: Call, reviews: Reviews) -> bool:
     """Whether an approved manifest says which command the call runs, whatever fills its holes. Other calls are no commands."""
-    if call.target.primitive is None or not parses_commands(call.target.primitive):
+    if call.target.primitive is None:
         return True
     from albert_tools.engine.shell.command_holes import is_loose
 

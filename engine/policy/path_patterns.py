@@ -180,6 +180,8 @@ def expanded(pattern: str, home: str, workspace: str) -> str:
         raise ValueError(f"a pattern can't {'contain a NUL character' if pattern.strip() else 'be empty'}")
     if pattern.startswith(("!", "#")):
         raise ValueError(f"a pattern can't begin with {pattern[0]!r}; to revoke a rule, remove it")
+    if pattern != pattern.strip():
+        raise ValueError("a pattern can't begin or end with a space")
     if _ODD_CLASS.search(pattern):
         raise ValueError(
             "a class can't contain a backslash or a name such as [:alpha:]; list its characters, or use '*'"

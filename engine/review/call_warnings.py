@@ -9,7 +9,7 @@ from albert_tools.engine.model.fixed_hosts import BEGINNING, fixed_hosts, host_o
 from albert_tools.engine.model.manifest import Alternative, Hole, Origin, PlannedCall, Value, values_in
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.value_words import Words
-from albert_tools.engine.shell.command_holes import loose_folders, loose_holes
+from albert_tools.engine.shell.command_holes import loose_folders, loose_holes, loose_options
 
 #: Environment variables that make programs load or run other code.
 _LOADS_CODE = re.compile(
@@ -29,6 +29,8 @@ def call_warnings(call: PlannedCall, words: Words) -> Iterator[str]:
             yield from _not_fixed(value, use, words)
         elif use == "environment":
             yield from (text for text, loads in environment(value, words) if loads)
+    for hole in loose_options(call):
+        yield f"ANY OPTION: {words.alternative(hole.template, hole.value.data)} can be an option of {hole.command}"
     for hole in loose_folders(call):
         text, command = words.alternative(hole.template, hole.value.data), visible(hole.command or call.tool)
         yield f"ANY PROGRAM: {text} is the folder in which `{command}` starts"

@@ -56,6 +56,27 @@ def loose_folders(call: PlannedCall) -> Iterator[Loose]:
         yield from (Loose(one, command, value) for value, one in holes)
 
 
+def loose_options(call: PlannedCall) -> Iterator[Loose]:
+    """The holes in the arguments of a fixed program that it can take for an option. One that follows an option is its value."""
+    for value in _used(call, "destination") if call.source == "command" else ():
+        before = ""
+        for inner in value.places or values_in(value):
+            if before == "--":
+                break
+            texts = _texts(inner)
+            if before[:1] != "-":
+                yield from (
+                    Loose(one, call.tool, inner) for one in texts if isinstance(one, tuple) and _may_be_option(one)
+                )
+            before = (
+                str(texts[0][0]) if len(texts) == 1 and isinstance(texts[0], tuple) and not _holes(texts[0]) else ""
+            )
+
+
+def _may_be_option(template: tuple[Part, ...]) -> bool:
+    return bool(template) and isinstance(template[0], Hole) and template[0].kind != "number"
+
+
 def _not_ordinary(call: PlannedCall) -> str | None:
     """A command of a planned call that is not ordinary in every folder; None if there is none."""
     texts = [_template(one) for value in _used(call, "shell") for inner in values_in(value) for one in _texts(inner)]
@@ -82,7 +103,7 @@ def is_loose(call: PlannedCall) -> bool:
     holes = (
         hole for n, use in call.uses.items() if n in call.arguments for hole in loose_holes(use, call.arguments[n])
     )
-    return next(chain(holes, loose_folders(call)), None) is not None
+    return next(chain(holes, loose_folders(call), loose_options(call)), None) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -64,6 +64,11 @@ def asks(result: ToolResult) -> bool:
         ("""run_program(argv=[q, "-rf", "sub"])""", "rm", "ANY PROGRAM: {q}"),
         ("""run_program(argv=shlex.split(q))""", "rm -rf sub", "ANY PROGRAM"),
         ("""run_program(argv=["ls"], env=["LD_PRELOAD=" + q])""", "x.so", "with code from {q} (LD_PRELOAD)"),
+        ("""bash(command="./x.sh", cwd=q)""", "sub", "ANY PROGRAM: {q} is the folder in which `./x.sh` starts"),
+        ("""run_program(argv=["./x.sh"], cwd="sub/" + q)""", "x", "is the folder in which `./x.sh` starts"),
+        ("""run_tests(cwd=q)""", "sub", "ANY PROGRAM: {q} is the folder in which `run_tests` starts"),
+        ("""run_tests(args=[q])""", "-pplugin", "ANY OPTION: {q} can be an option of run_tests"),
+        ("""git(operation="RESET", args=[q])""", "--hard", "ANY OPTION: {q} can be an option of git"),
     ],
 )  # fmt: skip
 def test_a_command_that_the_caller_can_change_is_loud_and_always_asks(
@@ -107,7 +112,15 @@ def test_an_approved_caller_that_fixes_the_command_answers_for_it(service: SyncT
 def test_a_fixed_command_in_a_folder_that_others_execute_asks(service: SyncToolService, tmp_path: Path) -> None:
     (tmp_path / "work/.github").mkdir()
     (tmp_path / "work/.github/ci.yml").write_text("x")
-    approved(service, 'bash(command="rm -rf ci.yml", cwd=q)')
-    assert service.invoke("t", {"q": "sub"}).ok
-    assert asks(service.invoke("t", {"q": ".github"}))
+    approved(service, 'bash(command="rm -rf ci.yml", cwd="sub")')
+    assert service.invoke("t", {"q": ""}).ok
+    approved(service, 'bash(command="rm -rf ci.yml", cwd=".github")')
+    assert asks(service.invoke("t", {"q": ""}))
     assert (tmp_path / "work/.github/ci.yml").exists()
+
+
+def test_an_approval_counts_in_the_folder_that_was_reviewed(service: SyncToolService) -> None:
+    approved(service, 'bash(command="./x.sh")')
+    for cwd, expected in (("", False), ("sub", True)):
+        _, token = service.within(lambda opened, cwd=cwd: opened.open_session("agent", cwd=cwd))
+        assert asks(service.invoke("t", {"q": ""}, session=token)) is expected

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from albert_tools.engine.model.manifest import Hole, PlannedCall, Value
 from albert_tools.engine.shell.command_holes import is_loose, loose_holes
@@ -228,6 +229,48 @@ def test_a_list_of_unknown_length_can_begin_with_any_item() -> None:
 def test_a_variable_that_is_not_fixed(entry: Any, is_free: bool) -> None:
     call = PlannedCall("bash", arguments={"env": Value(places=(Value((entry,)),))}, uses={"env": "environment"})
     assert is_loose(call) is is_free
+
+
+@pytest.mark.parametrize(
+    ("uses", "command", "is_free"),
+    [
+        ({"command": "shell"}, "./deploy.sh", True),
+        ({"command": "shell"}, "sh deploy.sh", True),
+        ({"command": "shell"}, "make test && frob", True),
+        ({"command": "shell"}, "make test", False),
+        ({"command": "shell"}, "grep -n a b.txt", False),
+        ({"argv": "program"}, "./deploy.sh", True),
+        ({"argv": "program"}, "wc", False),
+        ({}, "", True),
+    ],
+)
+def test_a_folder_that_is_not_fixed_chooses_the_program(uses: dict[str, str], command: str, is_free: bool) -> None:
+    given = {"command": Value(((command,),)), "argv": Value(places=(Value(((command,),)),))}
+    for folder, is_hole in (((GIVEN,), True), (("sub/", GIVEN), True), (("sub",), False)):
+        arguments = {**{name: given[name] for name in uses}, "cwd": Value((folder,))}
+        call = PlannedCall("bash", arguments=arguments, uses={**uses, "cwd": "folder"})
+        assert is_loose(call) is (is_free and is_hole)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_free"),
+    [
+        ([(GIVEN,)], True),
+        ([("origin",), (GIVEN,)], True),
+        ([("-m",), (GIVEN,)], False),
+        ([("-m",), ("x",), (GIVEN,)], True),
+        ([("--",), (GIVEN,), (GIVEN,)], False),
+        ([("tests/", GIVEN)], False),
+        ([(Hole("number"),)], False),
+    ],
+)
+def test_an_argument_of_a_program_that_could_be_an_option(words: list[Any], is_free: bool) -> None:
+    args = Value(places=tuple(Value((word,)) for word in words))
+    call = PlannedCall("git", arguments={"args": args}, uses={"args": "destination"}, source="command")
+    assert is_loose(call) is is_free
+    assert not is_loose(replace(call, source="server"))
+    listed = replace(call, arguments={"args": Value(items=Value(((GIVEN,),)))})
+    assert is_loose(listed)
 
 
 @examples(100)
