@@ -223,10 +223,9 @@ class Albert:
         seen = b""
         started = time.monotonic()
         while (passed := time.monotonic() - started) < PATIENCE:
-            # Some systems do not tell whether a process reads from a terminal. There, three seconds are enough time.
-            if keys and (
-                seen.count(until.encode()) > typed_so_far if until else _waits(child.pid, theirs) or passed > 3
-            ):
+            # Other systems than Linux do not tell whether a process reads from a terminal. There, three seconds are enough time.
+            waits = _waits(child.pid, theirs) if sys.platform == "linux" else passed > 3
+            if keys and (seen.count(until.encode()) > typed_so_far if until else waits):
                 first, typed_so_far = keys.pop(0), typed_so_far + 1
                 os.write(ours, first) if isinstance(first, bytes) else first()
             over = not child.alive
