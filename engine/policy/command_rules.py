@@ -52,7 +52,7 @@ def judge_shell(layers: tuple[Layer, ...], definition: ToolDefinition, resource:
     """The decision on a shell command; None if no rule objects."""
     from albert_tools.engine.shell.judge import judge_command
 
-    return _judge(layers, definition, judge_command(resource.name, resource.use))
+    return _judge(layers, definition, judge_command(resource.name, resource.use), resource.name)
 
 
 def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
@@ -60,17 +60,23 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
     from albert_tools.engine.shell.judge import judge_argv
 
     argv = tuple(shlex.split(resource.name))
-    return _judge(layers, definition, judge_argv(argv, resource.use)) if argv else None
+    return _judge(layers, definition, judge_argv(argv, resource.use), resource.name) if argv else None
 
 
 def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
     """The decision on an environment variable, ``NAME=value``. A variable that changes which programs run needs approval."""
+    from albert_tools.engine.shell.command_patterns import stands_in
     from albert_tools.engine.shell.dangers import dangers
     from albert_tools.engine.shell.places import Start
     from albert_tools.engine.shell.programs import may_set
     from albert_tools.engine.shell.verdict import shown
     from albert_tools.engine.shell.word import Word
 
+    for _, place, section in sections_of(layers, definition):
+        for pattern in FORBIDDEN.of(section) or ():
+            if stands_in(pattern, resource.name):
+                message = f"the variable `{shown(resource.name)}` has a command that is forbidden by {pattern!r}"
+                return Decision("deny", f"{place}.{FORBIDDEN.name}", "command", message, "remove the variable")
     name, _, value = resource.name.partition("=")
     if may_set(name, Word(value), True):
         return None
@@ -81,19 +87,21 @@ def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, res
     return Decision("ask", "shipped.unknown_command", "unknown_command", message, hint, WHOLE_CALL)
 
 
-def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Decision | None:
+def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement, text: str) -> Decision | None:
     found = [
         decision
         for _, place, section in sections_of(layers, definition)
-        for judge in (_forbidden, _allowed, _listed)
+        for judge in (_allowed, _listed)
         for decision in judge(place, section, judgement, definition.name)
     ]
+    for _, place, section in sections_of(layers, definition):
+        found += _forbidden(place, section, judgement, text)
     found += _shipped(layers, definition, judgement)
     return strictest(found) if found else None
 
 
-def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
-    from albert_tools.engine.shell.command_patterns import matches, may_match, may_start
+def _forbidden(place: str, section: Section, judgement: Judgement, text: str) -> Iterator[Decision]:
+    from albert_tools.engine.shell.command_patterns import matches, may_match, may_start, stands_in
 
     patterns = FORBIDDEN.of(section)
     rule = f"{place}.{FORBIDDEN.name}"
@@ -101,13 +109,14 @@ def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) ->
         if part.unreadable:
             message = f"{_name(part)} can't be read, so it could be a forbidden command"
             yield Decision("deny", rule, "command", message, part.hint)
-        for pattern in patterns or () if part.argv else ():
-            if may_match(pattern, part.argv):
+        for pattern in patterns or ():
+            if part.argv and may_match(pattern, part.argv):
                 certain = matches(pattern, part.argv) or "\0" not in "".join(part.argv)
                 message = f"{_name(part)} {'is' if certain else 'could be a command that is'} forbidden by {pattern!r}"
                 hint = "do without it" if certain else "write it out, without variables"
                 yield Decision("deny", rule, "command", message, hint)
-            elif part.starts and may_start(pattern, part.argv):
+            # It can also get the text of another part: by a variable, a pipe, a here-document.
+            elif part.starts and (may_start(pattern, part.argv) or stands_in(pattern, text)):
                 message = f"{_name(part)} could run a command that is forbidden by {pattern!r}"
                 hint = "write the command out by itself, without variables and without another program around it"
                 yield Decision("deny", rule, "command", message, hint)

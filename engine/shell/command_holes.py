@@ -23,6 +23,8 @@ from albert_tools.engine.shell.word import HOLE, Word
 _PLAIN = frozenset({"number", "word"})
 #: The most commands that the alternatives of a list are combined to.
 _MAX_COMBINED = 100
+#: The options of git, pytest and linters that always take the next word for a text. It can't be another option.
+_TAKE_TEXTS = frozenset(("-m", "-am", "-k", "--message"))
 _ANYTHING: tuple[Part, ...] = (Hole("any"),)
 
 
@@ -57,14 +59,14 @@ def loose_folders(call: PlannedCall) -> Iterator[Loose]:
 
 
 def loose_options(call: PlannedCall) -> Iterator[Loose]:
-    """The holes in the arguments of a fixed program that it can take for an option. One that follows an option is its value."""
+    """The holes in the arguments of a fixed program that it can take for an option, or for a part of its name."""
     for value in _used(call, "destination") if call.source == "command" else ():
         before = ""
         for inner in value.places or values_in(value):
             if before == "--":
                 break
             texts = _texts(inner)
-            if before[:1] != "-":
+            if before not in _TAKE_TEXTS:
                 yield from (
                     Loose(one, call.tool, inner) for one in texts if isinstance(one, tuple) and _may_be_option(one)
                 )
@@ -74,7 +76,12 @@ def loose_options(call: PlannedCall) -> Iterator[Loose]:
 
 
 def _may_be_option(template: tuple[Part, ...]) -> bool:
-    return bool(template) and isinstance(template[0], Hole) and template[0].kind != "number"
+    if not template or not _holes(template):
+        return False
+    begin = template[0]
+    if isinstance(begin, Hole):
+        return begin.kind != "number"
+    return begin.startswith("-") and "=" not in begin
 
 
 def _not_ordinary(call: PlannedCall) -> str | None:

@@ -45,6 +45,12 @@ def may_start(pattern: str, argv: Sequence[str]) -> bool:
     return any(_fits(_words(pattern), words, maybe=True, anywhere=True) for words in (argv, inner))
 
 
+def stands_in(pattern: str, text: str) -> bool:
+    """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
+    texts = [each for each in _BETWEEN.split(_QUOTES.sub("", text).replace("git-", "git ")) if each]
+    return _fits(_words(pattern), texts, maybe=True, anywhere=True)
+
+
 def names_a_program(pattern: str) -> bool:
     """Whether the first word of a pattern is a plain name, so that its author knew the program."""
     return "*" not in pattern.split(maxsplit=1)[0]

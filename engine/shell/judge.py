@@ -6,7 +6,6 @@ The sandbox bounds what a command can reach. The judgement decides when a person
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -37,7 +36,7 @@ MAX_PARTS = 500
 _SHELLS = ("bash", "sh")
 #: Shells, which run what they read if no operand names a script; and files that are what they read.
 _READING = frozenset("ash bash dash fish ksh mksh sh zsh . source".split())
-_READ = re.compile("/dev/(stdin|fd/.*)|/proc/[^/]*/(task/[^/]*/)?fd/.*")
+_READ = re.compile("/+(dev|proc)/")
 #: Builtins after which a name can mean another program.
 _RENAMING = ("alias", "hash")
 _GLOB = re.compile(r"[*?]+|[\[{].*", re.DOTALL)
@@ -128,15 +127,15 @@ class _Judge:
         if problem is not None:
             self.report(problem, problem.about or source)
 
-    def report(self, problem: Unclear, about: str, argv: Sequence[Word] = ()) -> None:
-        """Add a part that asks."""
+    def report(self, problem: Unclear, about: str, argv: Sequence[Word] = (), *, writes: bool = False) -> None:
+        """Add a part that asks. `writes`: it is a redirection."""
         if len(self.parts) > MAX_PARTS:
             return
         text = text_of(argv) if argv else about
         words = _argv(argv)
         danger = danger_in(f"{text}\n{problem.about}\n{about}", self._source)
         unreadable = isinstance(problem, Unreadable)
-        starts = not starts_nothing(argv)
+        starts = not writes and not starts_nothing(argv)
         if danger is not None:
             self.parts.append(
                 Part("dangerous", text, words, danger.name, danger.why, danger.instead, unreadable, starts)
@@ -159,7 +158,8 @@ class _Judge:
                 raise Unclear("it sets a variable that may change how programs run", f"{action.name}=")
         except Unclear as problem:
             # A variable is a part like a call, so that the owner's patterns apply to it.
-            self.report(problem, action.text, [Word(action.text)] if isinstance(action, Binding) else ())
+            is_binding = isinstance(action, Binding)
+            self.report(problem, action.text, [Word(action.text)] if is_binding else (), writes=not is_binding)
 
     def _demand_plain_write(self, write: Write) -> None:
         if write.empties:
@@ -222,7 +222,7 @@ class _Judge:
             if self._is_listed(key, rest[length:], about):
                 return True
         if name in _READING and (
-            any(word == Word("-s") or _READ.fullmatch(os.path.normpath(word.text)) for word in rest)
+            any(word == Word("-s") or _READ.match(word.text) for word in rest)
             or all(word.text[:1] in ("-", "+") for word in rest)
         ):
             raise Unreadable("it runs what it reads", about)

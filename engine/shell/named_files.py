@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from albert_tools.engine.shell.judge import judge_argv, judge_command
 from albert_tools.engine.shell.verdict import Judgement
@@ -69,7 +70,8 @@ def files_of_git(operation: str, arguments: Sequence[str], at_top: bool = False)
     """
     if operation in _SILENT and not (operation in _PRINTING and any(map(_PRINTING[operation].match, arguments))):
         # A revision can be a folder, whose files get other names.
-        from_revision = sum(word[:1] != "-" for word in arguments) > 1 and _NEW_BRANCH.isdisjoint(arguments)
+        options = takewhile(lambda word: word != "--", arguments)
+        from_revision = sum(word[:1] != "-" for word in arguments) > 1 and _NEW_BRANCH.isdisjoint(options)
         return None if operation in ("CHECKOUT", "RESET") and from_revision else []
     # Other paths don't say enough: in the history, a file can be a folder, and have another name.
     is_certain = operation == "SHOW" and at_top and arguments and all(map(_OF_REVISION.fullmatch, arguments))

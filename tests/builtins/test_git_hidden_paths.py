@@ -593,6 +593,14 @@ async def test_git_reads_no_hidden_file_in_place_of_its_own(repository: Path, li
     assert (repository / "secrets/key").read_text().startswith(MARK)
 
 
+async def test_no_setting_of_a_repository_makes_git_read_a_hidden_file(repository: Path) -> None:
+    """A command can make a repository, with its settings."""
+    for name in ("commit.template", "mailmap.file", "core.excludesFile", "fetch.fsck.skipList"):
+        plain(repository, "config", name, str(repository / "secrets/key"))
+    assert MARK not in await git(repository, "COMMIT", "--allow-empty", "--allow-empty-message")
+    assert MARK not in await git(repository, "LOG")
+
+
 async def test_a_finding_is_not_forgotten_when_the_rules_change(repository: Path) -> None:
     """A new repository in the workspace adds patterns."""
     await git(repository, "STATUS")

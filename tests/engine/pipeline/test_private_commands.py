@@ -89,6 +89,7 @@ SEE = [
     ("bash", {"command": "git commit -q --allow-empty -F secret.txt", "cwd": "conf"}),
     ("run_program", {"argv": ["git", "commit", "--allow-empty", "-F", "linked"]}),
     ("git", {"operation": "CHECKOUT", "args": ["HEAD:conf", "--", "secret.txt"]}),
+    ("git", {"operation": "CHECKOUT", "args": ["HEAD:conf", "--", "-b", "secret.txt"]}),
     ("edit_file", {"path": "customers.csv", "old_text": "Ada", "new_text": "Eve"}),
     ("edit_file", {"path": "customers.csv", "old_text": "Bob", "new_text": "Eve"}),
 ]  # fmt: skip

@@ -223,6 +223,17 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "sort $x --compress-program='git push'",
         "rg $x --pre 'git push' y",
         "git grep $x -O'git push'",
+        "E='git push' git --config-env=core.editor=E commit --amend",
+        "E='git push' awk 'BEGIN{system(ENVIRON[\"E\"])}'",
+        "make -f - <<< '$(shell git push)'",
+        "sed e <<< 'git push'",
+        "sed -f /dev/stdin f <<< '1e git push'",
+        "bash //dev/stdin <<< 'git push'",
+        "cd /dev; bash stdin <<< 'git push'",
+        "BASH_ENV=/dev/stdin bash -c : <<< 'git push'",
+        "[ -v 'a[$(git push)]' ]",
+        "[[ 'a[$(git push)]' -eq 0 ]]",
+        "echo 'git push' > x; make x",
     ],
 )
 def test_a_program_that_nobody_knows_could_run_a_forbidden_command(command: str) -> None:
