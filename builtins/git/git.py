@@ -48,6 +48,8 @@ from albert_tools.engine.workspace.git_lock import alone
 
 #: Operations that can bring forbidden files, into the objects or into the working tree, or that see them.
 _ALONE = (*BRINGING, "CLONE", "CHECKOUT", "COMMIT", "MERGE", "REBASE", "RESET", "STASH")
+#: Operations that can take away the last name of a commit. A search would not find its files any more.
+_NAMING = ("BRANCH", "REMOTE", "STASH", "TAG")
 #: The timeout for reading a repository's configuration, in seconds.
 _CONFIG_TIMEOUT = 20.0
 #: The most files that the question about a commit lists, and the most characters of each.
@@ -92,12 +94,14 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
 
 
 class _Prepared(NamedTuple):
-    """The command line of an operation, its environment, the hidden paths that git needs to see, and what else is hidden."""
+    """The command line of an operation, its environment, the hidden paths that git needs to see, what else is hidden, and whether
+    the operation is limited."""
 
     words: list[str]
     environment: Mapping[str, str]
     show: Sequence[str] = ()
     hide: Sequence[str] = ()
+    is_limited: bool = False
 
 
 async def _prepared(
@@ -121,7 +125,7 @@ async def _prepared(
     show = hidden.tracked if found.sees_tracked else ()
     if show:
         await asyncio.to_thread(demand_no_links, hidden.folders)
-    return _Prepared(line, whole, show, hide)
+    return _Prepared(line, whole, show, hide, True)
 
 
 async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
@@ -157,7 +161,7 @@ async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
     paths={"cwd": "read"},
     urls={"url": ""},
     judged={"operation": "operation"},
-    uses={"args": "destination"},
+    uses={"args": "destination", "cwd": "folder"},
     outputs=OF_COMMAND,
     source="command",
     refuse=_refuse,
@@ -236,7 +240,7 @@ async def _executed(
 ) -> CommandResult:
     """Execute an operation. `words` are `args` with the address."""
     prepared = await _prepared(context, operation, words, cwd)
-    if operation in BRINGING:
+    if operation in BRINGING or (operation in _NAMING and prepared.is_limited):
         await mark(context, cwd)
     reads = files_of_git(operation, args, at_top=cwd in ("", "."))
     if reads is None:

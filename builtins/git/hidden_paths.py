@@ -49,9 +49,9 @@ _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 #: Names of commits to which perhaps no branch and no reflog entry leads.
 _HEADS = ("FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD")
 
-#: The mark of a repository into which this service has brought commits, and what it says.
+#: The mark of a repository whose commits a search need not find: this service has brought some, or taken names away.
 MARK = "albert_fetched"
-_MARK_TEXT = b"""Albert Tools has brought commits into this repository while rules forbid some files.
+_MARK_TEXT = b"""While rules forbid some files, Albert Tools has brought commits into this repository or deleted names of commits.
 So commands don't see this folder, and the tool `git` leaves these files out.
 Delete this file if nothing in the history of the repository is forbidden.
 """

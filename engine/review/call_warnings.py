@@ -32,8 +32,11 @@ def call_warnings(call: PlannedCall, words: Words) -> Iterator[str]:
     for hole in loose_options(call):
         yield f"ANY OPTION: {words.alternative(hole.template, hole.value.data)} can be an option of {hole.command}"
     for hole in loose_folders(call):
-        text, command = words.alternative(hole.template, hole.value.data), visible(hole.command or call.tool)
-        yield f"ANY PROGRAM: {text} is the folder in which `{command}` starts"
+        text = words.alternative(hole.template, hole.value.data)
+        if hole.command:
+            yield f"ANY PROGRAM: {text} is the folder in which `{visible(hole.command)}` starts"
+        else:
+            yield f"ANY FOLDER: {text} is the folder in which {visible(call.tool)} works"
 
 
 def environment(value: Value, words: Words) -> Iterator[tuple[str, bool]]:

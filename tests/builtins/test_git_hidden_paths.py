@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from albert_tools.builtins.files import files, folders
 from albert_tools.builtins.git import git as tools
+from albert_tools.builtins.git import hidden_paths as searches
 from albert_tools.builtins.git.git_options import command, demand_options
 from albert_tools.builtins.git.hidden_paths import MARK as MARK_FILE
 from albert_tools.builtins.git.hidden_paths import HiddenPaths, hidden_paths
@@ -67,6 +68,12 @@ def build(root: Path) -> None:
     (root / "secrets/staged").write_text(f"{MARK} stashed\n")
     plain(root, "add", "--all")
     plain(root, "stash", "-q")
+
+
+@pytest.fixture(autouse=True)
+def nothing_found_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finding is remembered by the inode of the git folder, and another test's may have had the same one."""
+    monkeypatch.setattr(searches, "_ever_found", set())
 
 
 @pytest.fixture(scope="module")
@@ -591,6 +598,12 @@ async def test_git_reads_no_hidden_file_in_place_of_its_own(repository: Path, li
     found = await git(repository, *words)
     assert found.startswith("permission_denied git_forbidden_paths"), found
     assert (repository / "secrets/key").read_text().startswith(MARK)
+
+
+async def test_a_repository_whose_last_hidden_commit_loses_its_name_stays_limited(repository: Path) -> None:
+    """Another process would find nothing."""
+    assert (await git(repository, "STASH", "drop")).startswith("0 ")
+    assert (repository / ".git" / MARK_FILE).exists()
 
 
 async def test_no_setting_of_a_repository_makes_git_read_a_hidden_file(repository: Path) -> None:
