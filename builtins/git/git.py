@@ -23,7 +23,7 @@ from albert_tools.builtins.git.git_options import (
     programs,
     switched_off,
 )
-from albert_tools.builtins.git.hidden_paths import HiddenPaths, demand_no_links, hidden_paths, mark, mark_folder
+from albert_tools.builtins.git.hidden_paths import HiddenPaths, hidden_paths, mark, mark_folder
 from albert_tools.builtins.git.limited_operations import BRINGING, demand_kept, limited
 from albert_tools.builtins.shell.command_settings import GIT_SETTINGS
 from albert_tools.builtins.shell.confined_command import (
@@ -46,8 +46,8 @@ from albert_tools.engine.shell.named_files import files_of_git
 from albert_tools.engine.workspace.git_folders import repositories
 from albert_tools.engine.workspace.git_lock import alone
 
-#: Operations that can bring forbidden files, into the objects or into the working tree, or that see them.
-_ALONE = (*BRINGING, "CLONE", "CHECKOUT", "COMMIT", "MERGE", "REBASE", "RESET", "STASH")
+#: Operations that can bring forbidden files: into the objects, or into the working tree.
+_ALONE = (*BRINGING, "CLONE", "CHECKOUT", "MERGE", "REBASE", "RESET", "STASH")
 #: Operations that can delete the last name of a commit, with one of these words. A search would not find its files any more.
 _NAMING = ("BRANCH", "REMOTE", "STASH", "TAG")
 _DELETING = frozenset(
@@ -97,12 +97,10 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
 
 
 class _Prepared(NamedTuple):
-    """The command line of an operation, its environment, the hidden paths that git needs to see, what else is hidden, and whether
-    the operation is limited."""
+    """The command line of an operation, its environment, what else is hidden from git, and whether the operation is limited."""
 
     words: list[str]
     environment: Mapping[str, str]
-    show: Sequence[str] = ()
     hide: Sequence[str] = ()
     is_limited: bool = False
 
@@ -111,8 +109,6 @@ async def _prepared(
     context: CallContext, operation: Operation, words: Sequence[str], cwd: str, *more: str
 ) -> _Prepared:
     """Prepare an operation, limited to what the rules allow. `more` are further options."""
-    import asyncio
-
     hidden = await hidden_paths(context, cwd, run) if operation != "CLONE" else None
     config = _configuration(context, cwd)
     environment = await _environment(context, cwd, config, hidden)
@@ -124,11 +120,8 @@ async def _prepared(
     exists, demand = partial(_exists, context, cwd), partial(_demand, context, cwd, hidden)
     found = limited(operation, words, hidden, exists, demand)
     await demand_kept(operation, words, partial(_changed, context, cwd, environment, hidden))
-    line = command(operation, [*more, *found.arguments], limited=True)
-    show = hidden.tracked if found.sees_tracked else ()
-    if show:
-        await asyncio.to_thread(demand_no_links, hidden.folders)
-    return _Prepared(line, whole, show, hide, True)
+    line = command(operation, [*more, *found], limited=True)
+    return _Prepared(line, whole, hide, True)
 
 
 async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
@@ -140,7 +133,6 @@ async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
         return ""
     how = {
         "environment": prepared.environment,
-        "show": prepared.show,
         "hide": prepared.hide,
         "separate_errors": True,
     }
@@ -193,8 +185,8 @@ async def git(
     rules say otherwise. Remotes and upstream branches cannot be changed while other commands run in the workspace.
 
     Files that the rules forbid are left out: they are not shown, and commits keep them as they are. In a repository with such
-    files, write "--" before the files of CHECKOUT and RESET; other commands don't see its git folder. While rules forbid any, a
-    repository counts as one with such files after FETCH and PULL.
+    files, write "--" before the files of CHECKOUT and RESET; git can't change such files, and other commands don't see its git
+    folder. While rules forbid any, a repository counts as one with such files after FETCH and PULL.
 
     Fails with `invalid_arguments` (an option that is not allowed, another transport), `timeout`, `permission_denied` (also what
     would show, commit or throw away forbidden files), `not_found` (cwd), `sandbox_unavailable`, `io_error`.
@@ -257,7 +249,6 @@ async def _executed(
         cwd=cwd,
         timeout=timeout,
         environment=prepared.environment,
-        show=prepared.show,
         hide=prepared.hide,
         network=operation in OVER_NETWORK,
         # The rules were applied to `url`. The requests of git are inside a tunnel and can't be inspected.
@@ -415,21 +406,12 @@ async def _changed(
     *compared: str,
     everywhere: bool = False,
 ) -> list[str] | None:
-    """The hidden files, or all, that differ, as ``git diff`` lists them; None if it fails. Compared with the working tree, those
-    also that git is told to assume unchanged, because RESET and CHECKOUT overwrite them."""
-
-    async def lines(operation: str, *words: str) -> list[str] | None:
-        shown = {"show": hidden.tracked, "hide": hidden.others}
-        how = {"environment": environment, "separate_errors": True, "recorded": False, **shown}
-        paths = [":/"] if everywhere else hidden.only
-        ran = await _run(context, command(operation, [*words, "--", *paths]), cwd=cwd, timeout=_CONFIG_TIMEOUT, **how)
-        return ran.output.whole.decode("utf-8", "replace").split("\0")[:-1] if ran.code == 0 else None
-
-    found = await lines("DIFF", "--name-only", "-z", "--no-renames", *compared)
-    if found == [] and not compared:
-        marked = await lines("LS-FILES", "-v", "-z")
-        found = None if marked is None else [line[2:] for line in marked if line[0].islower()]
-    return found
+    """The hidden files, or all, that differ, as ``git diff`` lists them; None if it fails."""
+    paths = [":/"] if everywhere else hidden.only
+    words = command("DIFF", ["--name-only", "-z", "--no-renames", *compared, "--", *paths])
+    how = {"environment": environment, "separate_errors": True, "recorded": False, "hide": hidden.others}
+    ran = await _run(context, words, cwd=cwd, timeout=_CONFIG_TIMEOUT, **how)
+    return ran.output.whole.decode("utf-8", "replace").split("\0")[:-1] if ran.code == 0 else None
 
 
 async def _drivers(context: CallContext, cwd: str, config: bytes, repository: Mapping[str, str]) -> list[str]:

@@ -187,19 +187,15 @@ _OFF = {
     # Options of each MERGE and PULL: they may name a strategy, which is a program.
     ("branch", "mergeoptions"): "",
 }
-#: Settings that name a file, which git could print or take into a commit: `commit.template`, `mailmap.file`, …
-_FILES = re.compile(r"(file|template|skiplist)\Z", re.IGNORECASE)
-#: A configuration without any of these words names no such program and no such file, and includes no other file.
-MAY_NAME_PROGRAMS = re.compile(
-    rb"filter|merge|diff|remote|include|gpg|submodule|worktree|file|template|skiplist", re.IGNORECASE
-)
+#: A configuration without any of these words names no such program and includes no other file.
+MAY_NAME_PROGRAMS = re.compile(rb"filter|merge|diff|remote|include|gpg|submodule|worktree", re.IGNORECASE)
 #: The arguments of git that list the settings that may name programs.
 LIST_DRIVERS = (
     "config",
     "--null",
     "--name-only",
     "--get-regexp",
-    r"^(filter|merge|diff|remote|gpg|submodule|branch)\..*\.[a-z]+$|(file|template|skiplist)$",
+    r"^(filter|merge|diff|remote|gpg|submodule|branch)\..*\.[a-z]+$",
 )
 
 
@@ -253,7 +249,7 @@ def programs() -> list[str] | None:
 
 
 def switched_off(names: Iterable[str]) -> dict[str, str]:
-    """The environment that replaces the programs and files of these settings by harmless values.
+    """The environment that replaces the programs of these settings by harmless values.
 
     The command line can't be used: git would misread a name that contains ``=``.
     """
@@ -264,8 +260,6 @@ def switched_off(names: Iterable[str]) -> dict[str, str]:
             off = _OFF.get((parts[1].lower(), parts[3].lower()))
             if off is not None:
                 found.append((name, off))
-        if _FILES.search(name):
-            found.append((name, "/dev/null"))
     settings = {"GIT_CONFIG_COUNT": str(len(found))}
     for n, (name, off) in enumerate(found):
         settings |= {f"GIT_CONFIG_KEY_{n}": name, f"GIT_CONFIG_VALUE_{n}": off}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -31,7 +31,6 @@ from albert_tools.engine.workspace.git_folders import (
     family,
     git_folder_of,
     is_git_folder,
-    link_in,
     repositories,
 )
 from albert_tools.engine.workspace.openat import identity
@@ -69,9 +68,7 @@ class HiddenPaths(NamedTuple):
         globs: The forbidden paths, as git's globs relative to `top`.
         tops: The folders for which the rules count: git's objects may be those of any repository in the workspace.
         found: Whether a commit or the index has such a path.
-        tracked: The absolute paths of such files in the index.
         bare: Whether the repository is bare.
-        folders: The git folder, and the main one if it belongs to a further working tree.
         others: The objects of other repositories with hidden files. Git doesn't see them: a commit of this repository could
             name them under another path.
     """
@@ -80,9 +77,7 @@ class HiddenPaths(NamedTuple):
     globs: tuple[str, ...]
     tops: tuple[str, ...]
     found: bool = True
-    tracked: tuple[str, ...] = ()
     bare: bool = False
-    folders: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
     @property
@@ -119,13 +114,11 @@ class _Search(NamedTuple):
 
     Attributes:
         state: The state of the repository, see `_state`.
-        tracked: The hidden paths in the index.
         found: Whether the index or a commit has a hidden path.
         clean: The commits whose history has no hidden path.
     """
 
     state: object
-    tracked: tuple[str, ...]
     found: bool
     clean: tuple[str, ...]
 
@@ -148,8 +141,6 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
     own = family(root, folder)
     return hidden._replace(
         found=search.found,
-        tracked=tuple(f"{hidden.top}/{path}" for path in search.tracked),
-        folders=tuple(own),
         others=tuple(
             os.path.realpath(f"{other}/objects")
             for other in await repositories_to_hide(context, run)
@@ -162,33 +153,21 @@ async def mark(context: CallContext, cwd: str) -> None:
     """Mark the repository around `cwd` before commits are brought into it, if the rules name a path in it.
 
     Raises:
-        Failure: `permission_denied`: as `demand_no_links` and `hidden_paths`.
+        Failure: `permission_denied`: its objects would be in another folder, where commands see them. Also as `hidden_paths`.
     """
-    import asyncio
-
     hidden, folder = await _around(context, cwd)
     if hidden is None or folder is None:
         return
-    folders = family(str(context.workspace.root), folder)
-    await asyncio.to_thread(demand_no_links, folders)
-    mark_folder(folders[-1])
-
-
-def demand_no_links(folders: Iterable[str]) -> None:
-    """Refuse git folders with a symbolic link. A command may have made it, so that git prints a hidden file which it reads in place
-    of one of its own, changes it, or puts objects where commands see them.
-
-    Raises:
-        Failure: `permission_denied`.
-    """
-    link = next(filter(None, map(link_in, folders)), None)
-    if link is not None:
-        raise Failure(
-            "permission_denied",
-            f"{link} is a symbolic link, through which git could show or change forbidden files",
-            hint="delete the link, or clone the repository again",
-            rule="git_forbidden_paths",
-        )
+    objects = f"{family(str(context.workspace.root), folder)[-1]}/objects"
+    with suppress(FileNotFoundError), os.scandir(objects) as entries:
+        if os.path.islink(objects) or any(entry.is_symlink() for entry in entries):
+            raise Failure(
+                "permission_denied",
+                f"{objects} is a link or has one, so commands would see what git brings into it",
+                hint="ask the owner, or clone the repository again",
+                rule="git_forbidden_paths",
+            )
+    mark_folder(os.path.dirname(objects))
 
 
 def mark_folder(folder: str) -> None:
@@ -278,7 +257,7 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
     try:
         store = identity(os.stat(folders[-1]))
     except OSError:
-        return _Search(state, (), True, ())
+        return _Search(state, True, ())
     tracked = await lines("LS-FILES", "-z", "--", *hidden.only)
     # Objects remain after the last branch that leads to them was deleted, so a finding is not forgotten. And nothing in this
     # repository leads to the objects that it borrows from another one.
@@ -295,7 +274,7 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
             _ever_found.add(store)
     if len(_searches) >= _MAX_SEARCHES:
         _searches.clear()
-    _searches[folder, hidden.globs] = search = _Search(state, tuple(tracked or ()), found, clean)
+    _searches[folder, hidden.globs] = search = _Search(state, found, clean)
     return search
 
 

@@ -4,8 +4,9 @@ The limit is one list of pathspecs that exclude the hidden paths. It is added to
 leaves these paths out, however they are named. Three things need more:
 
 - an argument can name an object without its path. Each is turned into the name of a commit, or of a file whose path is allowed;
-- an operation that moves the working tree to another commit (CHECKOUT, MERGE, PULL) takes no pathspecs. Git updates the hidden
-  files then, as it updates any file, and prints no content. It may not throw away a change in them that is not committed;
+- an operation that moves the working tree to another commit (CHECKOUT, MERGE, PULL) takes no pathspecs. Git doesn't see the hidden
+  files: a command can put any name into the index, and links to such a file into git's folder. So it takes them for changed, and
+  refuses to move to a commit with other versions of them. What would overwrite changed files is refused;
 - git takes files that both sides of a merge have moved for one file, and could write a hidden file's content into another one. So
   only what merges nothing is allowed: MERGE and PULL that move forward, and a STASH on the commit that it was made on;
 - a commit must have the hidden files of the commit before it, or of the merged one.
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
 
 from albert_tools.builtins.git.git_options import WORDS, parsed
 from albert_tools.builtins.git.hidden_paths import HiddenPaths
@@ -32,7 +32,8 @@ _UNLIMITED: dict[str, tuple[str, str]] = {
     "COMMIT": ("-v|--verbose", 'use ("DIFF", ["--cached"])'),
     "LOG": (rf"--follow|{_TREES}", "name the file's earlier paths too, or use other fields"),
     "SHOW": (_TREES, "use other fields"),
-    "CHECKOUT": ("-m|--merge", "commit or STASH first"),
+    "CHECKOUT": ("-m|--merge|-f|--force", 'commit or STASH first, or use ("CHECKOUT", ["--", "."])'),
+    "RESET": ("--hard|--merge|--keep", 'use ("CHECKOUT", ["--", "."]), which leaves them out'),
     "BRANCH": (_TREES, "use other fields"),
     "TAG": (_TREES, "use other fields"),
     "STASH": ("-p|--stat", 'use ("DIFF", ["stash@{0}^1", "stash@{0}"])'),
@@ -62,14 +63,7 @@ Demand = Callable[[str, bool], None]
 Changed = Callable[..., Awaitable[list[str] | None]]
 
 
-class Limited(NamedTuple):
-    """The arguments of a limited operation, and whether git needs to see the hidden files that are tracked."""
-
-    arguments: list[str]
-    sees_tracked: bool = False
-
-
-def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exists: Exists, demand: Demand) -> Limited:
+def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exists: Exists, demand: Demand) -> list[str]:
     """The arguments with which an operation leaves out the hidden paths.
 
     Raises:
@@ -102,22 +96,22 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
             options += ["--full-history", "--sparse"]
         # A folder in a commit would move the paths that the pathspecs match. SHOW prints only its names.
         only_commits = operation != "SHOW"
-        return Limited([*options, *(_commit(word, demand, only_commits) for word in operands), *ending(paths)])
+        return [*options, *(_commit(word, demand, only_commits) for word in operands), *ending(paths)]
     if operation in ("CHECKOUT", "RESET"):
         if "--" not in arguments and any(_is_path(word, exists) for word in operands):
             raise _refused(f"{operation} must know which arguments are files", "put '--' before the files")
         # It would list the hidden files that have changes.
-        options += ["--quiet"] if "--hard" not in options else []
+        options.append("--quiet")
         if paths:
-            return Limited([*options, *(_commit(word, demand) for word in operands), *ending(paths)])
+            return [*options, *(_commit(word, demand) for word in operands), *ending(paths)]
         # With the last word, git can't take the name of a hidden file for a file.
-        return Limited([*options, *operands, "--"], True)
+        return [*options, *operands, "--"]
     files = [*operands, *paths]
     if operation == "STATUS":
-        return Limited([*options, *ending(files)])
+        return [*options, *ending(files)]
     if operation == "ADD" and (files or not {"-A", "--all", "-u", "--update"}.isdisjoint(options)):
         start, *rest = ending(files)
-        return Limited([*options, start, *(f":(literal){path}" for path in files), *rest[len(files) :]])
+        return [*options, start, *(f":(literal){path}" for path in files), *rest[len(files) :]]
     if operation == "COMMIT":
         every = {*_ALL, ("option", "-am")} & set(words)
         if every and files:
@@ -125,23 +119,23 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
         if every:
             # The same as -a, but it takes pathspecs.
             options = ["-m" if each == ("option", "-am") else each[1] for each in words if each not in _ALL]
-            return Limited([*options, "--include", *ending(())], True)
-        return Limited([*options, *ending(files)] if files else options, True)
+            return [*options, "--include", *ending(())]
+        return [*options, *ending(files)] if files else options
     if operation == "STASH":
         return _stash(options, operands, paths, ending)
     if operation == "TAG" and len(files) == 2 and {"-d", "--delete", "-l", "--list"}.isdisjoint(options):
-        return Limited([*options, "--", files[0], _commit(files[1], demand)])
+        return [*options, "--", files[0], _commit(files[1], demand)]
     if operation in _FORWARD:
         needed, harmless, instead = _FORWARD[operation]
         given = set(options)
         if given.isdisjoint(needed.split()) or not given <= {*needed.split(), *harmless.split()}:
             raise _refused(f"{operation} could merge them into files of other names", instead)
-        return Limited(list(arguments), True)
-    return Limited(list(arguments))
+        return list(arguments)
+    return list(arguments)
 
 
 async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed) -> None:
-    """Refuse an operation that would commit or throw away changes in the hidden files, or a STASH that would merge.
+    """Refuse an operation that would commit changes in the hidden files, or a STASH that would merge.
 
     Raises:
         Failure: `permission_denied`.
@@ -154,10 +148,6 @@ async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed
     elif operation == "RESET" and not any(kind == "path" for kind, _ in words):
         if await changed("HEAD", f"{named[0] if named else 'HEAD'}^{{commit}}") != []:
             raise _refused("that commit has other versions of them", "ask the owner to do it")
-        if not options.isdisjoint({"--hard", "--merge", "--keep"}):
-            await _demand_clean(changed)
-    elif operation == "CHECKOUT" and not options.isdisjoint({"-f", "--force"}):
-        await _demand_clean(changed)
     elif operation == "STASH" and named[:1] in (["pop"], ["apply"]):
         stash = f"stash@{{{named[1]}}}" if named[1:] and named[1].isdecimal() else (named[1:] or ["stash@{0}"])[0]
         for compared in ([f"{stash}^1", "HEAD"], ["--cached", "HEAD"]):
@@ -180,18 +170,12 @@ async def _demand_as_committed(changed: Changed) -> None:
         )
 
 
-async def _demand_clean(changed: Changed) -> None:
-    await _demand_as_committed(changed)
-    if await changed() != []:
-        raise _refused("changes in them would be lost", "ask the owner to commit or undo these changes")
-
-
 def _stash(
     options: list[str], operands: list[str], paths: list[str], ending: Callable[[Sequence[str]], list[str]]
-) -> Limited:
+) -> list[str]:
     action = operands.pop(0) if operands and operands[0] in WORDS["STASH"] else "push"
     if action == "push":
-        return Limited(["push", *options, *ending([*operands, *paths])])
+        return ["push", *options, *ending([*operands, *paths])]
     if action == "show":
         raise _refused("STASH show can't leave them out", _UNLIMITED["STASH"][1])
     if action == "branch":
@@ -201,7 +185,7 @@ def _stash(
     if not all(re.fullmatch(r"stash@\{\d+\}|\d+", word) for word in operands):
         raise _refused(f"STASH {action} takes no other commits", "name a stash, as in stash@{0}")
     quiet = ["--quiet"] if action in ("pop", "apply") else []
-    return Limited([action, *quiet, *options, *operands], action != "list")
+    return [action, *quiet, *options, *operands]
 
 
 def _is_pattern(word: str) -> bool:

@@ -99,7 +99,6 @@ async def run(
     git: Git | None = None,
     only: Sequence[str] | None = None,
     facts: Mapping[str, Any] | None = None,
-    show: Sequence[str] = (),
     hide: Sequence[str] = (),
     reads: Sequence[str] | None = None,
     recorded: bool = True,
@@ -120,7 +119,6 @@ async def run(
         only: The only programs, and folders of programs, that may be started, if the confinement can enforce this. Includes
             the command.
         facts: Additional fields of the recorded effect.
-        show: Paths that the rules hide and that git needs.
         hide: Further paths that are hidden from git. From other programs, all repositories with hidden files are.
         reads: The files and folders that it may read, relative to `cwd`; None if it may read everything that it sees.
         recorded: Whether the command is recorded as an effect.
@@ -154,7 +152,7 @@ async def run(
             if only is None:
                 hide = await repositories_to_hide(context, run)
             owns: Git | None = "all" if every else allowed
-            seen = command_view(context.workspace, cwd, git=owns, hide=hide, show=show, only_git=only is not None)
+            seen = command_view(context.workspace, cwd, git=owns, hide=hide, only_git=only is not None)
             with seen as (view, workspace):
                 if recorded:
                     roots = [view.root, *view.readable]

@@ -107,19 +107,6 @@ def family(root: str, folder: str) -> list[str]:
     return [folder, common] if common != folder and within(common, root) else [folder]
 
 
-def link_in(folder: str) -> str | None:
-    """A symbolic link in a git folder, at any depth; None if there is none."""
-    places = [folder]
-    while places:
-        with suppress(OSError), os.scandir(places.pop()) as entries:
-            for entry in entries:
-                if entry.is_symlink():
-                    return entry.path
-                if entry.is_dir():
-                    places.append(entry.path)
-    return None
-
-
 def _named(folder: str, text: str) -> str:
     """The path that the text of a file in a git folder names, exactly as git reads it; `folder` if that is not clear."""
     clear = "\0" not in text and len(os.fsencode(text)) < _MAX_NAMING

@@ -66,15 +66,14 @@ def command_view(
     *,
     git: Git | None = None,
     hide: Sequence[str] = (),
-    show: Sequence[str] = (),
     only_git: bool = False,
 ) -> Iterator[tuple[View, int]]:
     """Yields the view for a command that starts in `cwd`, and a descriptor of the workspace's folder.
 
     `git` is given if the command is git itself. Then the command can change the tracked files of its repository, including hooks,
     and maybe its configuration. Other repositories stay protected, because the present repository may have been manipulated to
-    harm them. `hide` are further hidden paths. The paths in `show` are visible although the rules hide them. With `only_git`, only
-    git's own programs run. They can change git's folders although no rule lists them as writable.
+    harm them. `hide` are further hidden paths. With `only_git`, only git's own programs run. They can change git's folders although
+    no rule lists them as writable.
 
     Raises:
         Failure: `not_found`, `not_a_directory`, `permission_denied`, `too_large`, `io_error`.
@@ -95,8 +94,7 @@ def command_view(
         shown: list[str] | None = None
         if workspace.judge.selective:
             shown, denied = shown_and_hidden(workspace.judge, root)
-            needed = _with_parents(show)
-            hidden += (path for path in denied if path not in needed)
+            hidden += denied
         hidden += (folder for folder in hide if not within(folder, *hidden))
         sealed = [path for path in sealed if not within(path, *hide)]
         readable = tuple(path for path in workspace.extra_roots if _wholly_readable(workspace, path))
@@ -350,13 +348,3 @@ def _wholly_readable(workspace: Workspace, top: str) -> bool:
         if left < 0 or judge.unreadable(folder, [*folders, *files]):
             return False
     return True
-
-
-def _with_parents(paths: Iterable[str]) -> set[str]:
-    """The paths and all folders above them."""
-    found: set[str] = set()
-    for path in paths:
-        while path not in found:
-            found.add(path)
-            path = os.path.dirname(path)
-    return found
