@@ -117,6 +117,7 @@ _SETTINGS = (
     "tag.gpgSign=false",
     "push.gpgSign=false",
     "log.showSignature=false",
+    "commit.verbose=false",
     "gpg.program=false",
     "gc.auto=0",
     "maintenance.auto=false",

@@ -44,9 +44,9 @@ _ALL = (("option", "-a"), ("option", "--all"))
 _PRINTING = ("DIFF", "LOG", "SHOW")
 #: Operations that merge, unless they have one of the first options and besides it only the second ones; what to do instead.
 _FORWARD: dict[str, tuple[str, str, str]] = {
-    "MERGE": ("--ff-only --abort", "--quiet -q", "use --ff-only, end a merge with COMMIT, or ask the owner to merge"),
+    "MERGE": ("--ff-only", "--quiet -q", "use --ff-only, end a merge with COMMIT, or ask the owner to merge"),
     "PULL": ("--ff-only", "--prune -p --quiet -q --verbose -v", "use --ff-only, or ask the owner to merge"),
-    "REBASE": ("--abort --quit", "", "ask the owner to do it"),
+    "REBASE": ("--quit", "", "ask the owner to do it"),
 }
 #: Operations that bring commits that were not searched for hidden files.
 BRINGING = ("FETCH", "PULL")

@@ -43,7 +43,7 @@ _PATCH = re.compile(r"-(?!-)\S*[cGLpSuUv]|--(patch|unified|word-diff|binary|cc|f
 #: The options by which some of these print content, or take it into a message, which any operation may print. `raw` prints what a
 #: tag names, which can be a file.
 _PRINTING = {
-    "COMMIT": re.compile(rf"{_PATCH.pattern}|-(?!-)\S*[Ft]|--(file|template)\b"),
+    "COMMIT": re.compile(rf"{_PATCH.pattern}|-(?!-)\S*[Ft]|--(file|template|dry-run)\b"),
     "LOG": _PATCH,
     "STATUS": re.compile(r"-(?!-)\S*v|--verbose\b"),
     # They can put the files of one folder into another.

@@ -88,6 +88,7 @@ SEE = [
     ("bash", {"command": 'git commit -q --allow-empty -F "conf/../cust""omers.csv"; git log -n1'}),
     ("bash", {"command": "git commit -q --allow-empty -F secret.txt", "cwd": "conf"}),
     ("run_program", {"argv": ["git", "commit", "--allow-empty", "-F", "linked"]}),
+    ("bash", {"command": "git commit --dry-run"}),
     ("git", {"operation": "CHECKOUT", "args": ["HEAD:conf", "--", "secret.txt"]}),
     ("git", {"operation": "CHECKOUT", "args": ["HEAD:conf", "--", "-b", "secret.txt"]}),
     ("edit_file", {"path": "customers.csv", "old_text": "Ada", "new_text": "Eve"}),
