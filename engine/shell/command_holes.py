@@ -16,7 +16,8 @@ from typing import NamedTuple
 from albert_tools.engine.model.manifest import Alternative, Hole, Part, PlannedCall, Value, values_in
 from albert_tools.engine.shell import marks
 from albert_tools.engine.shell.judge import judge_argv, judge_command, judge_template
-from albert_tools.engine.shell.programs import may_set
+from albert_tools.engine.shell.programs import may_set, runs_own_code
+from albert_tools.engine.shell.verdict import Part as JudgedPart
 from albert_tools.engine.shell.word import HOLE, Word
 
 #: The kinds of holes whose text has no character that means something to a shell.
@@ -50,7 +51,8 @@ def loose_holes(use: str, value: Value) -> Iterator[Loose]:
 
 
 def loose_folders(call: PlannedCall) -> Iterator[Loose]:
-    """The holes of the folder in which a planned command starts. They choose the program, unless the command is ordinary."""
+    """The holes of the folder in which a planned command starts. They choose the program, unless the command is ordinary and runs
+    no code of the folder."""
     starts = [(value, one) for value in _used(call, "folder") for inner in values_in(value) for one in _texts(inner)]
     holes = [(value, one) for value, one in starts if isinstance(one, tuple) and _holes(one)]
     command = _not_ordinary(call) if holes else None
@@ -76,23 +78,27 @@ def loose_options(call: PlannedCall) -> Iterator[Loose]:
 
 
 def _may_be_option(template: tuple[Part, ...]) -> bool:
-    if not template or not _holes(template):
+    if not _holes(template):
         return False
-    begin = template[0]
+    begin = next(part for part in template if part != "")
     if isinstance(begin, Hole):
         return begin.kind != "number"
     return begin.startswith("-") and "=" not in begin
 
 
 def _not_ordinary(call: PlannedCall) -> str | None:
-    """A command of a planned call that is not ordinary in every folder; None if there is none."""
+    """A command of a planned call that is another one in another folder, or is not ordinary; None if there is none."""
     texts = [_template(one) for value in _used(call, "shell") for inner in values_in(value) for one in _texts(inner)]
     lists = [argv for value in _used(call, "program") for argv in _combined(value) or [()]]
     if not texts and not lists:
         return ""
     found = [(text, judge_command(text)) for text in texts]
     found += [(shlex.join(words), judge_argv(words)) for words in (tuple(map(_template, argv)) for argv in lists)]
-    return next((text for text, judgement in found if judgement.verdict != "ordinary" or not judgement.parts), None)
+    return next((text for text, judgement in found if not judgement.parts or any(map(_differs, judgement.parts))), None)
+
+
+def _differs(part: JudgedPart) -> bool:
+    return part.verdict != "ordinary" or runs_own_code(part.argv)
 
 
 def _template(one: Alternative) -> str:

@@ -50,6 +50,12 @@ def starts_nothing(argv: Sequence[Word]) -> bool:
     return not {name, f"{name} {subcommand}"}.isdisjoint(allow_list()["starts_nothing"] | allow_list()["anything"])
 
 
+def runs_own_code(argv: Sequence[str]) -> bool:
+    """Whether a program runs the code of the folder in which it starts."""
+    name = name_of(Word(argv[0])) if argv else ""
+    return not {name, " ".join([name, *argv[1:2]])}.isdisjoint(allow_list()["builds"])
+
+
 @cache
 def has_subcommands(name: str) -> bool:
     """Whether the list has rows for subcommands of a program, so that a message should name them."""
