@@ -1,0 +1,414 @@
+"""The record in a PostgreSQL database, which processes on several machines use.
+
+The row of the table `gate` is locked by the one process that writes, and names the last entry. The server ends a transaction whose
+process stands still. Commits are not synced, so the gate is open during a sync; `PostgresDurability` syncs them.
+
+A connection has an *owner*, an advisory lock. With the connection, a process loses its owner and the gate at once. So what another
+process has taken over from it stays taken. A process whose connection is lost makes a new one with a new owner, and can't go on
+with its runs (`Database.session`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar, cast
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.record import gate
+from albert_tools.store.record.database import Database, Row
+from albert_tools.store.record.durability import Durability
+from albert_tools.store.record.gate import START, Tail
+from albert_tools.store.record.owner import check_owner
+from albert_tools.store.record.postgres_failures import ends_connection, failure_of
+from albert_tools.store.record.schema import VERSION, postgres_tables
+
+#: The schema of the tables. Another one can be given in the URL: `?options=-csearch_path%3DNAME`.
+SCHEMA = "albert"
+#: Without this, a process would wait for hours for a host that has gone.
+_NETWORK = {
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "25000",
+}
+#: The lock that keeps two processes from creating the tables at the same time.
+_CREATING = 0x416C62657274
+#: The schema of the tables, if they exist. `to_regclass` can miss a table that another process has just created.
+FIND = (
+    "SELECT space.oid FROM pg_namespace space JOIN pg_class ON relnamespace = space.oid "
+    "WHERE nspname = current_setting('search_path') AND relname = 'gate'"
+)
+_FORMAT = "SELECT format, n, hash FROM gate"
+#: Three statements in one message.
+_BEGIN = f"BEGIN; {_FORMAT} FOR UPDATE"
+_LEAVE = "UPDATE gate SET n = ?, hash = ?"
+_FIRST_FROM = "SELECT n, hash FROM entries WHERE n >= ? ORDER BY n LIMIT 1"
+#: The commit of this message syncs all commits before it.
+_SYNC = f"SELECT n, hash, pg_logical_emit_message(true, '', '') FROM ({_FIRST_FROM}) entry"
+_OWN = "SELECT pg_advisory_lock(?)"
+_OWNED = (
+    "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid::bigint = ? AND objid::bigint = ? AND objsubid = 1 "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+_SIZE = f"SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = ({FIND})"
+
+
+_T = TypeVar("_T")
+
+
+class _Statement(NamedTuple):
+    """A statement with PostgreSQL's placeholders, and whether it returns rows."""
+
+    text: str
+    reads: bool
+
+
+_statements: dict[str, _Statement] = {}
+
+
+def _statement(text: str) -> _Statement:
+    found = _statements.get(text)
+    if found is None:
+        ours = text.replace("%", "%%").replace("?", "%s")
+        found = _statements[text] = _Statement(ours, text.lstrip().startswith("SELECT"))
+    return found
+
+
+class PostgresDatabase(Database):
+    """The database with this URL, as libpq reads it. The user needs the right to create a schema only the first time."""
+
+    def __init__(self, url: str) -> None:
+        """Raises Failure `invalid_arguments`."""
+        try:
+            self._given = conninfo_to_dict(url)
+        except psycopg.Error:  # Its message could contain the password.
+            raise Failure(
+                "invalid_arguments",
+                "the URL of the database can't be read",
+                hint="write it like postgresql://user@host:5432/database",
+            ) from None
+        host, port, user = (self._given.get(key) for key in ("host", "port", "user"))
+        place = f"{f'{user}@' if user else ''}{host or ''}{f':{port}' if port else ''}"
+        super().__init__(f"postgresql://{place}/{self._given.get('dbname') or ''}")
+        self._connection: psycopg.Connection | None = None
+        #: Whether the connection has found the tables.
+        self._is_ready = False
+        self._owner = ""
+        #: The last entry that this process has seen, and the one at the beginning of the present transaction.
+        self.committed = self._before = START
+        #: The statements of the present transaction that the server has not got yet.
+        self._buffer: list[tuple[str, Sequence[Any]]] = []
+        self.durability: PostgresDurability = PostgresDurability(self)
+
+    def connect(self, **settings: str) -> psycopg.Connection:
+        """A new connection. Raises Failure `io_error`."""
+        milliseconds = round(gate.PATIENCE * 1000)
+        own = {
+            "search_path": SCHEMA,
+            "idle_in_transaction_session_timeout": f"{milliseconds}",
+            # Longer, so that who waits goes on after a stopped process has been ended.
+            "lock_timeout": f"{2 * milliseconds}",
+            **settings,
+        }
+        options = " ".join(
+            [*(f"-c {name}={value}" for name, value in own.items()), str(self._given.get("options", ""))]
+        )
+        arguments = {
+            **_NETWORK,
+            "application_name": "albert",
+            **self._given,
+            "client_encoding": "utf8",
+            "options": options,
+        }
+        try:
+            return psycopg.connect(**cast(dict[str, Any], arguments), autocommit=True, prepare_threshold=2)
+        except psycopg.Error as error:
+            raise failure_of(error, self.name) from error
+
+    # Opening
+
+    @property
+    def exists(self) -> bool:
+        """See `Database`."""
+        with self._threads:
+            return self._is_ready or self._retried(self._find)
+
+    def _find(self, connection: psycopg.Connection) -> bool:
+        """Find the tables, and check that they still have what this process has committed."""
+        self._is_ready = connection.execute(FIND).fetchone() is not None
+        known, synced = self.committed, self.durability.synced
+        if self._is_ready:
+            tail = self._checked(connection.execute(_FORMAT).fetchone())
+        if known.n and not (self._is_ready and self._has(connection, known)):
+            # Without a sync, a crash of the server loses the last commits.
+            if synced.n and not (self._is_ready and self._has(connection, synced)):
+                self._is_ready = False
+                raise self._cut_off(synced)
+        if self._is_ready:
+            self.committed = tail
+        return self._is_ready
+
+    def _has(self, connection: psycopg.Connection, known: Tail) -> bool:
+        return has_kept(connection.execute(_statement(_FIRST_FROM).text, (known.n,)).fetchone(), known)
+
+    def _create(self, connection: psycopg.Connection) -> None:
+        if connection.info.parameter_status("server_encoding") != "UTF8":
+            raise self._damaged(f"the database {self.name} has another encoding than UTF8")
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATING,))
+            if self._find(connection):
+                return
+            connection.execute("SET LOCAL synchronous_commit = on")
+            (schema,) = connection.execute("SELECT current_setting('search_path')").fetchone() or ("",)
+            if connection.execute("SELECT to_regnamespace(%s)", (schema,)).fetchone() == (None,):
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+            connection.execute(postgres_tables(), prepare=False)
+            connection.execute("INSERT INTO gate VALUES (%s, 0, %s)", (VERSION, START.hash))
+        self._is_ready = True
+
+    def _checked(self, row: Row | None) -> Tail:
+        """The end of the chain by the row of the gate."""
+        if row is None:
+            raise self._damaged(f"the record {self.name} has lost the row of its gate")
+        version, *tail = row
+        if version != VERSION:
+            raise Failure(
+                "damaged",
+                f"the record {self.name} has format {version}, and this version of Albert Tools reads {VERSION}",
+                hint="use the version that wrote it, or another database or schema",
+            )
+        return Tail(*tail)
+
+    def _cut_off(self, known: Tail) -> Failure:
+        return self._damaged(f"the record {self.name} has lost entry {known.n}: it was cut off or replaced", n=known.n)
+
+    def _damaged(self, problem: str, **details: Any) -> Failure:
+        hint = "keep the database unchanged and examine it; to begin a new record, use another database or schema"
+        return Failure("damaged", problem, hint=hint, details={"path": self.name, **details})
+
+    def _living(self) -> psycopg.Connection:
+        """The connection, or a new one if it is lost, or an exception has left it in the middle of a statement."""
+        connection = self._connection
+        if connection is not None and connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            self._drop()
+        if self._connection is None:
+            if self.durability.broken is not None:
+                raise self.durability.broken.copy()
+            self._connection = self.connect(synchronous_commit="off")
+            self.session += 1
+        return self._connection
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        self._is_ready, self._owner = False, ""
+        if connection is not None:
+            connection.close()
+
+    def _retried(self, use: Callable[[psycopg.Connection], _T]) -> _T:
+        """`use(connection)`, once more on a new connection if the old one is found to be lost. Outside of transactions."""
+        for again in (True, False):
+            connection = self._living()
+            try:
+                return use(connection)
+            except psycopg.Error as error:
+                if ends_connection(error, connection):
+                    self._drop()
+                    if again:
+                        continue
+                raise failure_of(error, self.name) from error
+        raise AssertionError
+
+    # Transactions
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """See `Database`. What returns nothing is buffered until the next SELECT or the end, to save round trips."""
+        self._buffer.append((statement, values))
+        return self._send() if _statement(statement).reads else None
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """See `Database`."""
+        if not all(map(_can_be_stored, values)):
+            return []
+        with self._threads:
+            if self._depth:
+                found: list[Row] = self.execute(statement, values).fetchall()
+                return found
+            return self._retried(lambda connection: self._read(connection, statement, values))
+
+    def _read(self, connection: psycopg.Connection, statement: str, values: Sequence[Any]) -> list[Row]:
+        if not (self._is_ready or self._find(connection)):
+            return []
+        return connection.execute(_statement(statement).text, values).fetchall()
+
+    def _begin(self) -> None:
+        self._buffer = []
+        self.tail = self._before = self._retried(self._enter)
+
+    def _enter(self, connection: psycopg.Connection) -> Tail:
+        if not (self._is_ready or self._find(connection)):
+            self._create(connection)
+        cursor = connection.execute(_BEGIN, prepare=False)
+        cursor.nextset()
+        tail = self._checked(cursor.fetchone())
+        if tail.n < self.committed.n or (tail.n == self.committed.n and tail != self.committed):
+            raise self._cut_off(self.committed)
+        return tail
+
+    def _send(self) -> psycopg.Cursor:
+        """Execute what is buffered, in one message. Returns the cursor with the result of the last statement."""
+        connection, buffer = self._connection, self._buffer
+        assert connection is not None, "only inside a transaction"
+        self._buffer = []
+        try:
+            if len(buffer) == 1:
+                ((statement, values),) = buffer
+                return connection.execute(_statement(statement).text, values)
+            # The server takes several statements in one message only with their values in the text.
+            literal = psycopg.ClientCursor(connection).mogrify
+            texts = (literal(_statement(statement).text, values) for statement, values in buffer)
+            cursor = connection.execute("; ".join(texts), prepare=False)
+        except psycopg.Error as error:
+            self._failed = failure_of(error, self.name)
+            raise self._failed from error
+        while cursor.nextset():
+            pass
+        return cursor
+
+    def _commit(self) -> None:
+        if self.tail != self._before:
+            self._buffer.append((_LEAVE, (self.tail.n, self.tail.hash)))
+        self._buffer.append(("COMMIT", ()))
+        self._send()
+        self.committed = self.tail
+
+    def _leave(self, committed: bool) -> None:
+        connection = self._connection
+        if connection is None or committed:
+            return
+        with suppress(psycopg.Error):
+            if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+                connection.execute("ROLLBACK")
+        # A connection in any other state is replaced at the next use.
+
+    # Owners
+
+    @property
+    def owners(self) -> PostgresDatabase:
+        """See `Database`."""
+        return self
+
+    def own(self) -> str:
+        """See `OwnerTable`."""
+        with self._threads:
+            if not self._owner:
+                owner = os.urandom(8).hex()
+                key = int.from_bytes(bytes.fromhex(owner), "big", signed=True)
+                if self._depth:
+                    self.execute(_OWN, (key,))
+                else:
+                    self._retried(lambda connection: connection.execute(_statement(_OWN).text, (key,)))
+                self._owner = owner
+            return self._owner
+
+    def is_own(self, owner: str) -> bool:
+        """See `OwnerTable`."""
+        return owner == self._owner != ""
+
+    def alive(self, owner: str) -> bool:
+        """See `OwnerTable`."""
+        check_owner(owner)
+        return self.is_own(owner) or bool(self.rows(_OWNED, (int(owner[:8], 16), int(owner[8:], 16))))
+
+    # Space, and the end
+
+    def size(self) -> int:
+        """See `Database`."""
+        found = self.row(_SIZE)
+        return int(found[0]) if found else 0
+
+    def shrink(self) -> None:
+        """See `Database`. The server uses the space again, for what is written later."""
+        with self._threads:
+            self._retried(lambda connection: connection.execute("VACUUM entries"))
+
+    def close(self) -> None:
+        """See `Database`."""
+        with self._threads:
+            self.durability.close()
+            self._drop()
+
+    def _abandon(self) -> bool:
+        if self._connection is None:
+            return False
+        _parents_connections.extend((self._connection, self.durability.connection))
+        self._connection = self.durability.connection = None
+        return True
+
+
+class PostgresDurability(Durability):
+    """Syncs the commits of `database`, on a connection of its own: meanwhile the database is used."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        super().__init__()
+        self._database = database
+        self.connection: psycopg.Connection | None = None
+        #: The last entry that is known to be on the disk.
+        self.synced = START
+
+    def _session(self) -> int:
+        return self._database.session
+
+    def _write(self) -> int:
+        covered = self._database.committed
+        statement = _statement(_SYNC).text
+        for again in (True, False):
+            if self.connection is None:
+                self.connection = self._database.connect(synchronous_commit="on")
+            try:
+                found = self.connection.execute(statement, (covered.n,)).fetchone()
+                break
+            except psycopg.Error as error:
+                self.connection.close()
+                self.connection = None
+                if not again:
+                    raise failure_of(error, self._database.name) from error
+        # The server may have crashed since the entry was committed.
+        if not has_kept(found, covered):
+            raise Failure("io_error", f"entry {covered.n} is lost: the server has crashed", retryable=True)
+        self.synced = covered
+        return covered.n
+
+    def close(self) -> None:
+        """Also close the connection."""
+        super().close()
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+
+def has_kept(found: Row | None, known: Tail) -> bool:
+    """Whether the record has the entry `known`. `found` is its first entry from this number on: retention deletes only old ones."""
+    return found is not None and (found[0] > known.n or found[1] == known.hash)
+
+
+def _can_be_stored(value: Any) -> bool:
+    """Whether PostgreSQL can have this value: no text with NUL or half of a surrogate pair."""
+    if not isinstance(value, str):
+        return True
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+#: What a forked child must neither use nor close: closing would end the session of its parent.
+_parents_connections: list[object] = []
