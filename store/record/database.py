@@ -63,7 +63,8 @@ class Database(ABC):
         """All of the block is committed at its end, or nothing if an exception leaves the block.
 
         The code inside takes microseconds. It never awaits and never waits for the disk. A nested block is a part of the outer one:
-        if an exception leaves it, nothing of the outer one is committed.
+        if an exception leaves it, nothing of the outer one is committed. If a server is lost during the commit, nobody may know
+        whether it was committed; then the failure says so.
         """
         with self._threads:
             if self._depth:

@@ -57,10 +57,12 @@ class Durability(ABC):
             if self.broken is not None:
                 raise self.broken.copy()
             if session != self._session():
-                raise Failure("io_error", f"entry {n} may be lost with the connection to the record", retryable=True)
+                raise lost(n)
             if n <= self._synced:
                 return  # Another thread's sync has covered it.
             self._synced = self._write()
+            if n > self._synced:
+                raise lost(n)
 
     def _session(self) -> int:
         """`Database.session`. If it changes while a call waits, the call's entry may be lost, and another have its number."""
@@ -75,6 +77,11 @@ class Durability(ABC):
         if self._thread is not None:
             self._thread.shutdown()
             self._thread = None
+
+
+def lost(n: int) -> Failure:
+    """The failure of entry `n`, which was committed and may not have survived."""
+    return Failure("io_error", f"entry {n} may be lost, because the connection to the record was lost", retryable=True)
 
 
 class FileDurability(Durability):

@@ -42,7 +42,7 @@ class StepJournal:
         self.id = run
         self.header = dict(header)
         self._record = record
-        #: `Database.session` when the run was opened or begun.
+        #: `Database.session` in the transaction that has begun or opened the run.
         self._session = record.database.session
         self._lock = threading.Lock()
         #: The rows that are not committed, and how many of them the present transaction has inserted.
@@ -120,6 +120,8 @@ class StepJournal:
         database = self._record.database
         if not self._inserted:
             database.at_end(self._ended)
+        if not self._exists:
+            self._session = database.session
         for row in rows:
             database.execute(_INSERT, (self.id, *row))
             self._inserted += 1
@@ -129,8 +131,7 @@ class StepJournal:
         with self._lock:
             if committed:
                 del self._rows[: self._inserted]
-                if not self._exists:
-                    self._exists, self._session = True, self._record.database.session
+                self._exists = True
                 self._size = sum(len(row.data) for row in self._rows)
                 self._written = self._entry
             self._inserted, self._begins = 0, False

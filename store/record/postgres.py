@@ -23,7 +23,7 @@ from psycopg.pq import TransactionStatus
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record import gate
 from albert_tools.store.record.database import Database, Row
-from albert_tools.store.record.durability import Durability
+from albert_tools.store.record.durability import Durability, lost
 from albert_tools.store.record.gate import START, Tail
 from albert_tools.store.record.owner import check_owner
 from albert_tools.store.record.postgres_failures import ends_connection, failure_of
@@ -48,7 +48,7 @@ FIND = (
 )
 _FORMAT = "SELECT format, n, hash FROM gate"
 #: Three statements in one message.
-_BEGIN = f"BEGIN; {_FORMAT} FOR UPDATE"
+_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_FORMAT} FOR UPDATE"
 _LEAVE = "UPDATE gate SET n = ?, hash = ?"
 _FIRST_FROM = "SELECT n, hash FROM entries WHERE n >= ? ORDER BY n LIMIT 1"
 #: The commit of this message syncs all commits before it.
@@ -143,19 +143,17 @@ class PostgresDatabase(Database):
             return self._is_ready or self._retried(self._find)
 
     def _find(self, connection: psycopg.Connection) -> bool:
-        """Find the tables, and check that they still have what this process has committed."""
-        self._is_ready = connection.execute(FIND).fetchone() is not None
-        known, synced = self.committed, self.durability.synced
-        if self._is_ready:
-            tail = self._checked(connection.execute(_FORMAT).fetchone())
-        if known.n and not (self._is_ready and self._has(connection, known)):
-            # Without a sync, a crash of the server loses the last commits.
-            if synced.n and not (self._is_ready and self._has(connection, synced)):
-                self._is_ready = False
-                raise self._cut_off(synced)
-        if self._is_ready:
-            self.committed = tail
-        return self._is_ready
+        """Find the tables, and check that they have the entry that the gate names, and all that was synced.
+
+        A crash of the server loses the last commits, if they were not synced.
+        """
+        is_ready = connection.execute(FIND).fetchone() is not None
+        tail = self._checked(connection.execute(_FORMAT).fetchone()) if is_ready else START
+        for known in (tail, self.durability.synced):
+            if known.n and not (is_ready and self._has(connection, known)):
+                raise self._cut_off(known)
+        self.committed, self._is_ready = tail, is_ready
+        return is_ready
 
     def _has(self, connection: psycopg.Connection, known: Tail) -> bool:
         return has_kept(connection.execute(_statement(_FIRST_FROM).text, (known.n,)).fetchone(), known)
@@ -203,8 +201,10 @@ class PostgresDatabase(Database):
         if self._connection is None:
             if self.durability.broken is not None:
                 raise self.durability.broken.copy()
-            self._connection = self.connect(synchronous_commit="off")
+            # First, because this thread can be interrupted: all that the old connection had is lost.
             self.session += 1
+            self._is_ready, self._owner = False, ""
+            self._connection = self.connect(synchronous_commit="off")
         return self._connection
 
     def _drop(self) -> None:
@@ -277,6 +277,8 @@ class PostgresDatabase(Database):
             texts = (literal(_statement(statement).text, values) for statement, values in buffer)
             cursor = connection.execute("; ".join(texts), prepare=False)
         except psycopg.Error as error:
+            if ends_connection(error, connection):
+                connection.close()
             self._failed = failure_of(error, self.name)
             raise self._failed from error
         while cursor.nextset():
@@ -287,12 +289,29 @@ class PostgresDatabase(Database):
         if self.tail != self._before:
             self._buffer.append((_LEAVE, (self.tail.n, self.tail.hash)))
         self._buffer.append(("COMMIT", ()))
-        self._send()
+        try:
+            self._send()
+        except Failure as failure:
+            if not self._was_committed(failure):
+                raise
         self.committed = self.tail
+
+    def _was_committed(self, failure: Failure) -> bool:
+        """Whether the server had committed before the connection was lost. Raises Failure if nobody can know."""
+        connection = self._connection
+        if connection is None or not connection.closed or self.tail == self._before:
+            return False
+        try:
+            self._retried(self._enter)  # This waits until the server has ended the transaction.
+        except Failure as error:
+            unknown = f"{failure.message}; whether the change was recorded is unknown"
+            raise failure.copy(message=unknown) from error
+        assert self._connection is not None
+        return self._has(self._connection, self.tail)
 
     def _leave(self, committed: bool) -> None:
         connection = self._connection
-        if connection is None or committed:
+        if connection is None:
             return
         with suppress(psycopg.Error):
             if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
@@ -311,11 +330,7 @@ class PostgresDatabase(Database):
         with self._threads:
             if not self._owner:
                 owner = os.urandom(8).hex()
-                key = int.from_bytes(bytes.fromhex(owner), "big", signed=True)
-                if self._depth:
-                    self.execute(_OWN, (key,))
-                else:
-                    self._retried(lambda connection: connection.execute(_statement(_OWN).text, (key,)))
+                self._locks(_OWN, int.from_bytes(bytes.fromhex(owner), "big", signed=True))
                 self._owner = owner
             return self._owner
 
@@ -326,7 +341,14 @@ class PostgresDatabase(Database):
     def alive(self, owner: str) -> bool:
         """See `OwnerTable`."""
         check_owner(owner)
-        return self.is_own(owner) or bool(self.rows(_OWNED, (int(owner[:8], 16), int(owner[8:], 16))))
+        return self.is_own(owner) or bool(self._locks(_OWNED, int(owner[:8], 16), int(owner[8:], 16)))
+
+    def _locks(self, statement: str, *values: int) -> list[Row]:
+        """The rows of a query that needs no tables."""
+        with self._threads:
+            if self._depth:
+                return self.rows(statement, values)
+            return self._retried(lambda connection: connection.execute(_statement(statement).text, values).fetchall())
 
     # Space, and the end
 
@@ -383,7 +405,7 @@ class PostgresDurability(Durability):
                     raise failure_of(error, self._database.name) from error
         # The server may have crashed since the entry was committed.
         if not has_kept(found, covered):
-            raise Failure("io_error", f"entry {covered.n} is lost: the server has crashed", retryable=True)
+            raise lost(covered.n)
         self.synced = covered
         return covered.n
 

@@ -7,11 +7,13 @@ import psycopg
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record import gate
 
+_GRANT = "have the owner of the database grant this user the rights on the schema and its tables"
 #: The first characters of a state (SQLSTATE) → what the user can do.
 _HINTS = {
     "25006": "give the URL of the primary server: this one can only be read",
     "25P03": "try again: this process has stood still inside a transaction, so the server has ended its connection",
-    "42501": "have the owner of the database grant the rights on the schema and its tables to this user",
+    "42501": _GRANT,
+    "42P01": _GRANT,
     "53100": "free some space on the server's disk and try again",
     "53300": "try again later, or let the server accept more connections (max_connections)",
     "57P": "try again when the server runs: an administrator or a crash has ended the connection",
@@ -40,7 +42,7 @@ def failure_of(error: psycopg.Error, name: str) -> Failure:
     hint = next((text for start, text in _HINTS.items() if state.startswith(start)), None)
     if not state and isinstance(error, psycopg.OperationalError):
         hint = _UNREACHABLE
-    retryable = isinstance(error, psycopg.OperationalError) and state != "53100"
+    retryable = state.startswith(_LOST) or (isinstance(error, psycopg.OperationalError) and state != "53100")
     return Failure("io_error", f"can't use the record {name}: {reason}", hint, retryable, details=details)
 
 

@@ -38,7 +38,8 @@ FROM relation, (SELECT prefix FROM space) named
 UNION ALL SELECT 'trigger', tgname, concat(tgenabled, replace(pg_get_triggerdef(oid), (SELECT prefix FROM space), ''))
 FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM relation) AND NOT tgisinternal
 UNION ALL SELECT 'constraint', conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = %(schema)s
-UNION ALL SELECT 'rule', rulename, pg_get_ruledef(oid) FROM pg_rewrite WHERE ev_class IN (SELECT oid FROM relation)
+UNION ALL SELECT 'rule', rulename, pg_get_ruledef(oid) FROM pg_rewrite
+WHERE rulename <> '_RETURN' AND ev_class IN (SELECT oid FROM relation)
 UNION ALL SELECT 'policy', polname, '' FROM pg_policy WHERE polrelid IN (SELECT oid FROM relation)
 UNION ALL SELECT 'function', proname, '' FROM pg_proc WHERE pronamespace = %(schema)s
 """

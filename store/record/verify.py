@@ -112,7 +112,8 @@ def make_anchor(record: Record) -> dict[str, Any]:
             details={"path": record.database.name},
         )
     if found.tail.n:
-        record.database.row("SELECT 1")  # This opens the database, so that it can be synced.
+        with record.transaction():
+            pass  # This process knows the last entry now, so it can be synced.
         record.durable(found.tail.n)
     return {"format": ANCHOR_FORMAT, "at": text_of(datetime.now(UTC)), "n": found.tail.n, "hash": found.tail.hash.hex()}
 
