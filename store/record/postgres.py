@@ -11,6 +11,7 @@ with its runs (`Database.session`).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, cast
@@ -27,7 +28,8 @@ from albert_tools.store.record.durability import Durability, lost
 from albert_tools.store.record.gate import START, Tail
 from albert_tools.store.record.owner import check_owner
 from albert_tools.store.record.postgres_failures import ends_connection, failure_of
-from albert_tools.store.record.schema import VERSION, postgres_tables
+from albert_tools.store.record.read_ahead import Found, Query, ReadAhead
+from albert_tools.store.record.schema import ALL_TABLES, VERSION, postgres_tables
 
 #: The schema of the tables. Another one can be given in the URL: `?options=-csearch_path%3DNAME`.
 SCHEMA = "albert"
@@ -66,12 +68,14 @@ _T = TypeVar("_T")
 
 
 class _Statement(NamedTuple):
-    """A statement with PostgreSQL's placeholders, and whether it returns rows."""
+    """A statement with PostgreSQL's placeholders, whether it returns rows, and the tables that it names."""
 
     text: str
     reads: bool
+    tables: frozenset[str]
 
 
+_TABLE = re.compile(rf"\b(?:{'|'.join(ALL_TABLES)})\b")
 _statements: dict[str, _Statement] = {}
 
 
@@ -79,7 +83,8 @@ def _statement(text: str) -> _Statement:
     found = _statements.get(text)
     if found is None:
         ours = text.replace("%", "%%").replace("?", "%s")
-        found = _statements[text] = _Statement(ours, text.lstrip().startswith("SELECT"))
+        tables = frozenset(_TABLE.findall(text))
+        found = _statements[text] = _Statement(ours, text.lstrip().startswith("SELECT"), tables)
     return found
 
 
@@ -107,6 +112,7 @@ class PostgresDatabase(Database):
         self.committed = self._before = START
         #: The statements of the present transaction that the server has not got yet.
         self._buffer: list[tuple[str, Sequence[Any]]] = []
+        self._ahead = ReadAhead(self._send, lambda statement: _statement(statement).tables)
         self.durability: PostgresDurability = PostgresDurability(self)
 
     def connect(self, **settings: str) -> psycopg.Connection:
@@ -231,8 +237,11 @@ class PostgresDatabase(Database):
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """See `Database`. What returns nothing is buffered until the next SELECT or the end, to save round trips."""
+        if _statement(statement).reads:
+            return self._ahead.read(statement, values)
+        self._ahead.changed(statement)
         self._buffer.append((statement, values))
-        return self._send() if _statement(statement).reads else None
+        return None
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """See `Database`."""
@@ -263,34 +272,34 @@ class PostgresDatabase(Database):
             raise self._cut_off(self.committed)
         return tail
 
-    def _send(self) -> psycopg.Cursor:
-        """Execute what is buffered, in one message. Returns the cursor with the result of the last statement."""
-        connection, buffer = self._connection, self._buffer
+    def _send(self, queries: list[Query]) -> list[Found]:
+        """Execute what is buffered, and the queries, in one message."""
+        connection, statements = self._connection, [*self._buffer, *queries]
         assert connection is not None, "only inside a transaction"
         self._buffer = []
         try:
-            if len(buffer) == 1:
-                ((statement, values),) = buffer
-                return connection.execute(_statement(statement).text, values)
-            # The server takes several statements in one message only with their values in the text.
-            literal = psycopg.ClientCursor(connection).mogrify
-            texts = (literal(_statement(statement).text, values) for statement, values in buffer)
-            cursor = connection.execute("; ".join(texts), prepare=False)
+            if len(statements) == 1:
+                ((statement, values),) = statements
+                cursor = connection.execute(_statement(statement).text, values)
+            else:
+                # The server takes several statements in one message only with their values in the text.
+                literal = psycopg.ClientCursor(connection).mogrify
+                texts = (literal(_statement(statement).text, values) for statement, values in statements)
+                cursor = connection.execute("; ".join(texts), prepare=False)
+            found = [Found(each.fetchall()) for each in cursor.results() if each.description is not None]
         except psycopg.Error as error:
             if ends_connection(error, connection):
                 connection.close()
             self._failed = failure_of(error, self.name)
             raise self._failed from error
-        while cursor.nextset():
-            pass
-        return cursor
+        return found
 
     def _commit(self) -> None:
         if self.tail != self._before:
             self._buffer.append((_LEAVE, (self.tail.n, self.tail.hash)))
         self._buffer.append(("COMMIT", ()))
         try:
-            self._send()
+            self._send([])
         except Failure as failure:
             if not self._was_committed(failure):
                 raise
@@ -310,6 +319,7 @@ class PostgresDatabase(Database):
         return self._has(self._connection, self.tail)
 
     def _leave(self, committed: bool) -> None:
+        self._ahead.end()
         connection = self._connection
         if connection is None:
             return

@@ -57,8 +57,9 @@ CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NU
 CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref));
 """
 
+ALL_TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
 #: The tables with the state: all but the entries and the steps.
-STATE_TABLES = tuple(name for name in re.findall(r"CREATE TABLE (\w+)", TABLES) if name not in ("entries", "steps"))
+STATE_TABLES = tuple(name for name in ALL_TABLES if name not in ("entries", "steps"))
 
 
 def postgres_tables() -> str:
