@@ -117,12 +117,11 @@ class PostgresDatabase(Database):
 
     def connect(self, **settings: str) -> psycopg.Connection:
         """A new connection. Raises Failure `io_error`."""
-        milliseconds = round(gate.PATIENCE * 1000)
         own = {
             "search_path": SCHEMA,
-            "idle_in_transaction_session_timeout": f"{milliseconds}",
-            # Longer, so that who waits goes on after a stopped process has been ended.
-            "lock_timeout": f"{2 * milliseconds}",
+            "lock_timeout": f"{gate.PATIENCE}s",
+            # Shorter, so that those who wait go on after the server has ended the transaction of a stopped process.
+            "idle_in_transaction_session_timeout": f"{gate.PATIENCE * 0.6}s",
             **settings,
         }
         options = " ".join(

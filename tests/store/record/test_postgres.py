@@ -20,6 +20,7 @@ import pytest
 from albert_tools.engine.authority.sessions import Budget, Sessions
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record import gate
+from albert_tools.store.record.export import exported, first_wrong_line
 from albert_tools.store.record.postgres import PostgresDatabase
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
@@ -206,10 +207,12 @@ def test_a_cut_end_and_changed_rows_are_found(record: Record, url: str) -> None:
     for i in range(6):
         record.append("step", {"i": i})
     record.append("use", {"session": None, "used": {}, "windows": ["w"], "sessions": [], "clock": 1.0})
+    assert first_wrong_line(exported(record)) == (7, None)
     change(url, "UPDATE uses SET at = 2")
     assert verify(url).problems == ("table uses, session '', bucket 'w', seq 1: changed in at",)
     change(url, "UPDATE uses SET at = 1")
     change(url, "UPDATE entries SET data = replace(data, '3', '9') WHERE n = 4")
+    assert first_wrong_line(exported(record)) == (3, 4)
     assert verify(url).problems == ("entry 4 was changed: its content does not match its hash",)
     change(url, "DELETE FROM entries WHERE n > 3")
     assert "the record ends after entry 3, and entry 7 existed" in verify(url).problems[0]
@@ -316,7 +319,7 @@ def test_a_commit_whose_answer_is_lost_counts_but_not_for_the_run(record: Record
 
 
 def stand_still_inside(report: Report, url: str) -> None:
-    gate.PATIENCE = 0.5
+    gate.PATIENCE = 3
     record = Record(url)
     journal = begun(Runs(record), RUN, {})
 
@@ -336,7 +339,8 @@ def stand_still_inside(report: Report, url: str) -> None:
     report(record.owner)
 
 
-def test_others_go_on_when_a_writer_stands_still(record: Record, url: str) -> None:
+def test_others_go_on_when_a_writer_stands_still(record: Record, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "PATIENCE", 60)
     record.append("a", {})
     child = Child(stand_still_inside, url)
     assert child.hear() == "inside"
@@ -351,14 +355,15 @@ def test_others_go_on_when_a_writer_stands_still(record: Record, url: str) -> No
     assert verify(url).ok
 
 
-def test_a_gate_that_stays_closed_is_not_waited_for_long(record: Record, url: str, monkeypatch: Any) -> None:
-    with record.transaction():
-        record.append("a", {})
-        monkeypatch.setattr(gate, "PATIENCE", 0.05)
-        with pytest.raises(Failure, match="has kept the record locked") as caught:
-            Record(url).append("b", {})
-        assert (caught.value.code, caught.value.retryable) == ("io_error", True)
-    assert [entry.kind for entry in record.entries()] == ["a"]
+def test_a_gate_that_stays_closed_is_not_waited_for_long(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Record(f"{url}%20-cidle_in_transaction_session_timeout%3D0") as record:
+        with record.transaction():
+            record.append("a", {})
+            monkeypatch.setattr(gate, "PATIENCE", 0.05)
+            with pytest.raises(Failure, match=r"has kept the record locked for 0.05 seconds") as caught:
+                Record(url).append("b", {})
+            assert (caught.value.code, caught.value.retryable) == ("io_error", True)
+        assert [entry.kind for entry in record.entries()] == ["a"]
 
 
 # A server that restarts or crashes
