@@ -484,4 +484,5 @@ def test_processes_that_race_share_one_budget(record: Record, url: str) -> None:
     assert [child.wait() for child in children] == [0, 0]
     (row, *_) = record.sessions.line(session.id)
     assert row.used["calls"] == CALLS
+    assert list(row.used) == sorted(row.used)  # Each change moves a row in the table.
     assert verify(url).ok
