@@ -25,9 +25,13 @@ _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
 class Durability(ABC):
-    """Waits for syncs. A subclass makes them."""
+    """Waits for syncs. A subclass makes them.
 
-    def __init__(self) -> None:
+    `session` gives `Database.session`. If it changes while a call waits, the call's entry may be lost, and another have its number.
+    """
+
+    def __init__(self, session: Callable[[], int] = lambda: 0) -> None:
+        self._session = session
         self._synced = 0
         #: Why this process appends no more.
         self.broken: Failure | None = None
@@ -63,10 +67,6 @@ class Durability(ABC):
             self._synced = self._write()
             if n > self._synced:
                 raise lost(n)
-
-    def _session(self) -> int:
-        """`Database.session`. If it changes while a call waits, the call's entry may be lost, and another have its number."""
-        return 0
 
     @abstractmethod
     def _write(self) -> int:

@@ -14,33 +14,21 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.record import gate
 from albert_tools.store.record.database import Database, Row
-from albert_tools.store.record.durability import Durability, lost
 from albert_tools.store.record.gate import START, Tail
 from albert_tools.store.record.owner import check_owner
-from albert_tools.store.record.postgres_failures import ends_connection, failure_of
+from albert_tools.store.record.postgres_durability import FIRST_FROM, PostgresDurability, has_kept
+from albert_tools.store.record.postgres_server import Server, ends_connection, failure_of
 from albert_tools.store.record.read_ahead import Found, Query, ReadAhead
 from albert_tools.store.record.schema import ALL_TABLES, VERSION, postgres_tables
 
-#: The schema of the tables. Another one can be given in the URL: `?options=-csearch_path%3DNAME`.
-SCHEMA = "albert"
-#: Without this, a process would wait for hours for a host that has gone.
-_NETWORK = {
-    "connect_timeout": "10",
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "25000",
-}
 #: The lock that keeps two processes from creating the tables at the same time.
 _CREATING = 0x416C62657274
 #: The schema of the tables, if they exist. `to_regclass` can miss a table that another process has just created.
@@ -52,17 +40,12 @@ _FORMAT = "SELECT format, n, hash FROM gate"
 #: Three statements in one message.
 _BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_FORMAT} FOR UPDATE"
 _LEAVE = "UPDATE gate SET n = ?, hash = ?"
-_FIRST_FROM = "SELECT n, hash FROM entries WHERE n >= ? ORDER BY n LIMIT 1"
-#: The commit of this message syncs all commits before it.
-_SYNC = f"SELECT n, hash, pg_logical_emit_message(true, '', '') FROM ({_FIRST_FROM}) entry"
 _OWN = "SELECT pg_advisory_lock(?)"
 _OWNED = (
     "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid::bigint = ? AND objid::bigint = ? AND objsubid = 1 "
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
-
 _SIZE = f"SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = ({FIND})"
-
 
 _T = TypeVar("_T")
 
@@ -93,17 +76,8 @@ class PostgresDatabase(Database):
 
     def __init__(self, url: str) -> None:
         """Raises Failure `invalid_arguments`."""
-        try:
-            self._given = conninfo_to_dict(url)
-        except psycopg.Error:  # Its message could contain the password.
-            raise Failure(
-                "invalid_arguments",
-                "the URL of the database can't be read",
-                hint="write it like postgresql://user@host:5432/database",
-            ) from None
-        host, port, user = (self._given.get(key) for key in ("host", "port", "user"))
-        place = f"{f'{user}@' if user else ''}{host or ''}{f':{port}' if port else ''}"
-        super().__init__(f"postgresql://{place}/{self._given.get('dbname') or ''}")
+        self._server = Server(url)
+        super().__init__(self._server.name)
         self._connection: psycopg.Connection | None = None
         #: Whether the connection has found the tables.
         self._is_ready = False
@@ -113,31 +87,9 @@ class PostgresDatabase(Database):
         #: The statements of the present transaction that the server has not got yet.
         self._buffer: list[tuple[str, Sequence[Any]]] = []
         self._ahead = ReadAhead(self._send, lambda statement: _statement(statement).tables)
-        self.durability: PostgresDurability = PostgresDurability(self)
-
-    def connect(self, **settings: str) -> psycopg.Connection:
-        """A new connection. Raises Failure `io_error`."""
-        own = {
-            "search_path": SCHEMA,
-            "lock_timeout": f"{gate.PATIENCE}s",
-            # Shorter, so that those who wait go on after the server has ended the transaction of a stopped process.
-            "idle_in_transaction_session_timeout": f"{gate.PATIENCE * 0.6}s",
-            **settings,
-        }
-        options = " ".join(
-            [*(f"-c {name}={value}" for name, value in own.items()), str(self._given.get("options", ""))]
+        self.durability: PostgresDurability = PostgresDurability(
+            self._server, lambda: self.committed, lambda: self.session
         )
-        arguments = {
-            **_NETWORK,
-            "application_name": "albert",
-            **self._given,
-            "client_encoding": "utf8",
-            "options": options,
-        }
-        try:
-            return psycopg.connect(**cast(dict[str, Any], arguments), autocommit=True, prepare_threshold=2)
-        except psycopg.Error as error:
-            raise failure_of(error, self.name) from error
 
     # Opening
 
@@ -161,7 +113,7 @@ class PostgresDatabase(Database):
         return is_ready
 
     def _has(self, connection: psycopg.Connection, known: Tail) -> bool:
-        return has_kept(connection.execute(_statement(_FIRST_FROM).text, (known.n,)).fetchone(), known)
+        return has_kept(connection.execute(FIRST_FROM, (known.n,)).fetchone(), known)
 
     def _create(self, connection: psycopg.Connection) -> None:
         if connection.info.parameter_status("server_encoding") != "UTF8":
@@ -209,7 +161,7 @@ class PostgresDatabase(Database):
             # First, because this thread can be interrupted: all that the old connection had is lost.
             self.session += 1
             self._is_ready, self._owner = False, ""
-            self._connection = self.connect(synchronous_commit="off")
+            self._connection = self._server.connect(synchronous_commit="off")
         return self._connection
 
     def _drop(self) -> None:
@@ -378,57 +330,12 @@ class PostgresDatabase(Database):
             self._drop()
 
     def _abandon(self) -> bool:
-        if self._connection is None:
+        opened = (self._connection, self.durability.connection)
+        if opened == (None, None):
             return False
-        _parents_connections.extend((self._connection, self.durability.connection))
+        _parents_connections.extend(opened)
         self._connection = self.durability.connection = None
         return True
-
-
-class PostgresDurability(Durability):
-    """Syncs the commits of `database`, on a connection of its own: meanwhile the database is used."""
-
-    def __init__(self, database: PostgresDatabase) -> None:
-        super().__init__()
-        self._database = database
-        self.connection: psycopg.Connection | None = None
-        #: The last entry that is known to be on the disk.
-        self.synced = START
-
-    def _session(self) -> int:
-        return self._database.session
-
-    def _write(self) -> int:
-        covered = self._database.committed
-        statement = _statement(_SYNC).text
-        for again in (True, False):
-            if self.connection is None:
-                self.connection = self._database.connect(synchronous_commit="on")
-            try:
-                found = self.connection.execute(statement, (covered.n,)).fetchone()
-                break
-            except psycopg.Error as error:
-                self.connection.close()
-                self.connection = None
-                if not again:
-                    raise failure_of(error, self._database.name) from error
-        # The server may have crashed since the entry was committed.
-        if not has_kept(found, covered):
-            raise lost(covered.n)
-        self.synced = covered
-        return covered.n
-
-    def close(self) -> None:
-        """Also close the connection."""
-        super().close()
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
-
-
-def has_kept(found: Row | None, known: Tail) -> bool:
-    """Whether the record has the entry `known`. `found` is its first entry from this number on: retention deletes only old ones."""
-    return found is not None and (found[0] > known.n or found[1] == known.hash)
 
 
 def _can_be_stored(value: Any) -> bool:

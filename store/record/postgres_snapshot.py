@@ -11,10 +11,11 @@ from pathlib import Path
 
 import psycopg
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record.entry import CHECKPOINT
 from albert_tools.store.record.gate import START, Gate, Tail
-from albert_tools.store.record.postgres import FIND, PostgresDatabase
-from albert_tools.store.record.postgres_failures import failure_of
+from albert_tools.store.record.postgres import FIND
+from albert_tools.store.record.postgres_server import Server, failure_of
 from albert_tools.store.record.replay import Wrong
 from albert_tools.store.record.schema import STATE_TABLES, TABLES, VERSION, postgres_tables
 from albert_tools.store.record.sqlite import FILE, GATE
@@ -52,9 +53,9 @@ def copy(url: str, folder: Path, most: int | None = None) -> None:
         Failure: `io_error`.
         Wrong: The tables are not the record's.
     """
-    database = PostgresDatabase(url)
+    server = Server(url)
     # While rows are written to the copy, the server must not end the transaction.
-    with closing(database.connect(idle_in_transaction_session_timeout="0")) as connection:
+    with closing(server.connect(idle_in_transaction_session_timeout="0")) as connection:
         try:
             schema = connection.execute(FIND).fetchone()
             if schema is None:
@@ -73,7 +74,10 @@ def copy(url: str, folder: Path, most: int | None = None) -> None:
                     _copy_table(connection, there, table, most)
                 there.execute("COMMIT")
         except psycopg.Error as error:
-            raise failure_of(error, database.name) from error
+            raise failure_of(error, server.name) from error
+        except sqlite3.Error as error:
+            hint = "free some disk space, or set TMPDIR to a folder with more of it"
+            raise Failure("io_error", f"can't copy the record to {folder}: {error}", hint=hint) from error
     gate = Gate(folder / GATE)
     gate.write_last(tail)
     gate.close()

@@ -61,10 +61,9 @@ def _database(place: Path | str) -> Database:
         return SqliteDatabase(place)
     try:
         from albert_tools.store.record.postgres import PostgresDatabase
-    except ModuleNotFoundError as error:
-        raise Failure(
-            "not_found", f"a record on PostgreSQL needs {error.name}", hint=install_command("fleet")
-        ) from error
+    except ImportError as error:
+        problem = f"a record on PostgreSQL needs psycopg: {error}"
+        raise Failure("not_found", problem, hint=install_command("fleet")) from error
     return PostgresDatabase(place)
 
 

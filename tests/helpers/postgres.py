@@ -23,7 +23,7 @@ from tests.helpers.system import PATH, located
 #: Ends the server and deletes its folder when nobody has the other end of the pipe any more.
 _KEEPER = """
 read -r _
-kill -INT "$(head -n 1 "$0/data/postmaster.pid" 2>/dev/null)" 2>/dev/null
+kill -QUIT "$(head -n 1 "$0/data/postmaster.pid" 2>/dev/null)" 2>/dev/null
 for i in 1 2 3 4 5 6 7 8 9 10; do test -e "$0/data/postmaster.pid" || break; sleep 0.2; done
 rm -rf "$0"
 """
