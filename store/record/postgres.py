@@ -158,15 +158,14 @@ class PostgresDatabase(Database):
         if self._connection is None:
             if self.durability.broken is not None:
                 raise self.durability.broken.copy()
-            # First, because this thread can be interrupted: all that the old connection had is lost.
-            self.session += 1
-            self._is_ready, self._owner = False, ""
             self._connection = self._server.connect(synchronous_commit="off")
         return self._connection
 
     def _drop(self) -> None:
-        connection, self._connection = self._connection, None
+        # First, because this thread can be interrupted: all that belongs to the connection is lost.
+        self.session += 1
         self._is_ready, self._owner = False, ""
+        connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
