@@ -78,7 +78,7 @@ class Record:
 
     def __init__(self, place: Path | str, nanoseconds: Callable[[], int] = time.time_ns) -> None:
         """Raises Failure `invalid_arguments` for a bad URL, `not_found` without the extra."""
-        self.place = place
+        self.place = place.absolute() if isinstance(place, Path) else place
         self.database = _database(place)
         self.sessions = SessionTable(self.database)
         self.approvals = ApprovalTable(self.database)
