@@ -174,12 +174,12 @@ def _waiting(service: ToolService, homes: Homes) -> list[Finding]:
 
 def _record(homes: Homes) -> Finding:
     """The place of the record, and whether it can be written."""
-    from albert_tools.store.record.database import FILE, Database
+    from albert_tools.store.record.sqlite import FILE, SqliteDatabase
 
     path = homes.state / "record" / FILE
     if not os.path.lexists(path):
         return Finding("record", f"{path}: no entry yet")
-    database = Database(path.parent)
+    database = SqliteDatabase(path.parent)
     try:
         with database.transaction():
             entries = database.tail.n

@@ -86,7 +86,7 @@ def _appends(place: Path, rounds: int) -> list[str]:
     later = datetime.now(UTC) + timedelta(days=1)
     last: dict[str, Callable[[], object]] = {
         "reading it back": lambda: list(log.entries()),
-        "verifying it": lambda: verify(log.folder),
+        "verifying it": lambda: verify(log.place),
         "exporting it": lambda: list(exported(log)),
         "deleting it behind a checkpoint": lambda: trim(log, later),
     }

@@ -155,7 +155,7 @@ def account(service: ToolService, counters: Counters, press: Press) -> list[str]
     calls = {e.data["call"]: e for e in entries if e.kind == "call"}
     results = {e.data["call"]: e for e in entries if e.kind == "result"}
     denied = [e for e in entries if e.kind == "denied"]
-    proof = verify(ledger.folder)
+    proof = verify(ledger.place)
     assert proof.ok, proof.problems
     # Every change was decided before it was made, and a person approved every publication.
     assert all(calls[call].n < result.n for call, result in results.items())

@@ -33,13 +33,13 @@ class DedupeKeys:
         Raises:
             Failure: `io_error`, `damaged`.
         """
-        owner = self._ledger.owner
         with self._ledger.transaction():
             known = self.find(key)
             if known is not None and known.state == "kept" and known.at <= self._clock() - KEPT_SECONDS:
                 known = None
             if known is None:
-                data = {"key": key, "digest": digest, "run": run, "owner": owner, "state": "begun"}
+                # The owner is asked for inside: with a lost connection, it changes.
+                data = {"key": key, "digest": digest, "run": run, "owner": self._ledger.owner, "state": "begun"}
                 self._ledger.append("repeat", {**data, "seq": self._ledger.repeats.last() + 1})
             return known
 

@@ -90,7 +90,7 @@ class ApprovalTable:
 
     def all(self, states: Collection[str]) -> list[ApprovalRow]:
         """See the protocol."""
-        query = f"{_READ} WHERE state IN ({', '.join('?' * len(states))}) ORDER BY n"
+        query = f"{_READ} WHERE state IN ({', '.join('?' * len(states)) or 'NULL'}) ORDER BY n"
         return [_row(row) for row in self._database.rows(query, sorted(states))]
 
     def _first(self, where: str, value: str) -> ApprovalRow | None:

@@ -1,103 +1,70 @@
-"""The SQLite database of a home's record: opens it, runs transactions, and turns its errors into failures.
+"""What a record needs of its database, and what its databases share: transactions that nest, and the end of a forked child.
 
-The database is in WAL mode, so readers don't wait for the one writer. `Database` opens it at the first use, and creates it if it is
-missing. Inside a transaction, this thread is the only writer of the home.
+All SQL of the record is written once, in the dialect that SQLite and PostgreSQL share, with `?` for values. Inside a transaction,
+this thread is the only writer of the home.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
-import stat
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.os_errors import io_failure
-from albert_tools.store.private_folder import check_private, make_private
 from albert_tools.store.record.durability import Durability
-from albert_tools.store.record.gate import START, Gate, Tail
-from albert_tools.store.record.schema import TABLES, VERSION
-
-#: The database's file in the folder of the record. SQLite adds `-wal` and `-shm`.
-FILE = "record.sqlite3"
-#: The file of the gate in the same folder.
-GATE = "gate"
-#: Bytes of the write-ahead log that remain after a checkpoint.
-_WAL_BYTES = 16 * 1024 * 1024
-#: Pages that `shrink` frees in one step.
-_PAGES_AT_ONCE = 4000
-_SETTINGS = (
-    "PRAGMA journal_mode=WAL",
-    "PRAGMA synchronous=NORMAL",
-    # Pages (of 4 KiB) after which a commit moves the write-ahead log into the database, which takes two syncs.
-    "PRAGMA wal_autocheckpoint=4000",
-    f"PRAGMA journal_size_limit={_WAL_BYTES}",
-    "PRAGMA trusted_schema=0",
-    # Overwrite deleted data.
-    "PRAGMA secure_delete=1",
-)
-_TAIL = "SELECT n, hash FROM entries ORDER BY n DESC LIMIT 1"
+from albert_tools.store.record.gate import START
 
 Row = tuple[Any, ...]
 
 
-class _Opened(NamedTuple):
-    """The open database: the connection, the gate, and the device and inode of the file."""
+class OwnerTable(Protocol):
+    """The processes that use the record (`owner.Owners`, `postgres.PostgresDatabase`)."""
 
-    connection: sqlite3.Connection
-    gate: Gate
-    inode: tuple[int, int]
+    def own(self) -> str:
+        """The id of this process's owner: 16 hex digits. Raises Failure `io_error`."""
+
+    def is_own(self, owner: str) -> bool:
+        """Whether this process is the owner."""
+
+    def alive(self, owner: str) -> bool:
+        """Whether the process of an owner uses the record. Raises Failure `invalid_arguments`, `io_error`."""
 
 
-class Database:
-    """The database in `folder`. Any thread may use it. A forked child must not: it has to execute a new program first."""
+class Database(ABC):
+    """A database that any thread may use. A forked child must not: it has to execute a new program first.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = Path(os.path.abspath(folder))
-        self.path = self.folder / FILE
-        self._name = str(self.path)
+    Raises, in every method but `at_end`:
+        Failure: `io_error` if the database can't be used (retryable if another process keeps it locked), `damaged` if it is not
+            what this home has written.
+    """
+
+    durability: Durability
+    #: Changes when this process may have lost what it owned: a run that was opened before must not go on.
+    session = 0
+
+    def __init__(self, name: str) -> None:
+        """`name` is for messages."""
+        self.name = name
         self._threads = threading.RLock()
         #: How many `transaction` blocks the thread with the lock is inside of.
         self._depth = 0
         self._failed: Failure | None = None
         self._at_end: list[Callable[[bool], None]] = []
-        self._opened: _Opened | None = None
-        #: The end of the chain, inside a transaction. It is read again if `data_version` is not `_version`.
+        #: The end of the chain, inside a transaction.
         self.tail = START
-        self._version = -1
-        self._committed = 0
-        #: The size of the file at the last transaction.
-        self._size = 0
-        self.durability = Durability(Path(f"{self.path}-wal"), lambda: self._committed)
         _databases.add(self)
-
-    @property
-    def exists(self) -> bool:
-        """Whether the file exists. Readers use it, so that reading creates nothing.
-
-        Raises:
-            Failure: `io_error` if the folder is not private.
-        """
-        return check_private(self.folder, "the record") and self.path.exists()
-
-    # Transactions
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of the block is committed at its end, or nothing if an exception leaves the block.
 
         The code inside takes microseconds. It never awaits and never waits for the disk. A nested block is a part of the outer one:
-        if an exception leaves it, nothing of the outer one is committed.
-
-        Raises:
-            Failure: `io_error` if the database can't be used (retryable if another process keeps it locked), `damaged` if it is not
-                what this home has written. Nothing of the block was committed.
+        if an exception leaves it, nothing of the outer one is committed. If a server is lost during the commit, nobody may know
+        whether it was committed; then the failure says so.
         """
         with self._threads:
             if self._depth:
@@ -114,16 +81,17 @@ class Database:
                 return
             committed = False
             try:
-                opened = self._begin()
+                self._begin()
                 self._depth = 1
                 yield
-                self._commit(opened)
+                if self._failed is not None:
+                    raise self._failed.copy()
+                self._commit()
                 committed = True
             finally:
                 self._depth = 0
-                if not committed:
-                    self._version = -1
-                self._leave()
+                self._failed = None
+                self._leave(committed)
                 if self._at_end:
                     ended, self._at_end = self._at_end, []
                     for call in ended:
@@ -133,273 +101,62 @@ class Database:
         """Call `call` when the present transaction has ended. Its argument says whether the transaction was committed."""
         self._at_end.append(call)
 
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Execute one statement inside a transaction.
+    @abstractmethod
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Execute a statement inside a transaction, which can't be committed if it fails. Returns a cursor for a SELECT."""
 
-        Raises:
-            Failure: `io_error`, `damaged`. The transaction then can't be committed.
-        """
-        assert self._opened is not None, "only inside a transaction"
-        try:
-            return self._opened.connection.execute(statement, values)
-        except sqlite3.Error as error:
-            self._failed = self._failure(error)
-            raise self._failed from error
-
+    @abstractmethod
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a query. Outside of a transaction, it reads what was committed last. A missing database has no rows.
-
-        Raises:
-            Failure: See `transaction`.
-        """
-        with self._threads:
-            if self._opened is None:
-                if not self.exists:
-                    return []
-                with self.transaction():
-                    pass  # This opens and checks the database. Each later transaction checks it again.
-            opened = self._opened
-            assert opened is not None
-            try:
-                if not self._depth:
-                    self._check_file(opened)
-                return opened.connection.execute(statement, values).fetchall()
-            except UnicodeEncodeError:
-                return []  # No row contains a text that is not Unicode.
-            except sqlite3.Error as error:
-                failure = self._failure(error)
-                if self._depth:
-                    self._failed = failure
-                raise failure from error
+        """All rows of a query. Outside of a transaction, it reads what was committed last. A missing database has no rows."""
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
-        """The first row of a query, or None. Raises as `rows`."""
+        """The first row of a query, or None."""
         found = self.rows(statement, values)
         return found[0] if found else None
 
-    def _begin(self) -> _Opened:
-        if self.durability.broken is not None:
-            raise self.durability.broken.copy()
-        opened = self._opened = self._opened or self._open()
-        opened.gate.enter()
-        size = self._check_file(opened)
-        try:
-            opened.connection.execute("BEGIN IMMEDIATE")
-            if size < self._size:
-                self._check_size(opened, size)
-            self._size = size
-            self._check_tail(opened)
-        except sqlite3.Error as error:
-            raise self._failure(error) from error
-        return opened
+    @property
+    @abstractmethod
+    def owners(self) -> OwnerTable:
+        """The processes that use the record."""
 
-    def _commit(self, opened: _Opened) -> None:
-        if self._failed is not None:
-            raise self._failed.copy()
-        try:
-            opened.connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._failure(error) from error
-        if self.tail.n != self._committed:
-            self._committed = self.tail.n
-            opened.gate.write_last(self.tail)
+    @property
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether the tables exist. Readers use it, so that reading creates nothing."""
 
-    def _leave(self) -> None:
-        """Roll back what was not committed, and let others enter."""
-        self._failed = None
-        if self._opened is None:
-            return
-        try:
-            if self._opened.connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    self._opened.connection.execute("ROLLBACK")
-        finally:
-            self._opened.gate.leave()
+    @abstractmethod
+    def size(self) -> int:
+        """The bytes that an existing database takes."""
 
-    def _check_file(self, opened: _Opened) -> int:
-        """Refuse a file that other processes would not open. Returns its size."""
-        try:
-            found = os.stat(self._name)
-        except OSError as error:
-            raise self._replaced() from error
-        if (found.st_dev, found.st_ino) != opened.inode:
-            raise self._replaced()
-        return found.st_size
-
-    def _check_size(self, opened: _Opened, size: int) -> None:
-        """Refuse a file that another program has made smaller. `shrink` does this, too."""
-        pages, page_size = (
-            opened.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
-        )
-        if size >= pages * page_size:
-            return
-        # The missing pages are in the write-ahead log, or they are lost. This connection may have them in memory.
-        with closing(sqlite3.connect(f"file:{quote(str(self.path))}?mode=ro", uri=True)) as other:
-            try:
-                whole = other.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-            except sqlite3.DatabaseError:
-                whole = False
-        if not whole:
-            raise self._damaged(f"the record {self.path} was truncated")
-
-    def _replaced(self) -> Failure:
-        return Failure(
-            "io_error",
-            f"the record {self.path} was deleted or replaced while this process used it",
-            hint="put the file back and restart this process; without the file, restart to begin a new record",
-            details={"path": str(self.path)},
-        )
-
-    def _check_tail(self, opened: _Opened) -> None:
-        """Refuse a database that lacks entries which were committed since the machine was started."""
-        version = opened.connection.execute("PRAGMA data_version").fetchone()[0]
-        if version == self._version:
-            return
-        known = opened.gate.last()
-        tail = Tail(*(opened.connection.execute(_TAIL).fetchone() or START))
-        self._committed = tail.n
-        if known.n:
-            found = opened.connection.execute("SELECT hash FROM entries WHERE n=?", (known.n,)).fetchone()
-            if tail.n < known.n or (found is not None and found[0] != known.hash):
-                raise self._damaged(
-                    f"the record ends at entry {tail.n}, and entry {known.n} was written: it was cut off or replaced",
-                    n=tail.n,
-                    written=known.n,
-                )
-        self.tail, self._version = tail, version
-
-    # Opening and closing
-
-    def _open(self) -> _Opened:
-        make_private(self.folder, "the record")
-        gate = Gate(self.folder / GATE)
-        try:
-            # Two processes that create the database at the same time would disturb each other.
-            gate.enter()
-            connection, inode = self._connect()
-            gate.leave()
-        except BaseException as error:
-            gate.close()
-            if isinstance(error, sqlite3.Error):
-                raise self._failure(error) from error
-            raise
-        return _Opened(connection, gate, inode)
-
-    def _connect(self) -> tuple[sqlite3.Connection, tuple[int, int]]:
-        try:
-            # SQLite gives its other files the mode of this file. An existing file is not opened here: closing it would release the
-            # locks of another connection of this process.
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            found = os.stat(self.path, follow_symlinks=False)
-        except OSError as error:
-            raise io_failure("open the record", self.path, error) from error
-        if not stat.S_ISREG(found.st_mode):
-            raise Failure(
-                "io_error",
-                f"the record {self.path} is not a regular file",
-                hint="move it away",
-                details={"path": str(self.path)},
-            )
-        connection = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=1.0
-        )
-        try:
-            if not found.st_size:
-                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-            for setting in _SETTINGS:
-                connection.execute(setting)
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if not version:
-                connection.executescript(f"BEGIN IMMEDIATE;{TABLES}PRAGMA user_version={VERSION};COMMIT;")
-            elif version != VERSION:
-                raise Failure(
-                    "damaged",
-                    f"the record {self.path} has format {version}, and this version of Albert Tools reads {VERSION}",
-                    hint="use the version that wrote it, or move the file away to begin a new record",
-                )
-        except BaseException:
-            connection.close()
-            raise
-        return connection, (found.st_dev, found.st_ino)
-
+    @abstractmethod
     def shrink(self) -> None:
-        """Give the pages of deleted rows back to the file system, step by step, so that others can write in between.
+        """Give the space of deleted rows free, so that others can write in between. Call it outside of a transaction."""
 
-        Raises:
-            Failure: `io_error`, `damaged`. Call it outside of a transaction.
-        """
-        free = None
-        while free != 0:
-            with self._threads:
-                try:
-                    opened = self._begin()
-                    # `execute` would free one page only. This method commits the empty transaction first.
-                    opened.connection.executescript(
-                        f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE}); PRAGMA wal_checkpoint"
-                    )
-                    free = opened.connection.execute("PRAGMA freelist_count").fetchone()[0]
-                except sqlite3.Error as error:
-                    raise self._failure(error) from error
-                finally:
-                    self._leave()
-
+    @abstractmethod
     def close(self) -> None:
-        """Close the database. A later transaction opens it again.
+        """Close the database. This process counts as dead. A later transaction opens the database again."""
 
-        Raises:
-            Failure: `io_error`.
-        """
-        with self._threads:
-            self.durability.close()
-            opened, self._opened = self._opened, None
-            if opened is None:
-                return
-            self._version = -1
-            # The last process to close the database moves the write-ahead log into it.
-            opened.gate.enter()
-            try:
-                opened.connection.close()
-            except sqlite3.Error as error:
-                raise self._failure(error) from error
-            finally:
-                opened.gate.close()
+    @abstractmethod
+    def _begin(self) -> None:
+        """Wait until no other process is inside, begin, and set `tail`."""
 
-    def _damaged(self, problem: str, **details: Any) -> Failure:
-        return Failure(
-            "damaged",
-            problem,
-            hint=f"keep {self.folder} unchanged and examine it; to begin a new record, move the folder away",
-            details={"path": str(self.path), **details},
-        )
+    @abstractmethod
+    def _commit(self) -> None:
+        """Commit."""
 
-    def _failure(self, error: sqlite3.Error) -> Failure:
-        name = getattr(error, "sqlite_errorname", "") or ""
-        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or str(error).startswith("Could not decode"):
-            return self._damaged(f"the record {self.path} is damaged: {error}")
-        hint = None
-        if name.startswith("SQLITE_FULL"):
-            hint = "free some disk space and try again"
-        elif name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_IOERR")):
-            hint = "check the disk and the permissions, or set ALBERT_HOME to a folder that you can write to"
-        return Failure(
-            "io_error",
-            f"can't use the record {self.path}: {error}",
-            hint=hint,
-            retryable=name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")),
-            details={"path": str(self.path)},
-        )
+    @abstractmethod
+    def _leave(self, committed: bool) -> None:
+        """Roll back what was not committed, and let others enter. Also called if `_begin` has failed. Raises nothing."""
+
+    @abstractmethod
+    def _abandon(self) -> bool:
+        """In a forked child: forget what the parent has open, without closing it. Returns whether it had anything open."""
 
     def _forked(self) -> None:
-        """In a forked child, SQLite would rely on its parent's locks. So the child may not use the file."""
-        if self._opened is not None:
-            # The connection can't be closed here, because closing may write to the file.
-            _parents_connections.append(self._opened.connection)
-            self._opened.gate.abandon()
-            self._opened = None
+        if self._abandon():
             self.durability.broken = Failure(
                 "io_error",
-                f"a forked child of the process that uses the record {self.path} can't use it",
+                f"a forked child of the process that uses the record {self.name} can't use it",
                 hint="open the service after the fork, or start a new program",
             )
         self._threads = threading.RLock()
@@ -410,8 +167,6 @@ def _unfinished(error: BaseException) -> Failure:
     return Failure("io_error", f"a change of the record failed, so nothing was written: {type(error).__name__}")
 
 
-#: What a forked child must neither use nor close: closing would take the files from its parent.
-_parents_connections: list[object] = []
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 

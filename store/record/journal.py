@@ -42,6 +42,8 @@ class StepJournal:
         self.id = run
         self.header = dict(header)
         self._record = record
+        #: `Database.session` in the transaction that has begun or opened the run.
+        self._session = record.database.session
         self._lock = threading.Lock()
         #: The rows that are not committed, and how many of them the present transaction has inserted.
         self._rows: list[Step] = []
@@ -100,6 +102,8 @@ class StepJournal:
 
     def beginning(self) -> dict[str, Any] | None:
         """See `OpenJournal.beginning`."""
+        if self._exists:
+            self._demand_session()
         if self._exists or self._begins:
             return None
         self._begins = True
@@ -116,6 +120,8 @@ class StepJournal:
         database = self._record.database
         if not self._inserted:
             database.at_end(self._ended)
+        if not self._exists:
+            self._session = database.session
         for row in rows:
             database.execute(_INSERT, (self.id, *row))
             self._inserted += 1
@@ -141,6 +147,14 @@ class StepJournal:
     def _demand_open(self) -> None:
         if self._record.journals.get(self.id) is not self:
             raise Failure("io_error", f"the journal of run {self.id} is closed")
+
+    def _demand_session(self) -> None:
+        if self._session != self._record.database.session:
+            raise Failure(
+                "io_error",
+                f"this process has lost the run {self.id} with its connection to the record",
+                hint=f"see `albert runs show {self.id}`; if no other process goes on with it, resume it",
+            )
 
 
 class StoredRun(NamedTuple):

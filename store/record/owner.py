@@ -65,8 +65,7 @@ class Owners:
         Raises:
             Failure: `invalid_arguments` if `owner` is not an id; `io_error`.
         """
-        if not _OWNER.match(owner):
-            raise Failure("invalid_arguments", f"{owner[:80]!r} is not the id of an owner")
+        check_owner(owner)
         if self.is_own(owner):
             return True
         path = self._folder / owner
@@ -120,6 +119,12 @@ class Owners:
             os.close(self._handle)
         self._own, self._handle = "", -1
         self._lock = threading.Lock()
+
+
+def check_owner(owner: str) -> None:
+    """Raises Failure `invalid_arguments` if `owner` is not an id."""
+    if not _OWNER.match(owner):
+        raise Failure("invalid_arguments", f"{owner[:80]!r} is not the id of an owner")
 
 
 def _locked(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The record of a home: a chain of entries, and tables with the state that decisions need, in one SQLite database.
+"""The record of a home: a chain of entries, and tables with the state that decisions need, in one database.
 
 The caller of `append` redacts secrets.
 """
@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import install_command
 from albert_tools.engine.model.record_types import STORED, Entry
 from albert_tools.store.record.approvals import ApprovalTable
 from albert_tools.store.record.clock import Clock, text_of
@@ -22,11 +23,11 @@ from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import CHECKPOINT, MAX_BYTES, MAX_CHECKPOINT_BYTES, chained, decode, encode
 from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
-from albert_tools.store.record.owner import Owners
 from albert_tools.store.record.repeats import RepeatTable
 from albert_tools.store.record.reviews import ReviewTable
 from albert_tools.store.record.run_tables import indexed_run, run_of
 from albert_tools.store.record.sessions import SessionTable
+from albert_tools.store.record.sqlite import SqliteDatabase
 from albert_tools.store.record.steps import Step
 from albert_tools.store.record.tables import apply, changes_tables
 from albert_tools.store.record.uses import UseTable
@@ -55,22 +56,37 @@ class OpenJournal(Protocol):
         """Insert `new_rows` in the transaction that appends entry `n`, which names the last of them."""
 
 
+def _database(place: Path | str) -> Database:
+    if isinstance(place, Path):
+        return SqliteDatabase(place)
+    try:
+        from albert_tools.store.record.postgres import PostgresDatabase
+    except ImportError as error:
+        problem = f"a record on PostgreSQL needs psycopg: {error}"
+        raise Failure("not_found", problem, hint=install_command("fleet")) from error
+    return PostgresDatabase(place)
+
+
 class Record:
-    """`Ledger` on a database in `folder`. The first use creates the folder. `nanoseconds` is the system's clock.
+    """`Ledger` on a database. `nanoseconds` is the system's clock.
+
+    `place` is a folder for an SQLite database, which the first use creates, or the URL of a PostgreSQL database. The URL needs the
+    extra ``fleet``.
 
     Any thread may call every method. Any number of processes may have the record open.
     """
 
-    def __init__(self, folder: Path, nanoseconds: Callable[[], int] = time.time_ns) -> None:
-        self.database = Database(folder)
-        self.folder = self.database.folder
+    def __init__(self, place: Path | str, nanoseconds: Callable[[], int] = time.time_ns) -> None:
+        """Raises Failure `invalid_arguments` for a bad URL, `not_found` without the extra."""
+        self.place = place.absolute() if isinstance(place, Path) else place
+        self.database = _database(place)
         self.sessions = SessionTable(self.database)
         self.approvals = ApprovalTable(self.database)
         self.uses = UseTable(self.database)
         self.repeats = RepeatTable(self.database)
         self.reviews = ReviewTable(self.database)
         self._clock = Clock(nanoseconds)
-        self._owners = Owners(self.folder / "processes")
+        self._owners = self.database.owners
         #: The journals that are open here, by run. `append` writes their new steps together with an entry of their run.
         self.journals: dict[str, OpenJournal] = {}
 
@@ -139,7 +155,7 @@ class Record:
         """See `Ledger.entries`."""
         conditions, values = ["n > ?"], []
         if kinds is not None:
-            conditions.append(f"kind IN ({', '.join('?' * len(kinds))})")
+            conditions.append(f"kind IN ({', '.join('?' * len(kinds)) or 'NULL'})")
             values += sorted(kinds)
         if since is not None:
             conditions.append("at >= ?")
@@ -169,7 +185,6 @@ class Record:
     def close(self) -> None:
         """Close the database. A later call opens it again. Raises Failure `io_error`."""
         self.journals.clear()
-        self._owners.close()
         self.database.close()
 
     def __enter__(self) -> Record:

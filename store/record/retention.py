@@ -22,6 +22,8 @@ from albert_tools.store.record.entry import CHECKPOINT
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.replay import Replay, Wrong, replaying
 from albert_tools.store.record.schema import STATE_TABLES
+from albert_tools.store.record.snapshot import as_folder
+from albert_tools.store.record.sqlite import FILE
 from albert_tools.store.record.tables import prune
 
 #: The fewest days for which entries are retained: dedupe keys look back a day.
@@ -49,19 +51,19 @@ def trim(record: Record, until: datetime) -> Trimmed:
     database = record.database
     if not database.exists:
         return Trimmed(0, 0, 0)
-    before, deleted = database.path.stat().st_size, 0
+    before, deleted = database.size(), 0
     (last,) = database.row("SELECT max(n) FROM entries") or (0,)
     while count := _trim_batch(record, text_of(until), last or 0):
         deleted += count
     if deleted:
         database.shrink()
-    return Trimmed(deleted, before, database.path.stat().st_size)
+    return Trimmed(deleted, before, database.size())
 
 
 def _trim_batch(record: Record, until: str, last: int) -> int:
     """Delete at most `BATCH` entries, none after entry `last`. Returns how many were deleted."""
     try:
-        with replaying(record.database.path) as replay:
+        with as_folder(record.place, BATCH) as folder, replaying(folder / FILE) as replay:
             count = _count_older(replay, until, min(last, replay.trimmed + BATCH))
             if not count:
                 return 0
@@ -72,7 +74,7 @@ def _trim_batch(record: Record, until: str, last: int) -> int:
             "damaged",
             f"nothing is deleted, because the record is not valid: {wrong}",
             hint="see `albert ledger verify`",
-            details={"path": str(record.database.path)},
+            details={"path": record.database.name},
         ) from None
     n, digest = replay.tail
     with record.transaction():

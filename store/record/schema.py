@@ -4,7 +4,7 @@
 row changes only in the transaction that appends the entry that says so. So `verify` can build the tables again and compare.
 The one exception is `steps`: its values are not redacted, so the entries contain only the hash of a run's last row.
 
-Postgres would accept the statements with `BIGINT` for `INTEGER` and `BYTEA` for `BLOB`.
+The statements are SQLite's. `postgres_tables` writes PostgreSQL's types.
 """
 
 import re
@@ -57,5 +57,16 @@ CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NU
 CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref));
 """
 
+ALL_TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
 #: The tables with the state: all but the entries and the steps.
-STATE_TABLES = tuple(name for name in re.findall(r"CREATE TABLE (\w+)", TABLES) if name not in ("entries", "steps"))
+STATE_TABLES = tuple(name for name in ALL_TABLES if name not in ("entries", "steps"))
+
+
+def postgres_tables() -> str:
+    """`TABLES` for PostgreSQL. Texts are compared by their bytes, as SQLite does it. The one row of `gate` is locked by the process
+    that writes. It names the format and the last entry.
+    """
+    text = TABLES
+    for ours, theirs in (("INTEGER", "BIGINT"), ("BLOB", "BYTEA"), ("TEXT", 'TEXT COLLATE "C"')):
+        text = re.sub(rf"\b{ours}\b", theirs, text)
+    return f"{text}CREATE TABLE gate(format BIGINT NOT NULL, n BIGINT NOT NULL, hash BYTEA NOT NULL);"

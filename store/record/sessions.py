@@ -102,7 +102,9 @@ class SessionTable:
         """See the protocol."""
         found: dict[str, str] = {}
         for each in self.line(session):
-            rows = self._database.rows("SELECT kind, example FROM seen WHERE session = ?", (each.data["session"],))
+            rows = self._database.rows(
+                "SELECT kind, example FROM seen WHERE session = ? ORDER BY kind", (each.data["session"],)
+            )
             found = {**dict(rows), **found}
         return found
 
@@ -116,16 +118,16 @@ class SessionTable:
 
     def all(self) -> list[SessionRow]:
         """See the protocol."""
-        rows = self._database.rows(f"{_READ} ORDER BY s.id")
+        rows = self._database.rows(f"{_READ} ORDER BY s.id, u.unit")
         return [_session(list(of_one)) for _, of_one in groupby(rows, itemgetter(0))]
 
     def _line(self, column: str, value: str) -> list[SessionRow]:
         found: list[SessionRow] = []
-        rows = self._database.rows(f"{_READ} WHERE {column} = ?", (value,))
+        rows = self._database.rows(f"{_READ} WHERE {column} = ? ORDER BY u.unit", (value,))
         while rows and len(found) < _MAX_LEVELS:
             found.append(_session(rows))
             parent = rows[0][1]
-            rows = self._database.rows(f"{_READ} WHERE s.id = ?", (parent,)) if parent else []
+            rows = self._database.rows(f"{_READ} WHERE s.id = ? ORDER BY u.unit", (parent,)) if parent else []
         return found
 
 

@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.private_folder import check_private
 from albert_tools.store.record.clock import text_of
-from albert_tools.store.record.database import FILE, GATE
 from albert_tools.store.record.gate import START, Tail, read_last
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.replay import Missing, Replay, Wrong, replaying
 from albert_tools.store.record.schema import STATE_TABLES
+from albert_tools.store.record.snapshot import as_folder
+from albert_tools.store.record.sqlite import FILE, GATE
 from albert_tools.store.record.steps import Step, first_wrong
 
 ANCHOR_FORMAT = 2
@@ -54,13 +55,25 @@ class Verification(NamedTuple):
         return not self.problems
 
 
-def verify(folder: Path, anchor: Mapping[str, Any] | None = None) -> Verification:
-    """Verify the record in `folder`, also against `anchor`, a result of `make_anchor`. Other processes may write meanwhile.
+def verify(place: Path | str, anchor: Mapping[str, Any] | None = None) -> Verification:
+    """Verify a record, also against `anchor`, a result of `make_anchor`. Other processes may write meanwhile.
+
+    `place` is as for `Record`. A record on PostgreSQL is copied first, so this needs the space for it in the folder for temporary
+    files. Its pages are not checked; PostgreSQL's `pg_amcheck` does it.
 
     Raises:
-        Failure: `io_error` if the folder is not private; `invalid_arguments` if `anchor` is not an anchor.
+        Failure: `io_error` if the folder is not private or the database can't be read; `invalid_arguments` if `anchor` is not an
+            anchor.
     """
     known = None if anchor is None else _read_anchor(anchor)
+    try:
+        with as_folder(place) as folder:
+            return _verify(folder, known, anchor)
+    except Wrong as wrong:
+        return Verification(problems=(str(wrong),), unseen=_unseen(anchor, 0))
+
+
+def _verify(folder: Path, known: Tail | None, anchor: Mapping[str, Any] | None) -> Verification:
     # The gate is read before the snapshot is taken, so it names no later entry.
     last = read_last(folder / GATE) if check_private(folder, "the record") else START
     problems: list[str] = []
@@ -90,16 +103,17 @@ def make_anchor(record: Record) -> dict[str, Any]:
     Raises:
         Failure: `damaged` if the record is not valid, because the anchor would vouch for it; `io_error`.
     """
-    found = verify(record.folder)
+    found = verify(record.place)
     if not found.ok:
         raise Failure(
             "damaged",
             f"the record is not valid: {found.problems[0]}",
             hint="see `albert ledger verify`",
-            details={"path": str(record.folder)},
+            details={"path": record.database.name},
         )
     if found.tail.n:
-        record.database.row("SELECT 1")  # This opens the database, so that it can be synced.
+        with record.transaction():
+            pass  # This process knows the last entry now, so it can be synced.
         record.durable(found.tail.n)
     return {"format": ANCHOR_FORMAT, "at": text_of(datetime.now(UTC)), "n": found.tail.n, "hash": found.tail.hash.hex()}
 

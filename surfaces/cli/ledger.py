@@ -309,13 +309,13 @@ def _verify(record: Record, options: argparse.Namespace, console: Console) -> in
                 f"the anchor {options.anchor!r} can't be read: {error}",
                 "give a file with the output of `albert ledger anchor`",
             ) from None
-    found = verify(record.folder, against)
+    found = verify(record.place, against)
     locked = False
     if found.problems:
         from albert_tools.engine.policy.modes import Modes
 
         # An attacker who can change the ledger can do more, so no call is allowed until a person has examined the problem.
-        modes = Modes(record.folder.parent / "mode.json", ledger=record)
+        modes = Modes(homes_of(options).state / "mode.json", ledger=record)
         if modes.mode not in ("LOCKDOWN", "RECOVERY"):
             locked = (
                 modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {found.problems[0]}").mode == "LOCKDOWN"

@@ -7,6 +7,7 @@ is missing, the script takes no time and contacts no server.
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import subprocess
@@ -31,6 +32,7 @@ PROGRAMS = [
     Program("git", "git", "git with real repositories"),
     Program("bash", "bash", "commands, and how they are read before they run"),
     Program("chromium", "chromium", "the pages of the review in a real browser"),
+    Program("pg_ctl", "postgresql", "the record on a PostgreSQL server, which the tests start for themselves"),
     *(
         [
             Program("bwrap", "bubblewrap", "commands confined by namespaces, and the attacks on that"),
@@ -48,9 +50,14 @@ NODE = [
 ]
 
 
+def located(name: str, path: str = PATH) -> str | None:
+    """Return the path of a program, or None. Debian has PostgreSQL's programs in a folder for each version."""
+    return shutil.which(name, path=os.pathsep.join([path, *sorted(glob.glob("/usr/lib/postgresql/*/bin"))]))
+
+
 def missing(path: str = PATH, programs: Sequence[Program] = PROGRAMS) -> list[Program]:
     """Return the programs that are not in the folders of `path`."""
-    return [program for program in programs if shutil.which(program.name, path=path) is None]
+    return [program for program in programs if located(program.name, path) is None]
 
 
 def advice(lacking: Sequence[Program], path: str = PATH) -> str:
@@ -58,7 +65,7 @@ def advice(lacking: Sequence[Program], path: str = PATH) -> str:
     packages = " ".join(p.package for p in lacking)
     ways = {
         "apt-get": f"sudo apt-get install {packages}",
-        "dnf": f"sudo dnf install {packages.replace('-minimal', '')}",
+        "dnf": f"sudo dnf install {packages.replace('-minimal', '').replace('postgresql', 'postgresql-server')}",
         "pacman": f"sudo pacman -S {packages.replace('python3-minimal', 'python')}",
         "brew": f"brew install {packages}",
     }

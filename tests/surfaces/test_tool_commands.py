@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from albert_tools.store.record.database import FILE
+from albert_tools.store.record.sqlite import FILE
 from tests.evidence.strict import SCHEMA
 from tests.helpers.altered import altered
 

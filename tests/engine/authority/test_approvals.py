@@ -29,7 +29,7 @@ class Desk:
 
     def again(self) -> Approvals:
         """The same approvals in another process."""
-        return Approvals(Record(self.log.folder), lambda: self.now)
+        return Approvals(Record(self.log.place), lambda: self.now)
 
     def ask(self, action: str = "a", scope: Scope | None = BY_HAND, **facts: Any) -> Approval:
         known = {

@@ -20,7 +20,7 @@ def log(tmp_path: Path) -> Iterator[Record]:
 
 
 def test_one_of_several_calls_begins(log: Record) -> None:
-    claims = [DedupeKeys(log) for _ in range(4)] + [DedupeKeys(Record(log.folder)) for _ in range(4)]
+    claims = [DedupeKeys(log) for _ in range(4)] + [DedupeKeys(Record(log.place)) for _ in range(4)]
     with ThreadPoolExecutor(8) as threads:
         told = list(threads.map(lambda n: claims[n].begin("k", "d", f"run{n}"), range(8)))
     (first,) = [n for n, known in enumerate(told) if known is None]
@@ -40,7 +40,7 @@ def test_finished_and_dropped_keys(log: Record) -> None:
     assert keys.find("k") is None
     assert keys.begin("k", "d", "two") is None
     keys.finish("k", "two", "kept")
-    known = DedupeKeys(Record(log.folder)).begin("k", "d", "three")
+    known = DedupeKeys(Record(log.place)).begin("k", "d", "three")
     assert known is not None
     assert (known.run, known.state) == ("two", "kept")
 

@@ -73,7 +73,7 @@ def raced(place: Place, call: Any, times: int = 1, governance: Any = None) -> li
     found = [result for child in children for result in child.hear()]
     assert [child.wait() for child in children] == [0] * RACERS
     with SyncToolService.open(**options(place, governance)) as service:
-        assert verify(service.service.ledger.folder).ok  # type: ignore[union-attr]
+        assert verify(service.service.ledger.place).ok  # type: ignore[union-attr]
     return found
 
 
@@ -100,7 +100,7 @@ async def test_two_hundred_concurrent_calls(place: Place) -> None:
         entries = list(ledger.entries({"call", "result"}))
         assert len({e.data["call"] for e in entries}) == sum("ok" in e.data for e in entries)
         assert {run.state for run in service.runs.list(100)} == {"done"}
-        assert verify(ledger.folder).ok
+        assert verify(ledger.place).ok
 
 
 def test_writes_to_one_file_are_serialized(place: Place) -> None:

@@ -151,7 +151,7 @@ class Story:
         assert self.place.done == TEN, self.deaths
         with SyncToolService.open(**self.place.options(self.governance)) as service:
             assert [run.state for run in service.within(lambda s: s.runs.list())] == ["done"]
-            assert verify(service.service.ledger.folder).ok
+            assert verify(service.service.ledger.place).ok
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -197,7 +197,7 @@ class Machine(RuleBasedStateMachine):
                 service.running._watching.cancel()
             for held in (service.ledger, service.workspace):
                 held.close()
-        assert verify(self.services[0].ledger.folder).ok  # type: ignore[union-attr]
+        assert verify(self.services[0].ledger.place).ok  # type: ignore[union-attr]
         rmtree(self.folder)
 
     def _write(self, text: str) -> None:

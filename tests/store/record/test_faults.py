@@ -21,9 +21,9 @@ import pytest
 from albert_tools import SyncToolService
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record import durability, gate
-from albert_tools.store.record.database import FILE
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.schema import VERSION
+from albert_tools.store.record.sqlite import FILE
 from albert_tools.store.record.verify import verify
 from tests.helpers.children import Child, Report
 

@@ -12,10 +12,11 @@ import pytest
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record import gate
-from albert_tools.store.record.database import FILE
 from albert_tools.store.record.record import Record
+from albert_tools.store.record.sqlite import FILE
 from albert_tools.store.record.verify import verify
 from tests.helpers.children import Child, Fork, Parent, Report
+from tests.store.record.conftest import Place
 
 KILLS = 40
 #: Seconds that a child appends before it is killed.
@@ -24,8 +25,11 @@ LIFE = (0.002, 0.06)
 COUNT = 200
 
 
-def append_without_pause(report: Report, folder: Path, life: int) -> None:
-    record = Record(folder)
+def append_without_pause(report: Report, place: Place, life: int) -> None:
+    record = Record(place)
+    if isinstance(place, str):
+        with record.transaction():
+            pass  # To connect to a server takes longer than most lives.
     report("ready")
     i = 0
     while True:
@@ -38,17 +42,17 @@ def append_without_pause(report: Report, folder: Path, life: int) -> None:
         i += 1
 
 
-def test_no_reported_entry_is_lost_by_kill_9(folder: Path) -> None:
+def test_no_reported_entry_is_lost_by_kill_9(place: Place) -> None:
     chance = random.Random(3)
     parent = Parent(append_without_pause)
 
     def start(life: int) -> tuple[Fork | None, float, int]:
-        child = parent.fork(folder, life)
+        child = parent.fork(place, life)
         # The child's time starts here, however long it took to start.
         assert child.hear() == "ready"
         return child, time.monotonic() + chance.uniform(*LIFE), life
 
-    reader = Record(folder)
+    reader = Record(place)
     reported: dict[int, list[int]] = {}
     alive_now = [start(0), start(1)]
     for killed in range(KILLS):
@@ -59,7 +63,7 @@ def test_no_reported_entry_is_lost_by_kill_9(folder: Path) -> None:
         child.kill()
         reported[life] = child.rest()
         if killed % 10 == 0:
-            assert verify(folder).problems == ()  # while the other child writes
+            assert verify(place).problems == ()  # while the other child writes
         alive_now[which] = start(killed + 2) if killed < KILLS - 2 else (None, float("inf"), -1)
 
     assert sum(map(len, reported.values())) > KILLS  # Both appended, even on a slow machine.
@@ -71,27 +75,27 @@ def test_no_reported_entry_is_lost_by_kill_9(folder: Path) -> None:
         # The record contains all reported entries in their places, and at most one more: the entry that the kill interrupted.
         assert there == list(range(len(there)))
         assert len(mine) <= len(there) <= len(mine) + 1
-    assert verify(folder).problems == ()
+    assert verify(place).problems == ()
     reader.close()
 
 
-def write_and_read(_: Report, folder: Path, who: int) -> None:
-    with Record(folder) as record:
+def write_and_read(_: Report, place: Place, who: int) -> None:
+    with Record(place) as record:
         for i in range(COUNT):
             n = record.append("step", {"who": who, "i": i})
             if i % 20 == 0:
                 record.durable(n)
-                assert verify(folder).ok  # of a record that two processes write
+                assert verify(place).ok  # of a record that two processes write
         assert sum(1 for e in record.entries() if e.data["who"] == who) == COUNT
 
 
-def test_processes_create_write_and_read_a_record_at_once(folder: Path) -> None:
-    children = [Child(write_and_read, folder, who) for who in range(3)]
+def test_processes_create_write_and_read_a_record_at_once(place: Place) -> None:
+    children = [Child(write_and_read, place, who) for who in range(3)]
     assert [child.wait() for child in children] == [0, 0, 0]
-    found = list(Record(folder).entries())
+    found = list(Record(place).entries())
     for who in range(3):
         assert [e.data["i"] for e in found if e.data["who"] == who] == list(range(COUNT))
-    assert verify(folder).ok
+    assert verify(place).ok
 
 
 def stay_inside(report: Report, folder: Path) -> None:
@@ -117,8 +121,8 @@ def test_a_process_that_stays_inside_is_not_waited_for_long(folder: Path, monkey
     assert verify(folder).ok
 
 
-def open_and_close(_: Report, folder: Path) -> None:
-    with Record(folder) as record:
+def open_and_close(_: Report, place: Place) -> None:
+    with Record(place) as record:
         record.append("other", {})
 
 

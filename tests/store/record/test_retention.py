@@ -15,7 +15,7 @@ from albert_tools.store.record.record import Record
 from albert_tools.store.record.retention import Trimmed, trim
 from albert_tools.store.record.schema import STATE_TABLES
 from albert_tools.store.record.verify import make_anchor, verify
-from tests.store.record.conftest import Tamper
+from tests.store.record.conftest import Place, Tamper, another
 from tests.store.record.test_tables import Life
 
 
@@ -28,16 +28,19 @@ def moment(life: Life) -> datetime:
     return datetime.fromisoformat(life.record.database.rows("SELECT max(at) FROM entries")[0][0])
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("part_bytes", [500, 256 * 1024])
+@pytest.mark.parametrize(
+    ("place", "seed", "part_bytes"),
+    [*(("folder", seed, size) for seed in range(4) for size in (500, 256 * 1024)), ("url", 0, 500)],
+    indirect=["place"],
+)
 def test_a_trimmed_record_has_the_same_state_and_is_valid(
-    folder: Path, seed: int, part_bytes: int, monkeypatch: pytest.MonkeyPatch
+    place: Place, seed: int, part_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(repeats, "MAX_KEYS", 10)
     monkeypatch.setattr(uses, "_PRUNED_EACH", 4)
     monkeypatch.setattr(retention, "BATCH", 20)
     monkeypatch.setattr(retention, "_PART_BYTES", part_bytes)
-    life = Life(folder, seed)
+    life = Life(place, seed)
     times = []
     for _ in range(6):
         for _ in range(40):
@@ -55,34 +58,34 @@ def test_a_trimmed_record_has_the_same_state_and_is_valid(
             assert after[table] == before[table], table
         for table in ("approvals", "repeats", "stored"):
             assert set(after[table]) <= set(before[table])
-        assert verify(folder).problems == ()
+        assert verify(place).problems == ()
     first = record.database.rows("SELECT min(n) FROM entries")[0][0]
     assert first > 50
-    assert verify(folder).trimmed == first - 1
+    assert verify(place).trimmed == first - 1
     for record in life.records:
         record.close()
 
 
-def old(folder: Path, count: int) -> datetime:
+def old(place: Place, count: int) -> datetime:
     """Append old entries. Returns a later time, which is earlier than now."""
-    with Record(folder, nanoseconds=lambda: 1_700_000_000_000_000_000) as record, record.transaction():
+    with Record(place, nanoseconds=lambda: 1_700_000_000_000_000_000) as record, record.transaction():
         for i in range(count):
             record.append("call", {"call": str(i)})
     return datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def test_newer_entries_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newer_entries_stay(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "BATCH", 10)
-    until = old(folder, 25)
-    with Record(folder) as record:
-        assert trim(Record(folder.parent / "none"), until) == Trimmed(0, 0, 0)
+    until = old(place, 25)
+    with Record(place) as record:
+        assert trim(Record(another(place)), until) == Trimmed(0, 0, 0)
         assert trim(record, datetime(2020, 1, 1, tzinfo=UTC)).entries == 0
         record.append("call", {"call": "new"})
         assert trim(record, until).entries == 25
         assert [(e.n, e.kind) for e in record.entries()] == [(26, "call"), *((n, "checkpoint") for n in (27, 28, 29))]
         assert trim(record, until).entries == 0
         assert record.append("call", {}) == 30
-    found = verify(folder)
+    found = verify(place)
     assert (found.problems, found.trimmed, found.entries) == ((), 25, 5)
     assert "Entries 1 to 25 were deleted" in found.unseen
 
@@ -141,10 +144,10 @@ def test_a_checkpoint_can_not_be_changed(
     assert problem in verify(folder).problems[0]
 
 
-def test_a_damaged_record_is_not_trimmed(folder: Path, tamper: Tamper) -> None:
-    until = old(folder, 25)
+def test_a_damaged_record_is_not_trimmed(place: Place, tamper: Tamper) -> None:
+    until = old(place, 25)
     tamper("UPDATE entries SET kind = 'other' WHERE n = 20")
-    with Record(folder) as record:
+    with Record(place) as record:
         with pytest.raises(Failure, match="nothing is deleted, because the record is not valid: entry 20") as caught:
             trim(record, until)
         assert caught.value.code == "damaged"
@@ -164,9 +167,9 @@ def test_an_anchor_older_than_the_checkpoint_proves_nothing_and_says_so(folder: 
     assert "Make a new anchor." in found.unseen
 
 
-def test_an_interrupted_trim_leaves_a_valid_record(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_trim_leaves_a_valid_record(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "BATCH", 10)
-    until = old(folder, 25)
+    until = old(place, 25)
     appended = []
     real = Record.append
 
@@ -176,12 +179,12 @@ def test_an_interrupted_trim_leaves_a_valid_record(folder: Path, monkeypatch: py
             raise KeyboardInterrupt
         return real(self, kind, data)
 
-    with Record(folder) as record:
+    with Record(place) as record:
         with monkeypatch.context() as patch:
             patch.setattr(Record, "append", append)
             with pytest.raises(KeyboardInterrupt):
                 trim(record, until)
-        assert verify(folder).ok
-        assert verify(folder).trimmed == 10
+        assert verify(place).ok
+        assert verify(place).trimmed == 10
         assert trim(record, until).entries == 15
-    assert verify(folder).ok
+    assert verify(place).ok

@@ -6,7 +6,6 @@ import random
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from albert_tools.store.record import repeats, uses
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.retention import trim
 from albert_tools.store.record.verify import verify
+from tests.store.record.conftest import Place
 
 LIMITS = [("tool:write_file", 5), ("category:system_write", 7)]
 
@@ -27,10 +27,10 @@ LIMITS = [("tool:write_file", 5), ("category:system_write", 7)]
 class Life:
     """Random operations of several processes on one home, with a clock that sometimes goes back."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, place: Place, seed: int) -> None:
         self.random = random.Random(seed)
         self.now = 1_700_000_000.0
-        self.records = [Record(folder, nanoseconds=lambda: round(self.now * 1e9)) for _ in range(2)]
+        self.records = [Record(place, nanoseconds=lambda: round(self.now * 1e9)) for _ in range(2)]
         self.tokens = ["unknown"]
 
     def step(self) -> None:
@@ -149,11 +149,13 @@ class Life:
             self.record.append("definition", version)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_entries_give_the_same_rows_again(folder: Path, seed: int, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    ("place", "seed"), [("folder", 0), ("folder", 1), ("folder", 2), ("url", 0)], indirect=["place"]
+)
+def test_the_entries_give_the_same_rows_again(place: Place, seed: int, monkeypatch: Any) -> None:
     monkeypatch.setattr(repeats, "MAX_KEYS", 10)
     monkeypatch.setattr(uses, "_PRUNED_EACH", 4)
-    life = Life(folder, seed)
+    life = Life(place, seed)
     for i in range(400):
         life.step()
         if i == 250:
@@ -163,7 +165,7 @@ def test_the_entries_give_the_same_rows_again(folder: Path, seed: int, monkeypat
             assert trim(life.record, datetime.now(UTC) - timedelta(days=1)).entries > 100
             # All sessions have expired long ago.
             assert not life.record.database.rows("SELECT * FROM stored")
-    found = verify(folder)
+    found = verify(place)
     assert found.problems == ()
     counts = {
         t: len(life.record.database.rows(f"SELECT * FROM {t}")) for t in ("sessions", "uses", "approvals", "reviews")

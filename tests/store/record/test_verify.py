@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.record.database import FILE, GATE
 from albert_tools.store.record.entry import chained, text_of
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
 from albert_tools.store.record.schema import STATE_TABLES
+from albert_tools.store.record.sqlite import FILE, GATE
 from albert_tools.store.record.verify import make_anchor, verify
 from tests.helpers.begun_runs import begun
-from tests.store.record.conftest import Tamper
+from tests.store.record.conftest import Place, Tamper
 from tests.store.record.test_tables import Life
 
 #: The number of entries of kind `step` in the record `six`.
@@ -52,8 +52,8 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def problems(folder: Path, anchor: dict[str, Any] | None = None) -> list[str]:
-    return [*verify(folder, anchor).problems]
+def problems(place: Place, anchor: dict[str, Any] | None = None) -> list[str]:
+    return [*verify(place, anchor).problems]
 
 
 def test_an_unchanged_record_is_valid(six: Path) -> None:
@@ -64,11 +64,11 @@ def test_an_unchanged_record_is_valid(six: Path) -> None:
     assert "cut off" in found.unseen
 
 
-def test_others_write_during_a_verification(folder: Path) -> None:
-    with Record(folder) as record:
-        for _ in range(20):
+def test_others_write_during_a_verification(place: Place) -> None:
+    with Record(place) as record:
+        for _ in range(5):
             record.append("step", {})
-            assert verify(folder).ok
+            assert verify(place).ok
 
 
 # Entries
@@ -122,21 +122,23 @@ def test_missing_and_moved_entries_are_named(six: Path, tamper: Tamper, statemen
     assert problems(six) == [problem]
 
 
-@pytest.mark.parametrize("place", range(1, COUNT + 1))
-def test_an_inserted_entry_is_named(six: Path, tamper: Tamper, place: int) -> None:
+@pytest.mark.parametrize("number", range(1, COUNT + 1))
+def test_an_inserted_entry_is_named(six: Path, tamper: Tamper, number: int) -> None:
     with closing(sqlite3.connect(six / FILE)) as connection:
-        before = (connection.execute("SELECT hash FROM entries WHERE n = ?", (place - 1,)).fetchone() or [bytes(32)])[0]
-        connection.execute("UPDATE entries SET n = -n WHERE n >= ?", (place,))
+        before = (connection.execute("SELECT hash FROM entries WHERE n = ?", (number - 1,)).fetchone() or [bytes(32)])[
+            0
+        ]
+        connection.execute("UPDATE entries SET n = -n WHERE n >= ?", (number,))
         connection.execute("UPDATE entries SET n = 1 - n WHERE n < 0")
         values = "2026-01-01T00:00:00.000000Z", "step", "{}"
-        forged = chained(before, text_of(place, *values))
-        connection.execute("INSERT INTO entries VALUES (?, ?, ?, '', ?, ?)", (place, *values, forged))
+        forged = chained(before, text_of(number, *values))
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, '', ?, ?)", (number, *values, forged))
         connection.commit()
     # The forged entry follows from the one before it. The next entry shows that it isn't the original one.
-    assert problems(six) == [f"entry {place + 1} was changed: its content does not match its hash"]
-    tamper(f"UPDATE entries SET hash = zeroblob(32) WHERE n = {place}")
-    moved = f"the entry that was written with this number is number {place + 1} now"
-    assert problems(six) == [f"entry {place} was inserted: {moved}"]
+    assert problems(six) == [f"entry {number + 1} was changed: its content does not match its hash"]
+    tamper(f"UPDATE entries SET hash = zeroblob(32) WHERE n = {number}")
+    moved = f"the entry that was written with this number is number {number + 1} now"
+    assert problems(six) == [f"entry {number} was inserted: {moved}"]
 
 
 def test_swapped_entries_are_named(six: Path, tamper: Tamper) -> None:
@@ -319,13 +321,13 @@ def test_an_anchor_shows_a_rewritten_record(six: Path) -> None:
     ]
 
 
-def test_an_anchor_does_not_cover_later_entries(folder: Path) -> None:
-    with Record(folder) as record:
+def test_an_anchor_does_not_cover_later_entries(place: Place) -> None:
+    with Record(place) as record:
         assert make_anchor(record)["n"] == 0
         record.append("a", {})
         anchor = make_anchor(record)
         record.append("b", {})
-        found = verify(folder, anchor)
+        found = verify(place, anchor)
     assert found.ok
     assert f"after the anchor of {anchor['at']} (entry 1)" in found.unseen
 

@@ -1,0 +1,351 @@
+"""The record in a PostgreSQL database, which processes on several machines use.
+
+The row of the table `gate` is locked by the one process that writes, and names the last entry. The server ends a transaction whose
+process stands still. Commits are not synced, so the gate is open during a sync; `PostgresDurability` syncs them.
+
+A connection has an *owner*, an advisory lock. With the connection, a process loses its owner and the gate at once. So what another
+process has taken over from it stays taken. A process whose connection is lost makes a new one with a new owner, and can't go on
+with its runs (`Database.session`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.record.database import Database, Row
+from albert_tools.store.record.gate import START, Tail
+from albert_tools.store.record.owner import check_owner
+from albert_tools.store.record.postgres_durability import FIRST_FROM, PostgresDurability, has_kept
+from albert_tools.store.record.postgres_server import Server, ends_connection, failure_of
+from albert_tools.store.record.read_ahead import Found, Query, ReadAhead
+from albert_tools.store.record.schema import ALL_TABLES, VERSION, postgres_tables
+
+#: The lock that keeps two processes from creating the tables at the same time.
+_CREATING = 0x416C62657274
+#: The schema of the tables, if they exist. `to_regclass` can miss a table that another process has just created.
+FIND = (
+    "SELECT space.oid FROM pg_namespace space JOIN pg_class ON relnamespace = space.oid "
+    "WHERE nspname = current_setting('search_path') AND relname = 'gate'"
+)
+_FORMAT = "SELECT format, n, hash FROM gate"
+#: Three statements in one message.
+_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_FORMAT} FOR UPDATE"
+_LEAVE = "UPDATE gate SET n = ?, hash = ?"
+_OWN = "SELECT pg_advisory_lock(?)"
+_OWNED = (
+    "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid::bigint = ? AND objid::bigint = ? AND objsubid = 1 "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+_SIZE = f"SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = ({FIND})"
+
+_T = TypeVar("_T")
+
+
+class _Statement(NamedTuple):
+    """A statement with PostgreSQL's placeholders, whether it returns rows, and the tables that it names."""
+
+    text: str
+    reads: bool
+    tables: frozenset[str]
+
+
+_TABLE = re.compile(rf"\b(?:{'|'.join(ALL_TABLES)})\b")
+_statements: dict[str, _Statement] = {}
+
+
+def _statement(text: str) -> _Statement:
+    found = _statements.get(text)
+    if found is None:
+        ours = text.replace("%", "%%").replace("?", "%s")
+        tables = frozenset(_TABLE.findall(text))
+        found = _statements[text] = _Statement(ours, text.lstrip().startswith("SELECT"), tables)
+    return found
+
+
+class PostgresDatabase(Database):
+    """The database with this URL, as libpq reads it. The user needs the right to create a schema only the first time."""
+
+    def __init__(self, url: str) -> None:
+        """Raises Failure `invalid_arguments`."""
+        self._server = Server(url)
+        super().__init__(self._server.name)
+        self._connection: psycopg.Connection | None = None
+        #: Whether the connection has found the tables.
+        self._is_ready = False
+        self._owner = ""
+        #: The last entry that this process has seen, and the one at the beginning of the present transaction.
+        self.committed = self._before = START
+        #: The statements of the present transaction that the server has not got yet.
+        self._buffer: list[tuple[str, Sequence[Any]]] = []
+        self._ahead = ReadAhead(self._send, lambda statement: _statement(statement).tables)
+        self.durability: PostgresDurability = PostgresDurability(
+            self._server, lambda: self.committed, lambda: self.session
+        )
+
+    # Opening
+
+    @property
+    def exists(self) -> bool:
+        """See `Database`."""
+        with self._threads:
+            return self._is_ready or self._retried(self._find)
+
+    def _find(self, connection: psycopg.Connection) -> bool:
+        """Find the tables, and check that they have the entry that the gate names, and all that was synced.
+
+        A crash of the server loses the last commits, if they were not synced.
+        """
+        is_ready = connection.execute(FIND).fetchone() is not None
+        tail = self._checked(connection.execute(_FORMAT).fetchone()) if is_ready else START
+        for known in (tail, self.durability.synced):
+            if known.n and not (is_ready and self._has(connection, known)):
+                raise self._cut_off(known)
+        self.committed, self._is_ready = tail, is_ready
+        return is_ready
+
+    def _has(self, connection: psycopg.Connection, known: Tail) -> bool:
+        return has_kept(connection.execute(FIRST_FROM, (known.n,)).fetchone(), known)
+
+    def _create(self, connection: psycopg.Connection) -> None:
+        if connection.info.parameter_status("server_encoding") != "UTF8":
+            raise self._damaged(f"the database {self.name} has another encoding than UTF8")
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATING,))
+            if self._find(connection):
+                return
+            connection.execute("SET LOCAL synchronous_commit = on")
+            (schema,) = connection.execute("SELECT current_setting('search_path')").fetchone() or ("",)
+            if connection.execute("SELECT to_regnamespace(%s)", (schema,)).fetchone() == (None,):
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+            connection.execute(postgres_tables(), prepare=False)
+            connection.execute("INSERT INTO gate VALUES (%s, 0, %s)", (VERSION, START.hash))
+        self._is_ready = True
+
+    def _checked(self, row: Row | None) -> Tail:
+        """The end of the chain by the row of the gate."""
+        if row is None:
+            raise self._damaged(f"the record {self.name} has lost the row of its gate")
+        version, *tail = row
+        if version != VERSION:
+            raise Failure(
+                "damaged",
+                f"the record {self.name} has format {version}, and this version of Albert Tools reads {VERSION}",
+                hint="use the version that wrote it, or another database or schema",
+            )
+        return Tail(*tail)
+
+    def _cut_off(self, known: Tail) -> Failure:
+        return self._damaged(f"the record {self.name} has lost entry {known.n}: it was cut off or replaced", n=known.n)
+
+    def _damaged(self, problem: str, **details: Any) -> Failure:
+        hint = "keep the database unchanged and examine it; to begin a new record, use another database or schema"
+        return Failure("damaged", problem, hint=hint, details={"path": self.name, **details})
+
+    def _living(self) -> psycopg.Connection:
+        """The connection, or a new one if it is lost, or an exception has left it in the middle of a statement."""
+        connection = self._connection
+        if connection is not None and connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            self._drop()
+        if self._connection is None:
+            if self.durability.broken is not None:
+                raise self.durability.broken.copy()
+            self._connection = self._server.connect(synchronous_commit="off")
+        return self._connection
+
+    def _drop(self) -> None:
+        # First, because this thread can be interrupted: all that belongs to the connection is lost.
+        self.session += 1
+        self._is_ready, self._owner = False, ""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _retried(self, use: Callable[[psycopg.Connection], _T]) -> _T:
+        """`use(connection)`, once more on a new connection if the old one is found to be lost. Outside of transactions."""
+        for again in (True, False):
+            connection = self._living()
+            try:
+                return use(connection)
+            except psycopg.Error as error:
+                if ends_connection(error, connection):
+                    self._drop()
+                    if again:
+                        continue
+                raise failure_of(error, self.name) from error
+        raise AssertionError
+
+    # Transactions
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """See `Database`. What returns nothing is buffered until the next SELECT or the end, to save round trips."""
+        if _statement(statement).reads:
+            return self._ahead.read(statement, values)
+        self._ahead.changed(statement)
+        self._buffer.append((statement, values))
+        return None
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """See `Database`."""
+        if not all(map(_can_be_stored, values)):
+            return []
+        with self._threads:
+            if self._depth:
+                found: list[Row] = self.execute(statement, values).fetchall()
+                return found
+            return self._retried(lambda connection: self._read(connection, statement, values))
+
+    def _read(self, connection: psycopg.Connection, statement: str, values: Sequence[Any]) -> list[Row]:
+        if not (self._is_ready or self._find(connection)):
+            return []
+        return connection.execute(_statement(statement).text, values).fetchall()
+
+    def _begin(self) -> None:
+        self._buffer = []
+        self.tail = self._before = self._retried(self._enter)
+
+    def _enter(self, connection: psycopg.Connection) -> Tail:
+        if not (self._is_ready or self._find(connection)):
+            self._create(connection)
+        cursor = connection.execute(_BEGIN, prepare=False)
+        cursor.nextset()
+        tail = self._checked(cursor.fetchone())
+        if tail.n < self.committed.n or (tail.n == self.committed.n and tail != self.committed):
+            raise self._cut_off(self.committed)
+        return tail
+
+    def _send(self, queries: list[Query]) -> list[Found]:
+        """Execute what is buffered, and the queries, in one message."""
+        connection, statements = self._connection, [*self._buffer, *queries]
+        assert connection is not None, "only inside a transaction"
+        self._buffer = []
+        try:
+            if len(statements) == 1:
+                ((statement, values),) = statements
+                cursor = connection.execute(_statement(statement).text, values)
+            else:
+                # The server takes several statements in one message only with their values in the text.
+                literal = psycopg.ClientCursor(connection).mogrify
+                texts = (literal(_statement(statement).text, values) for statement, values in statements)
+                cursor = connection.execute("; ".join(texts), prepare=False)
+            found = [Found(each.fetchall()) for each in cursor.results() if each.description is not None]
+        except psycopg.Error as error:
+            if ends_connection(error, connection):
+                connection.close()
+            self._failed = failure_of(error, self.name)
+            raise self._failed from error
+        return found
+
+    def _commit(self) -> None:
+        if self.tail != self._before:
+            self._buffer.append((_LEAVE, (self.tail.n, self.tail.hash)))
+        self._buffer.append(("COMMIT", ()))
+        try:
+            self._send([])
+        except Failure as failure:
+            if not self._was_committed(failure):
+                raise
+        self.committed = self.tail
+
+    def _was_committed(self, failure: Failure) -> bool:
+        """Whether the server had committed before the connection was lost. Raises Failure if nobody can know."""
+        connection = self._connection
+        if connection is None or not connection.closed or self.tail == self._before:
+            return False
+        try:
+            self._retried(self._enter)  # This waits until the server has ended the transaction.
+        except Failure as error:
+            unknown = f"{failure.message}; whether the change was recorded is unknown"
+            raise failure.copy(message=unknown) from error
+        assert self._connection is not None
+        return self._has(self._connection, self.tail)
+
+    def _leave(self, committed: bool) -> None:
+        self._ahead.end()
+        connection = self._connection
+        if connection is None:
+            return
+        with suppress(psycopg.Error):
+            if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+                connection.execute("ROLLBACK")
+        # A connection in any other state is replaced at the next use.
+
+    # Owners
+
+    @property
+    def owners(self) -> PostgresDatabase:
+        """See `Database`."""
+        return self
+
+    def own(self) -> str:
+        """See `OwnerTable`."""
+        with self._threads:
+            if not self._owner:
+                owner = os.urandom(8).hex()
+                self._locks(_OWN, int.from_bytes(bytes.fromhex(owner), "big", signed=True))
+                self._owner = owner
+            return self._owner
+
+    def is_own(self, owner: str) -> bool:
+        """See `OwnerTable`."""
+        return owner == self._owner != ""
+
+    def alive(self, owner: str) -> bool:
+        """See `OwnerTable`."""
+        check_owner(owner)
+        return self.is_own(owner) or bool(self._locks(_OWNED, int(owner[:8], 16), int(owner[8:], 16)))
+
+    def _locks(self, statement: str, *values: int) -> list[Row]:
+        """The rows of a query that needs no tables."""
+        with self._threads:
+            if self._depth:
+                return self.rows(statement, values)
+            return self._retried(lambda connection: connection.execute(_statement(statement).text, values).fetchall())
+
+    # Space, and the end
+
+    def size(self) -> int:
+        """See `Database`."""
+        found = self.row(_SIZE)
+        return int(found[0]) if found else 0
+
+    def shrink(self) -> None:
+        """See `Database`. The server uses the space again, for what is written later."""
+        with self._threads:
+            self._retried(lambda connection: connection.execute("VACUUM entries"))
+
+    def close(self) -> None:
+        """See `Database`."""
+        with self._threads:
+            self.durability.close()
+            self._drop()
+
+    def _abandon(self) -> bool:
+        opened = (self._connection, self.durability.connection)
+        if opened == (None, None):
+            return False
+        _parents_connections.extend(opened)
+        self._connection = self.durability.connection = None
+        return True
+
+
+def _can_be_stored(value: Any) -> bool:
+    """Whether PostgreSQL can have this value: no text with NUL or half of a surrogate pair."""
+    if not isinstance(value, str):
+        return True
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+#: What a forked child must neither use nor close: closing would end the session of its parent.
+_parents_connections: list[object] = []

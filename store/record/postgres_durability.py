@@ -1,0 +1,62 @@
+"""Makes commits on PostgreSQL survive a crash of the server.
+
+They are not synced, so that the gate is not closed meanwhile. A commit that is synced also syncs all before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psycopg
+
+from albert_tools.store.record.database import Row
+from albert_tools.store.record.durability import Durability, lost
+from albert_tools.store.record.gate import START, Tail
+from albert_tools.store.record.postgres_server import Server, failure_of
+
+#: The first entry from a number on.
+FIRST_FROM = "SELECT n, hash FROM entries WHERE n >= %s ORDER BY n LIMIT 1"
+#: The message makes the transaction one that is committed.
+_SYNC = f"SELECT n, hash, pg_logical_emit_message(true, '', '') FROM ({FIRST_FROM}) entry"
+
+
+class PostgresDurability(Durability):
+    """Syncs on a connection of its own. `last` gives the last committed entry."""
+
+    def __init__(self, server: Server, last: Callable[[], Tail], session: Callable[[], int]) -> None:
+        super().__init__(session)
+        self._server, self._last = server, last
+        self.connection: psycopg.Connection | None = None
+        #: The last entry that is known to be on the disk.
+        self.synced = START
+
+    def _write(self) -> int:
+        covered = self._last()
+        for again in (True, False):
+            if self.connection is None:
+                self.connection = self._server.connect(synchronous_commit="on")
+            try:
+                found = self.connection.execute(_SYNC, (covered.n,)).fetchone()
+                break
+            except psycopg.Error as error:
+                self.connection.close()
+                self.connection = None
+                if not again:
+                    raise failure_of(error, self._server.name) from error
+        # The server may have crashed since the entry was committed.
+        if not has_kept(found, covered):
+            raise lost(covered.n)
+        self.synced = covered
+        return covered.n
+
+    def close(self) -> None:
+        """Also close the connection."""
+        super().close()
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+
+def has_kept(found: Row | None, known: Tail) -> bool:
+    """Whether the record has the entry `known`. `found` is its first entry from this number on: retention deletes only old ones."""
+    return found is not None and (found[0] > known.n or found[1] == known.hash)

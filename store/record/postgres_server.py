@@ -1,0 +1,98 @@
+"""The server of a record on PostgreSQL: how to connect, and what its errors mean for the user."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.store.record import gate
+
+#: The schema of the tables. Another one can be given in the URL: `?options=-csearch_path%3DNAME`.
+SCHEMA = "albert"
+#: Without this, a process would wait for hours for a host that has gone.
+_NETWORK = {
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "25000",
+}
+_GRANT = "have the owner of the database grant this user the rights on the schema and its tables"
+#: The first characters of a state (SQLSTATE) → what the user can do.
+_HINTS = {
+    "25006": "give the URL of the primary server: this one can only be read",
+    "25P03": "try again: this process has stood still inside a transaction, so the server has ended its connection",
+    "42501": _GRANT,
+    "42P01": _GRANT,
+    "53100": "free some space on the server's disk and try again",
+    "53300": "try again later, or let the server accept more connections (max_connections)",
+    "57P": "try again when the server runs: an administrator or a crash has ended the connection",
+}
+_UNREACHABLE = "check the host, port, user, password and database of the URL, and that the server runs"
+#: States in which the server ends the connection.
+_LOST = ("08", "25P03", "57P")
+
+
+class Server:
+    """The server and database of a URL, as libpq reads it. `name` is for messages and has no password."""
+
+    def __init__(self, url: str) -> None:
+        """Raises Failure `invalid_arguments`."""
+        try:
+            self._given = conninfo_to_dict(url)
+        except psycopg.Error:  # Its message could contain the password.
+            raise Failure(
+                "invalid_arguments",
+                "the URL of the database can't be read",
+                hint="write it like postgresql://user@host:5432/database",
+            ) from None
+        host, port, user, database = (self._given.get(key) or "" for key in ("host", "port", "user", "dbname"))
+        self.name = f"postgresql://{f'{user}@' if user else ''}{host}{f':{port}' if port else ''}/{database}"
+
+    def connect(self, **settings: str) -> psycopg.Connection:
+        """A new connection with these settings of the server. Raises Failure `io_error`."""
+        own = {
+            "search_path": SCHEMA,
+            "lock_timeout": f"{gate.PATIENCE}s",
+            # Shorter, so that those who wait go on after the server has ended the transaction of a stopped process.
+            "idle_in_transaction_session_timeout": f"{gate.PATIENCE * 0.6}s",
+            **settings,
+        }
+        options = [f"-c {name}={value}" for name, value in own.items()] + [str(self._given.get("options", ""))]
+        fixed = {"client_encoding": "utf8", "options": " ".join(options)}
+        arguments = {**_NETWORK, "application_name": "albert", **self._given, **fixed}
+        try:
+            return psycopg.connect(**cast(dict[str, Any], arguments), autocommit=True, prepare_threshold=2)
+        except psycopg.Error as error:
+            raise failure_of(error, self.name) from error
+
+
+def failure_of(error: psycopg.Error, name: str) -> Failure:
+    """The failure of the record `name`."""
+    state = error.sqlstate or ""
+    details = {"path": name, "sqlstate": state}
+    # The further lines repeat the statement and its place.
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    if state == "55P03":
+        return Failure(
+            "io_error",
+            f"another process has kept the record locked for {gate.PATIENCE:g} seconds",
+            hint="end the stopped process that uses this home, then try again",
+            retryable=True,
+            details=details,
+        )
+    if state.startswith("XX"):
+        return Failure("damaged", f"the record {name} is damaged: {reason}", hint="check the server", details=details)
+    hint = next((text for start, text in _HINTS.items() if state.startswith(start)), None)
+    if not state and isinstance(error, psycopg.OperationalError):
+        hint = _UNREACHABLE
+    retryable = state.startswith(_LOST) or (isinstance(error, psycopg.OperationalError) and state != "53100")
+    return Failure("io_error", f"can't use the record {name}: {reason}", hint, retryable, details=details)
+
+
+def ends_connection(error: psycopg.Error, connection: psycopg.Connection) -> bool:
+    """Whether the connection is lost."""
+    return connection.closed or (error.sqlstate or "").startswith(_LOST)

@@ -1,0 +1,108 @@
+"""A PostgreSQL server for the tests of one process, on a Unix socket in a folder of its own. It syncs, as a real one does.
+
+It is started at the first use. It ends with the process that started it, however that process ends: a shell waits for the end of
+a pipe that only this process has, and then stops the server.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+from tests.helpers.system import PATH, located
+
+#: Ends the server and deletes its folder when nobody has the other end of the pipe any more.
+_KEEPER = """
+read -r _
+kill -QUIT "$(head -n 1 "$0/data/postmaster.pid" 2>/dev/null)" 2>/dev/null
+for i in 1 2 3 4 5 6 7 8 9 10; do test -e "$0/data/postmaster.pid" || break; sleep 0.2; done
+rm -rf "$0"
+"""
+SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": "60",
+    "shared_buffers": "16MB",
+    "autovacuum": "off",
+}
+_numbers = count()
+
+
+class Server:
+    """A running server. A record gets a schema of its own by `url()`."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="albert-postgres-"))
+        self.data = self.folder / "data"
+        # The server refuses to run as root.
+        self.user = _another_user() if os.geteuid() == 0 else None
+        if self.user is not None:
+            shutil.chown(self.folder, self.user)
+        self.folder.chmod(0o711 if self.user else 0o700)
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", _KEEPER, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
+        )
+        atexit.register(self._end)
+        self.run("initdb", "--no-sync", "--auth=trust", "--username=albert", "--encoding=UTF8", "--locale=C")
+        rules = self.data / "pg_hba.conf"
+        rules.write_text("local all guarded scram-sha-256\n" + rules.read_text())
+        self.start()
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run a program of PostgreSQL on the server's folder."""
+        path = located(program)
+        assert path is not None, f"{program} is missing; `make system` installs it"
+        subprocess.run(
+            [path, "-D", str(self.data), *arguments],
+            user=self.user,
+            extra_groups=[] if self.user else None,
+            env={"PATH": PATH, "LC_ALL": "C"},
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+
+    def start(self) -> None:
+        """Start the server and wait until it accepts connections."""
+        settings = " ".join(f"-c {name}={value!r}" for name, value in SETTINGS.items())
+        self.run("pg_ctl", "start", "--wait", f"--log={self.folder}/log", "--options", f"{settings} -k {self.folder}")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server. The mode "immediate" is a crash."""
+        self.run("pg_ctl", "stop", "--wait", "-m", mode)
+
+    def url(self, user: str = "albert") -> str:
+        """The URL of a record that does not exist yet."""
+        return f"postgresql:///postgres?host={self.folder}&user={user}&options=-csearch_path%3Dr{next(_numbers)}"
+
+    def connect(self, url: str = "") -> psycopg.Connection:
+        """A connection of an administrator, in the record's schema."""
+        return psycopg.connect(url or self.url(), autocommit=True)
+
+    def _end(self) -> None:
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.close()
+        self._keeper.wait()
+
+
+@cache
+def server() -> Server:
+    """The server of this process."""
+    return Server()
+
+
+def _another_user() -> str:
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name).pw_name
+        except KeyError:
+            continue
+    raise AssertionError("no user can run PostgreSQL's server")
