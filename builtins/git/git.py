@@ -48,11 +48,8 @@ from albert_tools.engine.workspace.git_lock import alone
 
 #: Operations that can bring forbidden files: into the objects, or into the working tree.
 _ALONE = (*BRINGING, "CLONE", "CHECKOUT", "MERGE", "REBASE", "RESET", "STASH")
-#: Operations that can delete the last name of a commit, with one of these words. A search would not find its files any more.
-_NAMING = ("BRANCH", "REMOTE", "STASH", "TAG")
-_DELETING = frozenset(
-    "-d -D --delete -m -M --move -f --force drop pop clear branch remove rename prune set-head".split()
-)
+#: Operations that take no name of a commit or a staged file away. After others, a search could find no hidden file any more.
+_READING = ("DIFF", "LOG", "SHOW", "STATUS")
 #: The timeout for reading a repository's configuration, in seconds.
 _CONFIG_TIMEOUT = 20.0
 #: The most files that the question about a commit lists, and the most characters of each.
@@ -235,7 +232,7 @@ async def _executed(
 ) -> CommandResult:
     """Execute an operation. `words` are `args` with the address."""
     prepared = await _prepared(context, operation, words, cwd)
-    if operation in BRINGING or (operation in _NAMING and prepared.is_limited and not _DELETING.isdisjoint(words)):
+    if operation in BRINGING or (prepared.is_limited and operation not in _READING):
         await mark(context, cwd)
     reads = files_of_git(operation, args, at_top=cwd in ("", "."))
     if reads is None:

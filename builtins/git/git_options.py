@@ -148,6 +148,7 @@ _LIMITED_SETTINGS = (
     # With another strategy, git may merge in spite of --ff-only.
     "pull.twohead=recursive",
     "merge.stat=false",
+    "format.pretty=medium",
 )
 
 #: The environment of every call: git reads only the repository's configuration, and never prompts.

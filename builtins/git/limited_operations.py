@@ -146,8 +146,8 @@ async def demand_kept(operation: str, arguments: Sequence[str], changed: Changed
     if operation == "COMMIT" and (not named or "--include" in options or "-i" in options):
         await _demand_as_committed(changed)
     elif operation == "RESET" and not any(kind == "path" for kind, _ in words):
-        if await changed("HEAD", f"{named[0] if named else 'HEAD'}^{{commit}}") != []:
-            raise _refused("that commit has other versions of them", "ask the owner to do it")
+        if await changed("--cached", f"{named[0] if named else 'HEAD'}^{{commit}}") != []:
+            raise _refused("that commit has other versions of them than the index", "ask the owner to do it")
     elif operation == "STASH" and named[:1] in (["pop"], ["apply"]):
         stash = f"stash@{{{named[1]}}}" if named[1:] and named[1].isdecimal() else (named[1:] or ["stash@{0}"])[0]
         for compared in ([f"{stash}^1", "HEAD"], ["--cached", "HEAD"]):

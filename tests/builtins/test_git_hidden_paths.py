@@ -87,6 +87,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def repository(built: Path, root: Path) -> Path:
     shutil.copytree(built, root, dirs_exist_ok=True, symlinks=True)
+    (root / ".git" / MARK_FILE).unlink(missing_ok=True)
     return root
 
 
@@ -606,7 +607,11 @@ async def test_git_reads_no_hidden_file_in_place_of_its_own(repository: Path, li
 
 async def test_a_repository_whose_last_hidden_commit_loses_its_name_stays_limited(repository: Path) -> None:
     """Another process would find nothing."""
-    assert (await git(repository, "STASH", "drop")).startswith("0 ")
+    (repository / "secrets/new").write_text(f"{MARK} new\n")
+    plain(repository, "add", "--all")
+    assert "other versions of them than the index" in await git(repository, "RESET")
+    assert MARK in plain(repository, "show", ":secrets/new")
+    assert (await git(repository, "BRANCH", "-D", "old")).startswith("0 ")
     assert (repository / ".git" / MARK_FILE).exists()
 
 
