@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -221,7 +221,19 @@ async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
     found = [folder for top in repos.tops if not judge.allows(top) and (folder := git_folder_of(root, top))]
     if hidden.globs:
         found += [each for each in repos.git_folders if (await _search(context, each, hidden, run)).found]
-    return [folder for each in found for folder in family(root, each)]
+    folders = [folder for each in found for folder in family(root, each)]
+    return [
+        *folders,
+        *(store for folder in folders for store in _linked_stores(f"{folder}/objects") if within(store, root)),
+    ]
+
+
+def _linked_stores(objects: str) -> Iterator[str]:
+    """The folders elsewhere to which a git folder's objects are linked."""
+    if os.path.islink(objects):
+        yield os.path.realpath(objects)
+    with suppress(OSError), os.scandir(objects) as entries:
+        yield from (os.path.realpath(entry.path) for entry in entries if entry.is_symlink())
 
 
 def _hidden(judge: Judge, root: str, top: str, repos: Repositories) -> HiddenPaths:

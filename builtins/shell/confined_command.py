@@ -284,7 +284,14 @@ def base_environment() -> dict[str, str]:
     without another Python."""
     from albert_tools.engine.sandbox.command.confinement import PATH
 
-    return {"PATH": f"{PATH}:{os.path.dirname(os.path.abspath(sys.executable))}", "LANG": "C.UTF-8"}
+    return {
+        "PATH": f"{PATH}:{os.path.dirname(os.path.abspath(sys.executable))}",
+        "LANG": "C.UTF-8",
+        # A folder of tracked files could be a bare repository, whose settings name programs.
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.bareRepository",
+        "GIT_CONFIG_VALUE_0": "explicit",
+    }
 
 
 def _bounds(settings: Mapping[str, Any]) -> Any:

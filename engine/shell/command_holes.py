@@ -16,7 +16,7 @@ from typing import NamedTuple
 from albert_tools.engine.model.manifest import Alternative, Hole, Part, PlannedCall, Value, values_in
 from albert_tools.engine.shell import marks
 from albert_tools.engine.shell.judge import judge_argv, judge_command, judge_template
-from albert_tools.engine.shell.programs import may_set, runs_own_code
+from albert_tools.engine.shell.programs import allow_list, may_set, only_reads
 from albert_tools.engine.shell.verdict import Part as JudgedPart
 from albert_tools.engine.shell.word import HOLE, Word
 
@@ -24,8 +24,8 @@ from albert_tools.engine.shell.word import HOLE, Word
 _PLAIN = frozenset({"number", "word"})
 #: The most commands that the alternatives of a list are combined to.
 _MAX_COMBINED = 100
-#: The options of git, pytest and linters that always take the next word for a text. It can't be another option.
-_TAKE_TEXTS = frozenset(("-m", "-am", "-k", "--message"))
+#: Options that take the next word for a text, so that it can't be another option: of some operations of git, and of pytest.
+_TAKE_TEXTS = {**dict.fromkeys(("COMMIT", "MERGE", "TAG"), ("-m", "-am", "--message")), "": ("-m", "-k")}
 _ANYTHING: tuple[Part, ...] = (Hole("any"),)
 
 
@@ -51,8 +51,8 @@ def loose_holes(use: str, value: Value) -> Iterator[Loose]:
 
 
 def loose_folders(call: PlannedCall) -> Iterator[Loose]:
-    """The holes of the folder in which a planned command starts. They choose the program, unless the command is ordinary and runs
-    no code of the folder."""
+    """The holes of the folder in which a planned command starts. They choose the program, unless the command is ordinary and only
+    reads."""
     starts = [(value, one) for value in _used(call, "folder") for inner in values_in(value) for one in _texts(inner)]
     holes = [(value, one) for value, one in starts if isinstance(one, tuple) and _holes(one)]
     command = _not_ordinary(call) if holes else None
@@ -62,13 +62,17 @@ def loose_folders(call: PlannedCall) -> Iterator[Loose]:
 
 def loose_options(call: PlannedCall) -> Iterator[Loose]:
     """The holes in the arguments of a fixed program that it can take for an option, or for a part of its name."""
+    named = call.arguments.get("operation", Value((("",),)))
+    operation = named.alternatives[0] if len(named.alternatives) == 1 and not named.open else None
+    known = operation[0] if isinstance(operation, tuple) and len(operation) == 1 else None
+    takes = _TAKE_TEXTS.get(known, ()) if isinstance(known, str) else ()
     for value in _used(call, "destination") if call.source == "command" else ():
         before = ""
         for inner in value.places or values_in(value):
             if before == "--":
                 break
             texts = _texts(inner)
-            if before not in _TAKE_TEXTS:
+            if before not in takes:
                 yield from (
                     Loose(one, call.tool, inner) for one in texts if isinstance(one, tuple) and _may_be_option(one)
                 )
@@ -94,11 +98,19 @@ def _not_ordinary(call: PlannedCall) -> str | None:
         return ""
     found = [(text, judge_command(text)) for text in texts]
     found += [(shlex.join(words), judge_argv(words)) for words in (tuple(map(_template, argv)) for argv in lists)]
-    return next((text for text, judgement in found if not judgement.parts or any(map(_differs, judgement.parts))), None)
+    runners = [key for key, row in allow_list()["runners"].items() if row.get("builds")]
+    return next(
+        (
+            text
+            for text, judgement in found
+            if not judgement.parts or any(map(_differs, judgement.parts)) or any(key in text for key in runners)
+        ),
+        None,
+    )
 
 
 def _differs(part: JudgedPart) -> bool:
-    return part.verdict != "ordinary" or runs_own_code(part.argv)
+    return part.verdict != "ordinary" or not only_reads(part.argv)
 
 
 def _template(one: Alternative) -> str:

@@ -20,6 +20,8 @@ from albert_tools.engine.shell.word import HOLE
 _MAX_OFFERED = 120
 #: What a program that reads a word as a text could take for quotes, and for the end of a word.
 _QUOTES = re.compile(r"['\"\\]")
+#: A text with escapes, as bash reads it.
+_ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
 #: Words of such a text that can be anything: variables, and the names and files that git can give to commands.
 _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
@@ -47,6 +49,7 @@ def may_start(pattern: str, argv: Sequence[str]) -> bool:
 
 def stands_in(pattern: str, text: str) -> bool:
     """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
+    text = _ESCAPED.sub(lambda found: found[1].encode().decode("unicode_escape", "replace"), text)
     texts = [each for each in _BETWEEN.split(_QUOTES.sub("", text).replace("git-", "git ")) if each]
     return _fits(_words(pattern), texts, maybe=True, anywhere=True)
 
@@ -116,8 +119,8 @@ def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, any
 def _names(word: str, position: int, anywhere: bool) -> Iterator[str]:
     """The texts that a word can stand for: the first word of a command for a program in any folder.
 
-    If the command can be anywhere, its first word can also follow a ``=`` or ``!``, or the letter of an option; a further word can
-    follow a ``=``, or end before a ``/``.
+    If the command can be anywhere, its first word can also follow a ``=``, ``!`` or ``@``, or the letter of an option; a further
+    word can follow a ``=``, or end before a ``/``.
     """
     if position:
         yield word
@@ -129,8 +132,9 @@ def _names(word: str, position: int, anywhere: bool) -> Iterator[str]:
     path = HOLE + word.rpartition(HOLE)[2] if HOLE in word else word
     name = re.split(r"[/=!:]" if anywhere else "/", path)[-1].lower()
     yield name
-    if anywhere and name.startswith("-"):
+    if anywhere and name.startswith(("-", "@", "+")):
         yield name[2:]
+        yield name.lstrip("-@+")
 
 
 def _could_fit(word: Starred, text: str) -> bool:

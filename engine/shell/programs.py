@@ -19,6 +19,8 @@ NOTHING = "(?!)"
 TABLES = ("reads", "changes", "writes", "builds")
 
 _SYSTEM_FOLDER = re.compile(r"^/(usr/)?bin/(?=[^/]+$)")
+#: Programs with a language of their own that only read if they are ordinary.
+_LOOKING = frozenset("[ cd find test".split())
 _OTHER_ARGUMENTS = "it is known to be harmless only with other arguments"
 #: First characters of an unknown word from which it could be an option, or several words.
 _COULD_BE_ANYTHING = (HOLE, "-", "", "*", "?", "[", "{")
@@ -50,10 +52,11 @@ def starts_nothing(argv: Sequence[Word]) -> bool:
     return not {name, f"{name} {subcommand}"}.isdisjoint(allow_list()["starts_nothing"] | allow_list()["anything"])
 
 
-def runs_own_code(argv: Sequence[str]) -> bool:
-    """Whether a program runs the code of the folder in which it starts."""
-    name = name_of(Word(argv[0])) if argv else ""
-    return not {name, " ".join([name, *argv[1:2]])}.isdisjoint(allow_list()["builds"])
+def only_reads(argv: Sequence[str]) -> bool:
+    """Whether an ordinary command neither changes anything nor runs the code of the folder in which it starts."""
+    name, data = name_of(Word(argv[0])) if argv else "", allow_list()
+    keys = {" ".join([name, *argv[1:n]]) for n in (1, 2, 3)}
+    return name in data["anything"] or name in _LOOKING or not keys.isdisjoint(data["reads"])
 
 
 @cache

@@ -100,9 +100,19 @@ async def test_only_listed_environment_variables_are_passed(context: Any, root: 
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
     monkeypatch.setenv("BASH_ENV", "/etc/profile")
     lines = set((await bash(context, "env", env=["MINE=a b"]))["output"].splitlines())
-    names = {line.partition("=")[0] for line in lines}
+    names = {name for line in lines if not (name := line.partition("=")[0]).startswith("GIT_CONFIG_")}
     assert names == {"PATH", "HOME", "TMPDIR", "LANG", "PWD", "SHLVL", "_", "MINE"}
     assert {f"PWD={root}", "MINE=a b"} <= lines
+
+
+async def test_git_uses_no_bare_repository_that_nobody_named(context: Any, root: Path) -> None:
+    """A folder of tracked files could be one, with settings that name programs."""
+    script = (
+        "git init -q --bare b && git -C b config core.fsmonitor 'touch PWN' && cd b && git --work-tree=. status; ls"
+    )
+    result = await bash(context, script)
+    assert "safe.bareRepository" in result["output"]
+    assert not list(root.rglob("PWN"))
 
 
 async def test_stdin_is_empty_and_descriptors_are_closed(context: Any) -> None:

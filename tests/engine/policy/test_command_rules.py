@@ -234,6 +234,10 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "[ -v 'a[$(git push)]' ]",
         "[[ 'a[$(git push)]' -eq 0 ]]",
         "echo 'git push' > x; make x",
+        "make -f- <<'E'\nall:\n\t@git push\nE",
+        "make -f- <<'E'\nall:\n\t-git push\nE",
+        "make -f- <<< $'all:\\n\\tgit push'",
+        "E=$'gi\\x74 push' git --config-env=core.editor=E commit --amend",
     ],
 )
 def test_a_program_that_nobody_knows_could_run_a_forbidden_command(command: str) -> None:

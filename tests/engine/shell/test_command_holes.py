@@ -239,6 +239,9 @@ def test_a_variable_that_is_not_fixed(entry: Any, is_free: bool) -> None:
         ({"command": "shell"}, "make test && frob", True),
         ({"command": "shell"}, "make test", True),
         ({"command": "shell"}, "timeout 5 python3 run.py", True),
+        ({"command": "shell"}, "uv run ruff check .", True),
+        ({"command": "shell"}, "git commit -a -m x", True),
+        ({"command": "shell"}, "git log -n 3 | head", False),
         ({"argv": "program"}, "pytest", True),
         ({"command": "shell"}, "grep -n a b.txt", False),
         ({"argv": "program"}, "./deploy.sh", True),
@@ -273,11 +276,14 @@ def test_a_folder_that_is_not_fixed_chooses_the_program(uses: dict[str, str], co
 )
 def test_an_argument_of_a_program_that_could_be_an_option(words: list[Any], is_free: bool) -> None:
     args = Value(places=tuple(Value((word,)) for word in words))
-    call = PlannedCall("git", arguments={"args": args}, uses={"args": "destination"}, source="command")
+    commit = {"operation": Value((("COMMIT",),)), "args": args}
+    call = PlannedCall("git", arguments=commit, uses={"args": "destination"}, source="command")
     assert is_loose(call) is is_free
     assert not is_loose(replace(call, source="server"))
-    listed = replace(call, arguments={"args": Value(items=Value(((GIVEN,),)))})
-    assert is_loose(listed)
+    assert is_loose(replace(call, arguments={"args": Value(items=Value(((GIVEN,),)))}))
+    if words[0] == ("-m",):
+        # There, -m takes no text.
+        assert is_loose(replace(call, arguments=commit | {"operation": Value((("BRANCH",),))}))
 
 
 @examples(100)
