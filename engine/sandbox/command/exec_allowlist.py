@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from albert_tools.engine.sandbox.kernel.landlock import EXECUTE, restrict
+from albert_tools.engine.sandbox.kernel.landlock import EXECUTE, REFER, restrict
 from albert_tools.engine.sandbox.kernel.prctl import no_new_privileges
 
 #: The modules in `kernel` that this module imports, for `standalone`.
@@ -36,6 +36,8 @@ def _become(allowed: list[str], command: list[str]) -> None:
             grants.append((os.open(path, os.O_PATH | os.O_CLOEXEC), EXECUTE))
         except FileNotFoundError:
             continue
+    # Without this right, Landlock refuses every move to another folder; git moves the log of a branch.
+    grants.append((os.open("/", os.O_PATH | os.O_CLOEXEC), REFER))
     no_new_privileges()
-    restrict(grants, handled=EXECUTE)
+    restrict(grants, handled=EXECUTE | REFER)
     os.execvp(command[0], command)
