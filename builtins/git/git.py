@@ -94,12 +94,13 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
 
 
 class _Prepared(NamedTuple):
-    """The command line of an operation, its environment, what else is hidden from git, and whether the operation is limited."""
+    """The command line of an operation, its environment, what else is hidden from git, and the git folder of a repository in which
+    the operation is limited."""
 
     words: list[str]
     environment: Mapping[str, str]
     hide: Sequence[str] = ()
-    is_limited: bool = False
+    limited_in: str = ""
 
 
 async def _prepared(
@@ -118,7 +119,7 @@ async def _prepared(
     found = limited(operation, words, hidden, exists, demand)
     await demand_kept(operation, words, partial(_changed, context, cwd, environment, hidden))
     line = command(operation, [*more, *found], limited=True)
-    return _Prepared(line, whole, hide, True)
+    return _Prepared(line, whole, hide, hidden.store)
 
 
 async def _preview(context: CallContext, arguments: Mapping[str, Any]) -> str:
@@ -231,9 +232,11 @@ async def _executed(
     timeout: float,
 ) -> CommandResult:
     """Execute an operation. `words` are `args` with the address."""
+    import asyncio
+
     prepared = await _prepared(context, operation, words, cwd)
-    if operation in BRINGING or (prepared.is_limited and operation not in _READING):
-        await mark(context, cwd)
+    if prepared.limited_in and operation not in _READING:
+        await asyncio.to_thread(mark, prepared.limited_in)
     reads = files_of_git(operation, args, at_top=cwd in ("", "."))
     if reads is None:
         # A file that it names need not be in the working tree.

@@ -69,6 +69,7 @@ class HiddenPaths(NamedTuple):
         tops: The folders for which the rules count: git's objects may be those of any repository in the workspace.
         found: Whether a commit or the index has such a path.
         bare: Whether the repository is bare.
+        store: The git folder that has its objects; "" outside of the workspace.
         others: The objects of other repositories with hidden files. Git doesn't see them: a commit of this repository could
             name them under another path.
     """
@@ -78,6 +79,7 @@ class HiddenPaths(NamedTuple):
     tops: tuple[str, ...]
     found: bool = True
     bare: bool = False
+    store: str = ""
     others: tuple[str, ...] = ()
 
     @property
@@ -141,6 +143,7 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
     own = family(root, folder)
     return hidden._replace(
         found=search.found,
+        store=own[-1],
         others=tuple(
             os.path.realpath(f"{other}/objects")
             for other in await repositories_to_hide(context, run)
@@ -149,25 +152,21 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
     )
 
 
-async def mark(context: CallContext, cwd: str) -> None:
-    """Mark the repository around `cwd` before commits are brought into it, if the rules name a path in it.
+def mark(store: str) -> None:
+    """Mark a repository before its commits or their names change. `store` is the git folder that has its objects.
 
     Raises:
-        Failure: `permission_denied`: its objects would be in another folder, where commands see them. Also as `hidden_paths`.
+        Failure: `permission_denied`: its objects would be in another folder, where commands see them; `io_error`.
     """
-    hidden, folder = await _around(context, cwd)
-    if hidden is None or folder is None:
-        return
-    objects = f"{family(str(context.workspace.root), folder)[-1]}/objects"
-    with suppress(FileNotFoundError), os.scandir(objects) as entries:
-        if os.path.islink(objects) or any(entry.is_symlink() for entry in entries):
-            raise Failure(
-                "permission_denied",
-                f"{objects} is a link or has one, so commands would see what git brings into it",
-                hint="ask the owner, or clone the repository again",
-                rule="git_forbidden_paths",
-            )
-    mark_folder(os.path.dirname(objects))
+    objects = f"{store}/objects"
+    if next(_linked_stores(objects), None) is not None:
+        raise Failure(
+            "permission_denied",
+            f"{objects} is a link or has one, so commands would see what git brings into it",
+            hint="ask the owner, or clone the repository again",
+            rule="git_forbidden_paths",
+        )
+    mark_folder(store)
 
 
 def mark_folder(folder: str) -> None:

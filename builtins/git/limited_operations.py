@@ -130,7 +130,6 @@ def limited(operation: str, arguments: Sequence[str], hidden: HiddenPaths, exist
         given = set(options)
         if given.isdisjoint(needed.split()) or not given <= {*needed.split(), *harmless.split()}:
             raise _refused(f"{operation} could merge them into files of other names", instead)
-        return list(arguments)
     return list(arguments)
 
 
