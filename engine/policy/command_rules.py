@@ -52,7 +52,7 @@ def judge_shell(layers: tuple[Layer, ...], definition: ToolDefinition, resource:
     """The decision on a shell command; None if no rule objects."""
     from albert_tools.engine.shell.judge import judge_command
 
-    return _judge(layers, definition, judge_command(resource.name, resource.use), resource.name)
+    return _judge(layers, definition, judge_command(resource.name, resource.use))
 
 
 def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
@@ -60,7 +60,7 @@ def judge_program(layers: tuple[Layer, ...], definition: ToolDefinition, resourc
     from albert_tools.engine.shell.judge import judge_argv
 
     argv = tuple(shlex.split(resource.name))
-    return _judge(layers, definition, judge_argv(argv, resource.use), resource.name) if argv else None
+    return _judge(layers, definition, judge_argv(argv, resource.use)) if argv else None
 
 
 def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, resource: Resource) -> Decision | None:
@@ -87,20 +87,18 @@ def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, res
     return Decision("ask", "shipped.unknown_command", "unknown_command", message, hint, WHOLE_CALL)
 
 
-def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement, text: str) -> Decision | None:
+def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Decision | None:
     found = [
         decision
         for _, place, section in sections_of(layers, definition)
-        for judge in (_allowed, _listed)
+        for judge in (_forbidden, _allowed, _listed)
         for decision in judge(place, section, judgement, definition.name)
     ]
-    for _, place, section in sections_of(layers, definition):
-        found += _forbidden(place, section, judgement, text)
     found += _shipped(layers, definition, judgement)
     return strictest(found) if found else None
 
 
-def _forbidden(place: str, section: Section, judgement: Judgement, text: str) -> Iterator[Decision]:
+def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:
     from albert_tools.engine.shell.command_patterns import matches, may_match, may_start, stands_in
 
     patterns = FORBIDDEN.of(section)
@@ -116,7 +114,7 @@ def _forbidden(place: str, section: Section, judgement: Judgement, text: str) ->
                 hint = "do without it" if certain else "write it out, without variables"
                 yield Decision("deny", rule, "command", message, hint)
             # It can also get the text of another part: by a variable, a pipe, a here-document.
-            elif part.starts and (may_start(pattern, part.argv) or stands_in(pattern, text)):
+            elif part.starts and (may_start(pattern, part.argv) or stands_in(pattern, judgement.text)):
                 message = f"{_name(part)} could run a command that is forbidden by {pattern!r}"
                 hint = "write the command out by itself, without variables and without another program around it"
                 yield Decision("deny", rule, "command", message, hint)

@@ -25,7 +25,10 @@ _PLAIN = frozenset({"number", "word"})
 #: The most commands that the alternatives of a list are combined to.
 _MAX_COMBINED = 100
 #: Options that take the next word for a text, so that it can't be another option: of some operations of git, and of pytest.
-_TAKE_TEXTS = {**dict.fromkeys(("COMMIT", "MERGE", "TAG"), ("-m", "-am", "--message")), "": ("-m", "-k")}
+_TAKE_TEXTS: dict[str | None, tuple[str, ...]] = {
+    **dict.fromkeys(("COMMIT", "MERGE", "TAG"), ("-m", "-am", "--message")),
+    "": ("-m", "-k"),
+}
 _ANYTHING: tuple[Part, ...] = (Hole("any"),)
 
 
@@ -62,23 +65,25 @@ def loose_folders(call: PlannedCall) -> Iterator[Loose]:
 
 def loose_options(call: PlannedCall) -> Iterator[Loose]:
     """The holes in the arguments of a fixed program that it can take for an option, or for a part of its name."""
-    named = call.arguments.get("operation", Value((("",),)))
-    operation = named.alternatives[0] if len(named.alternatives) == 1 and not named.open else None
-    known = operation[0] if isinstance(operation, tuple) and len(operation) == 1 else None
-    takes = _TAKE_TEXTS.get(known, ()) if isinstance(known, str) else ()
+    operation = call.arguments.get("operation")
+    takes = _TAKE_TEXTS.get(_constant(operation) if operation is not None else "", ())
     for value in _used(call, "destination") if call.source == "command" else ():
-        before = ""
+        before = None
         for inner in value.places or values_in(value):
             if before == "--":
                 break
-            texts = _texts(inner)
             if before not in takes:
-                yield from (
-                    Loose(one, call.tool, inner) for one in texts if isinstance(one, tuple) and _may_be_option(one)
-                )
-            before = (
-                str(texts[0][0]) if len(texts) == 1 and isinstance(texts[0], tuple) and not _holes(texts[0]) else ""
-            )
+                found = (one for one in _texts(inner) if isinstance(one, tuple) and _may_be_option(one))
+                yield from (Loose(one, call.tool, inner) for one in found)
+            before = _constant(inner)
+
+
+def _constant(value: Value) -> str | None:
+    """The text of a value that is always the same one."""
+    match _texts(value):
+        case [(str() as text,)]:
+            return text
+    return None
 
 
 def _may_be_option(template: tuple[Part, ...]) -> bool:

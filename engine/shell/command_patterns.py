@@ -41,17 +41,19 @@ def may_match(pattern: str, argv: Sequence[str]) -> bool:
 
 def may_start(pattern: str, argv: Sequence[str]) -> bool:
     """Whether a program that nobody knows could run a command that matches: some of its words, or of the words in them."""
-    # A subcommand of git is also a program, such as `git-push`.
-    texts = _BETWEEN.split(_QUOTES.sub("", "\n".join(argv)).replace("git-", "git "))
-    inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in texts if text]
+    inner = [HOLE if _UNKNOWN.search(text) else _GLOB.sub(HOLE, text) for text in _inner_words("\n".join(argv))]
     return any(_fits(_words(pattern), words, maybe=True, anywhere=True) for words in (argv, inner))
 
 
 def stands_in(pattern: str, text: str) -> bool:
     """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
     text = _ESCAPED.sub(lambda found: found[1].encode().decode("unicode_escape", "replace"), text)
-    texts = [each for each in _BETWEEN.split(_QUOTES.sub("", text).replace("git-", "git ")) if each]
-    return _fits(_words(pattern), texts, maybe=True, anywhere=True)
+    return _fits(_words(pattern), _inner_words(text), maybe=True, anywhere=True)
+
+
+def _inner_words(text: str) -> list[str]:
+    """The words that a program could find in a text. A subcommand of git is also a program, such as `git-push`."""
+    return [word for word in _BETWEEN.split(_QUOTES.sub("", text).replace("git-", "git ")) if word]
 
 
 def names_a_program(pattern: str) -> bool:

@@ -59,7 +59,7 @@ def _judged_cached(source: str, folder: str) -> Judgement:
 def _judged_text(source: str, folder: str) -> Judgement:
     judge = _Judge(source, folder)
     judge.read(source, 0)
-    return Judgement(tuple(dict.fromkeys(judge.parts)))
+    return Judgement(tuple(dict.fromkeys(judge.parts)), source)
 
 
 def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
@@ -88,12 +88,12 @@ def judge_template(template: str | Sequence[Word]) -> Mapping[str, str | None]:
 
 def judge_argv(argv: tuple[str, ...], folder: str = "") -> Judgement:
     """What a program with its arguments runs where no shell reads them. Never raises."""
-    judge = _Judge("", folder)
+    judge, text = _Judge("", folder), text_of([Word(word) for word in argv])
     if sum(map(len, argv)) > MAX_LENGTH or any(HOLE in word for word in argv):
         judge.report(Unreadable("it is too long, or holds NUL characters"), " ".join(argv))
     else:
-        judge.call([Word(word) for word in argv], text_of([Word(word) for word in argv]), 0)
-    return Judgement(tuple(dict.fromkeys(judge.parts)))
+        judge.call([Word(word) for word in argv], text, 0)
+    return Judgement(tuple(dict.fromkeys(judge.parts)), text)
 
 
 class _Judge:

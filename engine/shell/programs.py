@@ -34,7 +34,8 @@ def allow_list() -> dict[str, Any]:
     text = files("albert_tools.engine.shell").joinpath("programs.toml").read_text("utf-8")
     data: dict[str, Any] = tomllib.loads(text)
     data["anything"] = frozenset(data["anything"].split())
-    data["starts_nothing"] = frozenset(name.strip() for name in re.split("[,\n]", data["starts_nothing"]))
+    listed = (name.strip() for name in re.split("[,\n]", data["starts_nothing"]))
+    data["starts_nothing"] = data["anything"].union(listed)
     return data
 
 
@@ -49,7 +50,7 @@ def starts_nothing(argv: Sequence[Word]) -> bool:
     if not argv or not argv[0].known:
         return False
     name, subcommand = name_of(argv[0]), argv[1].text if argv[1:] and argv[1].known else ""
-    return not {name, f"{name} {subcommand}"}.isdisjoint(allow_list()["starts_nothing"] | allow_list()["anything"])
+    return not {name, f"{name} {subcommand}"}.isdisjoint(allow_list()["starts_nothing"])
 
 
 def only_reads(argv: Sequence[str]) -> bool:

@@ -38,6 +38,7 @@ class Judgement(NamedTuple):
     """All parts, in the order in which they stand in the text."""
 
     parts: tuple[Part, ...]
+    text: str
 
     @property
     def verdict(self) -> Verdict:
