@@ -39,10 +39,10 @@ def _bytes(text: str, most: int) -> list[Fault]:
 
 
 def _path(text: str, most: int) -> list[Fault]:
-    faults = _argument(text, most)
+    faults = []
     if ".." in text and ".." in text.split("/"):
-        faults.insert(0, ("path_traversal", "must not contain '..'; write the path from the workspace down"))
-    return faults
+        faults = [("path_traversal", "must not contain '..'; write the path from the workspace down")]
+    return faults + _argument(text, most)
 
 
 def _argument(text: str, most: int) -> list[Fault]:
@@ -51,12 +51,12 @@ def _argument(text: str, most: int) -> list[Fault]:
 
 
 def _entry(text: str) -> list[Fault]:
-    faults, count = _argument(text, MAX_ENTRY), text.count("=")
+    faults, count = [], text.count("=")
     if count != 1:
-        faults.insert(0, ("one_equals", f"must be NAME=value with exactly one '=', has {count or 'none'}"))
+        faults = [("one_equals", f"must be NAME=value with exactly one '=', has {count or 'none'}")]
     elif text.startswith("="):
-        faults.insert(0, ("one_equals", "must have a name before its '='"))
-    return faults
+        faults = [("one_equals", "must have a name before its '='")]
+    return faults + _argument(text, MAX_ENTRY)
 
 
 def _hash(text: str) -> list[Fault]:
