@@ -43,8 +43,9 @@ class Database(ABC):
     """
 
     durability: Durability
-    #: Changes when this process may have lost what it owned: a run that was opened before must not go on.
-    session = 0
+    #: Changes with each new connection to a server. With the old one, this process has lost what it owned, so a run that was opened
+    #: before must not go on.
+    connection_number = 0
 
     def __init__(self, name: str) -> None:
         """`name` is for messages."""

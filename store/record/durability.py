@@ -27,11 +27,12 @@ _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 class Durability(ABC):
     """Waits for syncs. A subclass makes them.
 
-    `session` gives `Database.session`. If it changes while a call waits, the call's entry may be lost, and another have its number.
+    `number` gives `Database.connection_number`. If it changes while a call waits, the call's entry may be lost, and another entry
+    have its place.
     """
 
-    def __init__(self, session: Callable[[], int] = lambda: 0) -> None:
-        self._session = session
+    def __init__(self, number: Callable[[], int] = lambda: 0) -> None:
+        self._number = number
         self._synced = 0
         #: Why this process appends no more.
         self.broken: Failure | None = None
@@ -41,7 +42,7 @@ class Durability(ABC):
     def wait(self, n: int) -> None:
         """Wait until entry `n` is on the disk. Raises Failure `io_error`."""
         if n > self._synced:
-            self._sync(n, self._session())
+            self._sync(n, self._number())
 
     async def wait_async(self, n: int) -> None:
         """`wait`, without blocking the event loop. Raises Failure `io_error`."""
@@ -50,17 +51,17 @@ class Durability(ABC):
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "record-sync")
         try:
-            waiting = asyncio.get_running_loop().run_in_executor(self._thread, self._sync, n, self._session())
+            waiting = asyncio.get_running_loop().run_in_executor(self._thread, self._sync, n, self._number())
         except RuntimeError:  # No thread can be started.
-            self._sync(n, self._session())
+            self._sync(n, self._number())
         else:
             await waiting
 
-    def _sync(self, n: int, session: int) -> None:
+    def _sync(self, n: int, number: int) -> None:
         with self._turn:
             if self.broken is not None:
                 raise self.broken.copy()
-            if session != self._session():
+            if number != self._number():
                 raise lost(n)
             if n <= self._synced:
                 return  # Another thread's sync has covered it.

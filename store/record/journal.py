@@ -42,8 +42,8 @@ class StepJournal:
         self.id = run
         self.header = dict(header)
         self._record = record
-        #: `Database.session` in the transaction that has begun or opened the run.
-        self._session = record.database.session
+        #: `Database.connection_number` in the transaction that has begun or opened the run.
+        self._connection_number = record.database.connection_number
         self._lock = threading.Lock()
         #: The rows that are not committed, and how many of them the present transaction has inserted.
         self._rows: list[Step] = []
@@ -103,7 +103,7 @@ class StepJournal:
     def beginning(self) -> dict[str, Any] | None:
         """See `OpenJournal.beginning`."""
         if self._exists:
-            self._demand_session()
+            self._demand_connection()
         if self._exists or self._begins:
             return None
         self._begins = True
@@ -121,7 +121,7 @@ class StepJournal:
         if not self._inserted:
             database.at_end(self._ended)
         if not self._exists:
-            self._session = database.session
+            self._connection_number = database.connection_number
         for row in rows:
             database.execute(_INSERT, (self.id, *row))
             self._inserted += 1
@@ -148,8 +148,8 @@ class StepJournal:
         if self._record.journals.get(self.id) is not self:
             raise Failure("io_error", f"the journal of run {self.id} is closed")
 
-    def _demand_session(self) -> None:
-        if self._session != self._record.database.session:
+    def _demand_connection(self) -> None:
+        if self._connection_number != self._record.database.connection_number:
             raise Failure(
                 "io_error",
                 f"this process has lost the run {self.id} with its connection to the record",

@@ -5,7 +5,7 @@ process stands still. Commits are not synced, so the gate is open during a sync;
 
 A connection has an *owner*, an advisory lock. With the connection, a process loses its owner and the gate at once. So what another
 process has taken over from it stays taken. A process whose connection is lost makes a new one with a new owner, and can't go on
-with its runs (`Database.session`).
+with its runs (`Database.connection_number`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class PostgresDatabase(Database):
         self._buffer: list[tuple[str, Sequence[Any]]] = []
         self._ahead = ReadAhead(self._send, lambda statement: _statement(statement).tables)
         self.durability: PostgresDurability = PostgresDurability(
-            self._server, lambda: self.committed, lambda: self.session
+            self._server, lambda: self.committed, lambda: self.connection_number
         )
 
     # Opening
@@ -163,7 +163,7 @@ class PostgresDatabase(Database):
 
     def _drop(self) -> None:
         # First, because this thread can be interrupted: all that belongs to the connection is lost.
-        self.session += 1
+        self.connection_number += 1
         self._is_ready, self._owner = False, ""
         connection, self._connection = self._connection, None
         if connection is not None:

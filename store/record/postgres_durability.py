@@ -23,8 +23,8 @@ _SYNC = f"SELECT n, hash, pg_logical_emit_message(true, '', '') FROM ({FIRST_FRO
 class PostgresDurability(Durability):
     """Syncs on a connection of its own. `last` gives the last committed entry."""
 
-    def __init__(self, server: Server, last: Callable[[], Tail], session: Callable[[], int]) -> None:
-        super().__init__(session)
+    def __init__(self, server: Server, last: Callable[[], Tail], number: Callable[[], int]) -> None:
+        super().__init__(number)
         self._server, self._last = server, last
         self.connection: psycopg.Connection | None = None
         #: The last entry that is known to be on the disk.

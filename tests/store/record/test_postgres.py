@@ -309,11 +309,11 @@ def test_a_commit_whose_answer_is_lost_counts_but_not_for_the_run(record: Record
     with closing(server().connect(url)) as administrator, Record(f"{url}%20-csynchronous_commit%3Don") as slow:
         journal = begun(Runs(slow), RUN, {})
         (pid,) = pids(slow)
-        session = slow.database.session
+        number = slow.database.connection_number
 
         def append() -> list[int]:
             found = []
-            while slow.database.session == session:
+            while slow.database.connection_number == number:
                 found.append(slow.append("a", {}))
             return found
 
