@@ -5,7 +5,7 @@ VENV   ?= .venv$(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: help demo docs proto system test test-slow test-surfaces fuzz fuzz-programs conformance coverage evidence check format bench clean
+.PHONY: help demo docs proto system test test-slow test-surfaces fuzz fuzz-programs conformance coverage evidence bundle check format bench clean
 
 help:
 	@echo "make demo       define tools and run them on real files"
@@ -20,6 +20,7 @@ help:
 	@echo "make check      run ruff, ruff format and mypy --strict"
 	@echo "make docs       write the generated pages: primitives, checks, errors"
 	@echo "make proto      write the Python modules of the wire protocol"
+	@echo "make bundle     make the MCP bundle and the registry's server.json in dist/"
 	@echo "make bench      run the benchmarks against peers (installs them)"
 	@echo "PYTHON=python3.12 chooses the interpreter"
 
@@ -76,6 +77,11 @@ evidence: system
 bench: $(STAMP)
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[benchmarks]'
 	$(BIN)/python -m benchmarks
+
+# The registry's first part of a name, which must be your own to publish.
+NAMESPACE ?= io.github.albert-tools
+bundle: $(STAMP)
+	@$(BIN)/python bundle/mcp_bundle.py $(NAMESPACE)
 
 docs: $(STAMP)
 	$(BIN)/python docs/reference.py

@@ -59,7 +59,7 @@ class Lookup:
             raise Failure(
                 "invalid_arguments",
                 f"the {what} of a tool must be a string, not {type(value).__name__}",
-                hint="`list` shows names and versions",
+                hint="`search_tools` shows names, `describe_tool` versions",
             )
         primitive = self.registry.primitive(name)
         if primitive is not None and version in (None, primitive.definition.version):
@@ -81,7 +81,7 @@ class Lookup:
                 raise Failure(
                     "unknown_tool",
                     f"no tool named {shown(name)}{did_you_mean(name, self.registry.names())}{missing}",
-                    hint="`list` and `search` show the tools",
+                    hint="`search_tools` finds tools",
                     tool=name,
                 ) from None
             raise

@@ -196,7 +196,7 @@ class TinyToolStore:
         except Failure:
             near = ""
         return Failure(
-            "unknown_tool", f"no tool named {name!r}{near}", hint="`list` and `search` show the saved tools", tool=name
+            "unknown_tool", f"no tool named {name!r}{near}", hint="`search_tools` finds saved tools", tool=name
         )
 
     # Writing
@@ -431,7 +431,7 @@ def _no_version(name: str, version: str, place: Place) -> Failure:
         return Failure(
             "unknown_tool",
             f"no tool named {name!r} was ever saved",
-            hint="`list` and `search` show the saved tools",
+            hint="`search_tools` finds saved tools",
             tool=name,
         )
     return Failure(

@@ -294,6 +294,7 @@ COMMANDS: dict[str, Command] = {
         "serve the tools to agents by the Model Context Protocol, over stdin and stdout",
         value("--http", "PORT", "serve over HTTP on this port of this machine; or HOST:PORT"),
         flag("--elicit", "let the client's user answer questions; the client could answer by itself"),
+        flag("--own", "list only the agent's own tools, for a client that takes few; `run_tool` runs the others"),
         *_session_options("an MCP client", "30d"),
         at="mcp_command.mcp",
     ),

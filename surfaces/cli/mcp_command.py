@@ -48,7 +48,7 @@ def mcp(options: argparse.Namespace, console: Console) -> int:
     if sys.stdin.isatty():
         console.note("a client starts this command and writes to its stdin; docs/mcp.md shows how")
     with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_stdio(options))
+        asyncio.run(_stdio(options, console))
     return 0
 
 
@@ -62,7 +62,7 @@ def _check_http(options: argparse.Namespace) -> None:
         )
 
 
-async def _stdio(options: argparse.Namespace) -> None:
+async def _stdio(options: argparse.Namespace, console: Console) -> None:
     from albert_tools.surfaces.mcp.server import McpServer
     from albert_tools.surfaces.mcp.stdio import serve_stdio
 
@@ -70,6 +70,8 @@ async def _stdio(options: argparse.Namespace) -> None:
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
+        # A host and a shell often have different environments, and so other homes.
+        console.note(f"serving {service.workspace.root}; tools, approvals and record are in {service.homes.albert}")
         given, own = token(), None
         if given is None:
             own, given = open_session(service, options, "an MCP client", PROCESS_SECONDS)
@@ -77,7 +79,7 @@ async def _stdio(options: argparse.Namespace) -> None:
             session_of_token(service, given)
         session_token = given
         try:
-            await serve_stdio(McpServer(service, lambda: session_token, elicit=options.elicit))
+            await serve_stdio(McpServer(service, lambda: session_token, elicit=options.elicit, own=options.own))
         finally:
             if own is not None:
                 service.sessions.end(own.id)
@@ -91,14 +93,17 @@ async def _http(options: argparse.Namespace, console: Console) -> None:
     host, _, port = options.http.rpartition(":")
     async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
         tokens = SessionTokens(service)
-        app = http_app(McpServer(service, session_token, elicit=options.elicit), tokens, host or LOOPBACK)
+        server = McpServer(service, session_token, elicit=options.elicit, own=options.own)
+        app = http_app(server, tokens, host or LOOPBACK)
         try:
             await serve_http(
                 app,
                 tokens.client_of,
                 host or LOOPBACK,
                 int(port),
-                lambda url: console.note(f"serving {url}; `albert session new` makes the token of a client"),
+                lambda url: console.note(
+                    f"serving {url}; `albert session new` makes the token of a client; the home is {service.homes.albert}"
+                ),
             )
         except OSError as error:
             raise Failure("io_error", f"can't listen on {options.http}: {error.strerror}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from http import HTTPStatus
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
@@ -14,7 +15,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Scope
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
@@ -29,6 +31,14 @@ PATH = "/mcp"
 MAX_CONNECTIONS = 1024
 #: Sessions of the older revisions of the protocol: of all clients, and of one.
 MAX_OLDER_SESSIONS, MAX_OLDER_OF_CLIENT = 256, 32
+_REMEDY = (
+    "the token of no open session of this workspace; `albert session new` makes one, for Authorization: Bearer TOKEN"
+)
+_REFUSED = JSONResponse(
+    {"error": "invalid_token", "error_description": _REMEDY},
+    HTTPStatus.UNAUTHORIZED,
+    {"WWW-Authenticate": f'Bearer error="invalid_token", error_description="{_REMEDY}"'},
+)
 
 
 class SessionTokens:
@@ -85,7 +95,28 @@ def http_app(server: McpServer, tokens: SessionTokens, host: str) -> ASGIApp:
         token_verifier=tokens,
     )
     _share_older_sessions(server.server.session_manager, tokens.open_sessions)
-    return RequestLimit(app, tokens.client_of_token)
+    return RequestLimit(_NamesTheRemedy(app), tokens.client_of_token)
+
+
+class _NamesTheRemedy:
+    """An application whose 401 says where a token comes from. The SDK's says only that one is required."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        refused = False
+
+        async def sent(message: Message) -> None:
+            nonlocal refused
+            if message["type"] == "http.response.start" and message["status"] == HTTPStatus.UNAUTHORIZED:
+                refused = True
+                await _REFUSED(scope, receive, send)
+            elif not refused:
+                await send(message)
+
+        await self._app(scope, receive, sent)
 
 
 def _share_older_sessions(manager: StreamableHTTPSessionManager, open_sessions: Callable[[], Collection[str]]) -> None:

@@ -17,14 +17,16 @@ from msgspec import Struct
 
 from albert_tools.engine.agent.texts import failure_text
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.reserved_names import AGENT_TOOLS
 from albert_tools.service import ToolService
+from albert_tools.surfaces.mcp.plain_schemas import without_type_lists
 from albert_tools.surfaces.mcp.results import declared_schema
 
 if TYPE_CHECKING:
     from albert_tools.engine.agent.offers import Offer
 
-#: Tools in one page of the list.
-PAGE = 100
+#: Tools in one page of the list. Some clients read only the first page.
+PAGE = 1000
 #: A whole number in a request.
 NUMBER = "[0-9]{1,9}"
 #: Sessions whose list is remembered, and the seconds for which it is. A change of what is active has an effect at once; a change of
@@ -40,10 +42,16 @@ class _Listed(Struct, frozen=True):
 
 
 class Offers:
-    """What the sessions of a service are offered."""
+    """What the sessions of a service are offered.
 
-    def __init__(self, service: ToolService) -> None:
+    Args:
+        service: Has the tools.
+        own: Whether only the agent's own tools are listed. `run_tool` runs the others, and a call by name too.
+    """
+
+    def __init__(self, service: ToolService, own: bool = False) -> None:
         self._service = service
+        self._own = own
         self._listed: OrderedDict[str, _Listed] = OrderedDict()
         self._listing = asyncio.Lock()
 
@@ -68,6 +76,10 @@ class Offers:
             known = await self._list(token)
         return known.offers.get(name)
 
+    async def names(self, token: str) -> list[str]:
+        """The names of all tools that the session is offered. Raises MCPError if the session has ended."""
+        return [*(await self._list(token)).offers]
+
     async def saved(self, token: str) -> list[str]:
         """The names of the active saved tools. Raises MCPError if the session has ended."""
         return [name for name, offer in (await self._list(token)).offers.items() if offer.version]
@@ -84,7 +96,8 @@ class Offers:
                 found = await self._service.offered(session=token)
             except Failure as failure:
                 raise MCPError(types.INVALID_REQUEST, failure_text(failure)) from failure
-            known = _Listed(changed, now, {offer.name: offer for offer in found}, [_tool(offer) for offer in found])
+            listed = [_tool(offer) for offer in found if not self._own or offer.name in AGENT_TOOLS]
+            known = _Listed(changed, now, {offer.name: offer for offer in found}, listed)
             self._listed[token] = known
             self._listed.move_to_end(token)
             while len(self._listed) > MAX_REMEMBERED:
@@ -104,8 +117,9 @@ def page_of(cursor: str | None, items: list[Any]) -> tuple[list[Any], str | None
 def _tool(offer: Offer) -> types.Tool:
     return types.Tool(
         name=offer.name,
+        title=offer.name.replace("_", " ").replace(".", ": ").capitalize(),
         description=offer.description,
-        input_schema=offer.parameters,
+        input_schema=without_type_lists(offer.parameters),
         output_schema=declared_schema(offer.result),
         annotations=types.ToolAnnotations.model_validate(offer.annotations, by_alias=True),
     )

@@ -16,6 +16,7 @@ from albert_tools.engine.agent.texts import failure_text, output_text, plain
 from albert_tools.engine.agent.tool_specs import output_schema
 from albert_tools.engine.model.definition import Json, Schema
 from albert_tools.engine.model.result import ToolResult
+from albert_tools.surfaces.mcp.plain_schemas import without_type_lists
 
 #: Keys of ``_meta``: the failure as data, and the run, by which a person finds the call in the record.
 ERROR, RUN = "albert/error", "albert/run"
@@ -34,7 +35,7 @@ def declared_schema(result: Schema) -> Schema | None:
     """The output schema of a tool with this result; None if nothing is known about the result."""
     if not result:
         return None
-    own = output_schema(result)
+    own = without_type_lists(output_schema(result))
     form = {name: part for name, part in own.items() if name != "$defs"}
     shared = {"$defs": own["$defs"]} if "$defs" in own else {}
     return {"type": "object", "anyOf": [form, _LARGE], **shared}

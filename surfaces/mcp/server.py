@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from albert_tools import __version__
 from albert_tools.service import ToolService
 from albert_tools.surfaces.mcp.announcements import Announcements
 from albert_tools.surfaces.mcp.calls import Calls
+from albert_tools.surfaces.mcp.completions import Completions
 from albert_tools.surfaces.mcp.offers import Offers
 from albert_tools.surfaces.mcp.pages import Pages
 from albert_tools.surfaces.mcp.questions import state_key
@@ -25,6 +26,11 @@ from albert_tools.surfaces.mcp.request_limits import CallLimit
 NAME = "albert-tools"
 #: Seconds in which a client may answer a question by repeating the call. The question itself stays open for longer.
 ANSWER_SECONDS = 24 * 3600.0
+#: A hammer over a line of text.
+ICON = "data:image/svg+xml," + quote(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#1f4e5f"/>'
+    '<path d="M4 4h6v2l2-2v4l-2-1v1H8v6H6V8H4z" fill="#fff"/></svg>'
+)
 _INSTRUCTIONS = """\
 Tools of the user's workspace, and tools that you write yourself. Before you write a tool, look for one with `search_tools`; \
 `run_tool` runs each tool that it finds. The prompt `guide` describes the language of tools, `check_tool` checks a source, and \
@@ -32,11 +38,15 @@ Tools of the user's workspace, and tools that you write yourself. Before you wri
 
 
 class _Server(Server[Any]):
-    """Tells older clients that lists change. The SDK passes no options for this over HTTP."""
+    """Says which lists change. By itself the SDK tells older clients that none does, and newer ones that all do."""
 
-    def create_initialization_options(self, *_: Any, **__: Any) -> InitializationOptions:
+    def get_capabilities(self, *_: Any, **given: Any) -> types.ServerCapabilities:
         """As in the SDK."""
-        return super().create_initialization_options(NotificationOptions(tools_changed=True, resources_changed=True))
+        found = super().get_capabilities(NotificationOptions(tools_changed=True, resources_changed=True), **given)
+        assert found.prompts is not None
+        assert found.resources is not None
+        found.prompts.list_changed = found.resources.subscribe = False
+        return found
 
 
 class McpServer:
@@ -46,10 +56,13 @@ class McpServer:
         service: Makes the calls.
         token: Returns the token of the session whose request is handled.
         elicit: Whether the client's user may answer the questions of the session.
+        own: Whether only the agent's own tools are listed.
     """
 
-    def __init__(self, service: ToolService, token: Callable[[], str], *, elicit: bool = False) -> None:
-        offers = Offers(service)
+    def __init__(
+        self, service: ToolService, token: Callable[[], str], *, elicit: bool = False, own: bool = False
+    ) -> None:
+        offers = Offers(service, own)
         pages = Pages(service, offers, token)
         self._announcements = Announcements(service)
 
@@ -61,7 +74,9 @@ class McpServer:
         #: The SDK's server, for a transport.
         self.server: Server[Any] = _Server(
             NAME,
+            title="Albert Tools",
             version=__version__,
+            icons=[types.Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
             instructions=_INSTRUCTIONS,
             lifespan=self._announcing,
             # No parameter is sent as a header, so a call needs no listing of all tools.
@@ -73,6 +88,7 @@ class McpServer:
             on_read_resource=pages.read,
             on_list_prompts=pages.prompts,
             on_get_prompt=pages.prompt,
+            on_completion=Completions(offers, token),
             on_subscriptions_listen=self._announcements.listen,
         )
         self.server.add_notification_handler(

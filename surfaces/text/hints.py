@@ -83,7 +83,7 @@ def _hint(error: dict[str, Any]) -> str | None:
         if details.get("removed"):
             return f"its versions are kept: `albert show {name} --version {last}` shows the last one and lists all"
         return f"`albert show {name} --version {last}` lists its versions; six digits are enough"
-    if code == "unknown_tool" and (hint or "").startswith("`list`"):
+    if code == "unknown_tool" and (hint or "").startswith("`search_tools`"):
         return "`albert tools` lists the tools, `albert search TEXT` searches them"
     if code == "not_found" and not hint and "there is nothing at " in str(error.get("message")):
         return "paths are relative to the workspace: `albert run list_directory path=.` lists it"

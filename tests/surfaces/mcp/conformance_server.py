@@ -3,9 +3,10 @@
 It is the product's application with its handlers, limits and checks of Host, Origin and token. Added are:
 
 - the token. The suite sends none, so each request gets it here;
-- tools, resources and prompts named ``test_…``, as the suite describes them. What an application can express is a primitive or a
-  saved tool. The other ones (images, sampling, forms of other shapes, completion, subscriptions to resources) are features of MCP
-  that Albert Tools does not have: here, they show that its server does not stand in their way.
+- tools, resources and prompts named ``test_…``, as the suite describes them; `conformance_inputs` has those that ask for input.
+  What an application can express is a primitive or a saved tool. The other ones (images, sampling, forms of other shapes,
+  subscriptions to resources) are features of MCP that Albert Tools does not have: here, they show that its server does not stand
+  in their way.
 
 ``python -m tests.surfaces.mcp.conformance_server`` prints its URL.
 """
@@ -20,6 +21,7 @@ import tempfile
 import warnings
 import zlib
 from collections.abc import Awaitable, Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from albert_tools import Failure, ToolService, primitive
 from albert_tools.surfaces.http_server import LOOPBACK
 from albert_tools.surfaces.mcp.http import SessionTokens, http_app, serve_http, session_token
 from albert_tools.surfaces.mcp.server import McpServer
+from tests.surfaces.mcp.conformance_inputs import ROUNDS, demand_sampling, questions
 
 warnings.simplefilter("ignore")
 Context = ServerRequestContext[Any, Any]
@@ -39,6 +42,12 @@ def test_tool_with_progress() -> str:
     for part in [0, 50, 100]:
         print(f"{part} of 100")
     return "done"
+'''
+
+CHANGE = '''
+def {name}() -> str:
+    """Change the list of tools."""
+    return ""
 '''
 
 
@@ -140,6 +149,15 @@ async def call(ctx: Context, params: types.CallToolRequestParams) -> list[types.
         message = types.SamplingMessage(role="user", content=text(arguments["prompt"]))
         sampled = await ctx.session.create_message([message], max_tokens=100, related_request_id=ctx.request_id)
         return [text(f"LLM response: {sampled.content}")]
+    if params.name == "test_missing_capability":
+        demand_sampling(ctx)
+        return [text("the client has declared sampling")]
+    if params.name == "test_logging_tool":
+        return [text("nothing is logged unless the request asks for it")]
+    if params.name in ROUNDS:
+        return [
+            text(f"state-ok: {json.dumps({key: str(value) for key, value in (params.input_responses or {}).items()})}")
+        ]
     if params.name == "test_tool_with_logging":
         for said in ("Tool execution started", "Tool processing data", "Tool execution completed"):
             await ctx.session.send_log_message("info", said, related_request_id=ctx.request_id)
@@ -163,6 +181,8 @@ RESOURCES: dict[str, types.TextResourceContents | types.BlobResourceContents] = 
 def messages(name: str, given: dict[str, str]) -> list[types.ContentBlock] | None:
     """The messages of a prompt."""
     match name:
+        case "test_input_required_result_prompt":
+            return [text("The prompt uses the context that the client has given.")]
         case "test_simple_prompt":
             return [text("This is a simple prompt for testing.")]
         case "test_prompt_with_arguments":
@@ -175,7 +195,7 @@ def messages(name: str, given: dict[str, str]) -> list[types.ContentBlock] | Non
     return None
 
 
-def extend(server: McpServer) -> None:
+def extend(server: McpServer, service: ToolService) -> None:
     """Add what the suite asks for. Everything else goes to the product's handlers."""
     sdk = server.server
 
@@ -194,6 +214,13 @@ def extend(server: McpServer) -> None:
         return listed.model_copy(update={"tools": [*listed.tools, JSON_SCHEMA]})
 
     async def call_tool(ctx: Context, params: Any) -> Any:
+        if params.name == "test_trigger_tool_change":
+            name = f"changed_{next(numbers)}"
+            await service.define(CHANGE.format(name=name))
+            await service.approve(name, "the suite")
+            return types.CallToolResult(content=[text("the owner has approved another tool")])
+        if asked := questions(ctx, params):
+            return asked
         content = await call(ctx, params)
         return None if content is None else types.CallToolResult(content=content)
 
@@ -202,6 +229,8 @@ def extend(server: McpServer) -> None:
         return None if found is None else types.ReadResourceResult(contents=[found])
 
     async def prompt(ctx: Context, params: Any) -> Any:
+        if asked := questions(ctx, params):
+            return asked
         found = messages(params.name, params.arguments or {})
         said = [types.PromptMessage(role="user", content=content) for content in found or ()]
         return None if found is None else types.GetPromptResult(messages=said)
@@ -212,6 +241,7 @@ def extend(server: McpServer) -> None:
     async def complete(ctx: Context, params: Any) -> Any:
         return types.CompleteResult(completion=types.Completion(values=["test"]))
 
+    numbers = count()
     listing = sdk.get_request_handler("tools/list")
     assert listing is not None
     list_tools = listing.handler
@@ -239,7 +269,7 @@ async def main() -> None:
             await service.approve("test_tool_with_progress", "the suite")
             _, token = service.open_session("the suite")
             server = McpServer(service, session_token)
-            extend(server)
+            extend(server, service)
             app = http_app(server, SessionTokens(service), LOOPBACK)
 
             async def with_token(scope: Any, receive: Any, send: Any) -> None:

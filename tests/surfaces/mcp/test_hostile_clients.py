@@ -221,7 +221,10 @@ async def test_only_a_session_of_this_workspace_gets_in(place: Place):
         assert (await post(client, place, "tools/list")).status_code == 200
         (found,) = [s for s in sessions(place) if s["client"] == "soon gone"]
         place.albert("session", "revoke", found["session"])
-        assert (await post(client, place, "tools/list")).status_code == 401
+        refused = await post(client, place, "tools/list")
+        assert refused.status_code == 401
+        assert "`albert session new` makes one" in refused.json()["error_description"]
+        assert "`albert session new` makes one" in refused.headers["www-authenticate"]
     for token in ("alb_wrong", "x y", "x" * 10_000):
         async with http(place, token=token) as client:
             assert (await post(client, place, "tools/list")).status_code in (400, 401)

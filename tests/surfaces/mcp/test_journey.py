@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,60 @@ async def test_cancelling_a_request_kills_its_processes(place: Place, way: str):
         await asyncio.gather(call, return_exceptions=True)
         await until(lambda: not sleeping())
         assert not (await client.call_tool("read_file", {"path": "notes.md"})).is_error
+
+
+@pytest.mark.parametrize("way", ["http", "http, older"])
+async def test_the_server_promises_what_it_keeps_and_describes_itself(place: Place, way: str):
+    async with place.connect(way) as client:
+        promised = client.server_capabilities
+        assert promised.tools.list_changed
+        assert promised.resources.list_changed
+        assert not promised.resources.subscribe
+        assert not promised.prompts.list_changed
+        assert client.server_info.title == "Albert Tools"
+        (icon,) = client.server_info.icons
+        assert icon.src.startswith("data:image/svg+xml,")
+
+
+async def test_schemas_have_no_lists_of_types(place: Place):
+    source = '''
+def pick(count: int | None, sizes: list[int | str], type: str = "all") -> dict[str, int | None]:
+    """Pick."""
+    return {type: count}
+'''
+    async with place.connect("http") as client:
+        defined = await client.call_tool("define_tool", {"source": source})
+        assert not defined.is_error, said(defined)
+        place.albert("review", "pick", "--approve")
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        for tool in tools.values():
+            assert '"type": [' not in json.dumps([tool.input_schema, tool.output_schema]), tool.name
+        pick = tools["pick"]
+        assert pick.title == "Pick"
+        assert tools["read_file"].title == "Read file"
+        assert pick.input_schema["properties"] == {
+            "count": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "sizes": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}},
+            "type": {"type": "string", "default": "all"},
+        }
+        assert (await client.call_tool("pick", {"count": None, "sizes": [1]})).structured_content == {"all": None}
+        place.albert("review", "pick", "--deprecate")
+
+
+async def test_names_of_tools_and_topics_are_completed(place: Place):
+    async with place.connect("http") as client:
+
+        async def completed(ref: Any, name: str, value: str) -> list[str]:
+            return (await client.complete(ref, {"name": name, "value": value})).completion.values
+
+        guide = types.PromptReference(name="guide")
+        assert await completed(guide, "tools", "read_f") == ["read_file"]
+        assert await completed(guide, "tools", "bash,write_t, read_f") == ["bash,write_t,read_file"]
+        assert await completed(guide, "tokens", "1") == []
+        template = types.ResourceTemplateReference(uri="albert://tools/{name}")
+        assert "list_runs" in await completed(template, "name", "list")
+        topic = types.ResourceTemplateReference(uri="albert://help/{topic}")
+        assert await completed(topic, "topic", "not_f") == ["not_found"]
 
 
 async def test_the_list_comes_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from albert_tools.engine.model.reserved_names import AGENT_TOOLS
 from albert_tools.surfaces.cli.main import main
 from tests.surfaces.conftest import Albert
 from tests.surfaces.mcp.conftest import PATIENCE, Place, make_place
@@ -42,6 +43,14 @@ async def test_the_process_has_a_session_of_its_own_which_ends_with_it(place: Pl
         assert spent.meta["albert/error"]["code"] == "budget_exceeded"
     (session,) = sessions(place)
     assert session["ended"]
+
+
+async def test_a_client_of_few_tools_is_listed_the_agents_own(place: Place):
+    async with place.connect("stdio", "--own") as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == list(AGENT_TOOLS)
+        ran = await client.call_tool("run_tool", {"name": "read_file", "arguments": {"path": "notes.md"}})
+        assert ran.structured_content == {"result": "hello"}
+        assert not (await client.call_tool("read_file", {"path": "notes.md"})).is_error
 
 
 async def test_a_session_that_was_given_is_used_and_goes_on(place: Place):

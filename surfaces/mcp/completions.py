@@ -1,0 +1,45 @@
+"""Completes the arguments of the prompt and the variable parts of resources' addresses: names of tools, topics of the help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcp import types
+from mcp.server.context import ServerRequestContext
+
+from albert_tools.engine.agent.language_help import topics
+from albert_tools.surfaces.mcp.offers import Offers
+from albert_tools.surfaces.mcp.pages import HELP_URI, TOOL_URI
+
+#: The most values of an answer, which MCP says.
+MAX_VALUES = 100
+
+
+class Completions:
+    """Answers ``completion/complete``."""
+
+    def __init__(self, offers: Offers, token: Callable[[], str]) -> None:
+        self._offers = offers
+        self._token = token
+
+    async def __call__(
+        self, ctx: ServerRequestContext[Any, Any], params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        """The values that begin with what is written. Raises MCPError if the session has ended."""
+        written, before = params.argument.value, ""
+        match params.ref, params.argument.name:
+            case types.PromptReference(), "tools":
+                # The argument has several names. The last one is completed.
+                before, comma, written = written.rpartition(",")
+                before += comma
+                known = await self._offers.names(self._token())
+            case types.ResourceTemplateReference(uri=uri), "name" if uri.startswith(TOOL_URI):
+                known = await self._offers.names(self._token())
+            case types.ResourceTemplateReference(uri=uri), "topic" if uri.startswith(HELP_URI):
+                known = [*topics()]
+            case _:
+                known = []
+        found = [before + value for value in known if value.startswith(written.strip())]
+        completion = types.Completion(values=found[:MAX_VALUES], total=len(found), has_more=len(found) > MAX_VALUES)
+        return types.CompleteResult(completion=completion)
