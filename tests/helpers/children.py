@@ -11,9 +11,11 @@ A test that kills many children forks them from one `Parent`. Each such fork tak
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -134,20 +136,23 @@ class Parent:
         )
         self._process.start()
         theirs.close()
+        # Threads of a test may run processes at the same time.
+        self._turn = threading.Lock()
 
     def fork(self, *arguments: Any) -> Fork:
         """Fork a process that calls `work(report, *arguments)`."""
         hear, report = _CONTEXT.Pipe(duplex=False)
-        self._ask.send(arguments)
-        reduction.send_handle(self._ask, report.fileno(), self._process.pid)
-        report.close()
-        return Fork(self._name, hear, self._answer(), self)
+        with self._turn:
+            self._ask.send(arguments)
+            reduction.send_handle(self._ask, report.fileno(), self._process.pid)
+            report.close()
+            return Fork(self._name, hear, self._answer(), self)
 
     def wait_for(self, pid: int) -> int:
         """Return the exit code of a fork that has ended or will end soon. The code is negative if a signal ended the fork."""
-        self._ask.send(pid)
-        code = self._answer()
-        return code
+        with self._turn:
+            self._ask.send(pid)
+            return self._answer()
 
     def _answer(self) -> int:
         assert self._ask.poll(PATIENCE), f"the parent of those that do {self._name} does not answer"
@@ -176,8 +181,19 @@ class Fork(_Reports):
         self._stop()
         assert self.wait() == -signal.SIGKILL
 
-    def wait(self) -> int:
-        """Wait for the process and return its exit code. The code is negative if a signal ended the process."""
+    @property
+    def alive(self) -> bool:
+        """Whether a process runs that has reported nothing. Its end closes the pipe of its reports."""
+        return not self._hear.poll(0)
+
+    def wait(self, patience: float = PATIENCE) -> int:
+        """Wait for the process and return its exit code. The code is negative if a signal ended the process.
+
+        Raises:
+            AssertionError: The process does not end in time.
+        """
+        # The parent serves others meanwhile.
+        self._hear.poll(patience)
         return self._parent.wait_for(self.pid)
 
     def _stop(self) -> None:
@@ -244,6 +260,9 @@ def _fork_on_request(zygotes: str, asked: Connection, work: Callable[..., None],
     forked_zygotes.use(zygotes)
     for module in modules:
         import_module(module)
+    # What is never collected is never written, so a fork shares its pages.
+    gc.collect()
+    gc.freeze()
     with contextlib.suppress(EOFError):
         while True:
             request = asked.recv()

@@ -1,9 +1,9 @@
 """The command line as users meet it: a separate process, a real workspace, an empty home.
 
-A short command spends most of its time on starting Python and on imports. So a command runs in a child of a process that has
-imported everything (`tests.helpers.children`). The child has its own arguments, folder, environment and streams. A server
-is forked from a process that also has the libraries of its protocol (`Albert.serve`). A test starts a new Python only if it
-tests that start, with `Albert.start`, or if it sets environment variables that Python itself reads.
+A short command spends most of its time on starting Python and on imports. So a command is forked from a process that has imported
+everything, with the libraries of all protocols and models (`tests.helpers.children`). The fork has its own arguments, folder,
+environment and streams. A test starts a new Python only if it tests that start, with `Albert.start`, or if it sets environment
+variables that Python itself reads.
 """
 
 from __future__ import annotations
@@ -31,13 +31,18 @@ import pytest
 
 from albert_tools.surfaces.cli.main import main
 from tests.helpers import forked_zygotes
-from tests.helpers.children import Child, Parent, Report
+from tests.helpers.children import Parent, Report
 
 ROOT = Path(__file__).parent.parent.parent
 TOOLS = ROOT / "examples" / "tools"
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-#: The libraries of the protocols take most of a server's start.
-SERVER_MODULES = (
+#: The modules that commands import when they need them. The libraries behind them take seconds.
+MODULES = (
+    "albert_tools.builtins.mounts.server_link",
+    "albert_tools.surfaces.chat.anthropic_model",
+    "albert_tools.surfaces.chat.command",
+    "albert_tools.surfaces.chat.openai_model",
+    "albert_tools.surfaces.chat.terminal",
     "albert_tools.surfaces.mcp.http",
     "albert_tools.surfaces.mcp.stdio",
     "albert_tools.surfaces.web.app",
@@ -60,9 +65,10 @@ def run_albert(_: Report, words: list[str], cwd: Path, environ: dict[str, str], 
     sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.__stderr__ = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.argv = ["albert", *words]
-    code = main()
-    sys.stdout.flush()
-    sys.exit(code)
+    try:
+        sys.exit(main())
+    finally:
+        sys.stdout.flush()
 
 
 def run_albert_on_a_terminal(
@@ -74,9 +80,14 @@ def run_albert_on_a_terminal(
 
 
 @cache
-def servers() -> Parent:
-    """The process that forks servers. It has imported what all of them need."""
-    return Parent(run_albert, SERVER_MODULES)
+def commands() -> Parent:
+    """The process that forks commands."""
+    return Parent(run_entry, MODULES)
+
+
+def run_entry(report: Report, entry: Callable[..., None], *arguments: Any) -> None:
+    """Call the function that runs a command."""
+    entry(report, *arguments)
 
 
 class Server:
@@ -94,7 +105,7 @@ class Server:
                 self.streams[number] = Path(self._folder.name, name)
                 os.mkfifo(self.streams[number])
         environ = {**environ, forked_zygotes.VARIABLE: forked_zygotes.start()}
-        self._fork = servers().fork(list(words), cwd, environ, self.streams)
+        self._fork = commands().fork(run_albert, list(words), cwd, environ, self.streams)
         self.pid = self._fork.pid
         self._code: int | None = None
 
@@ -156,7 +167,7 @@ class Done:
 class Albert:
     """``albert`` with a home and a workspace: ``albert("run", "shout", "text=a")``."""
 
-    #: The function that a child runs.
+    #: The function that a fork runs.
     entry: ClassVar[Any] = staticmethod(run_albert)
 
     def __init__(self, folder: Path) -> None:
@@ -184,19 +195,16 @@ class Albert:
             )
             found = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
         else:
-            found = self._in_a_child(list(map(os.fsdecode, words)), stdin, cwd or self.project, environ)
+            found = self._forked(list(map(os.fsdecode, words)), stdin, cwd or self.project, environ)
         assert "Traceback" not in found.err, found.err
         return found
 
-    def _in_a_child(self, words: list[str], stdin: bytes, cwd: Path, environ: dict[str, str]) -> Done:
+    def _forked(self, words: list[str], stdin: bytes, cwd: Path, environ: dict[str, str]) -> Done:
         with tempfile.TemporaryDirectory() as folder:
             streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
             streams[0].write_bytes(stdin)
             environ = {**environ, forked_zygotes.VARIABLE: forked_zygotes.start()}
-            if words[:1] == ["mcp"]:
-                code = servers().fork(words, cwd, environ, streams).wait()
-            else:
-                code = Child(type(self).entry, words, cwd, environ, streams).wait()
+            code = commands().fork(type(self).entry, words, cwd, environ, streams).wait()
             return Done(code, streams[1].read_text("utf-8"), streams[2].read_text("utf-8"))
 
     def serve(self, *words: str, pipes: str, env: dict[str, str] | None = None) -> Server:
@@ -219,7 +227,7 @@ class Albert:
         env = {**self.environ, "TERM": "xterm"}
         for name in ("NO_COLOR", "COLUMNS", "LINES"):
             env.pop(name, None)
-        child = Child(run_albert_on_a_terminal, list(words), self.project, env, Path(os.ttyname(theirs)))
+        child = commands().fork(run_albert_on_a_terminal, list(words), self.project, env, Path(os.ttyname(theirs)))
         seen = b""
         started = time.monotonic()
         while (passed := time.monotonic() - started) < PATIENCE:

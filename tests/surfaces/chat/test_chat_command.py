@@ -17,10 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.children import Child
 from tests.helpers.scripted_model import Reply, Request, Script, ScriptedModel, scripted
 
-from ..conftest import PATIENCE, Albert, run_albert_on_a_terminal
+from ..conftest import PATIENCE, Albert, commands, run_albert_on_a_terminal
 
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -64,7 +63,7 @@ def terminal(chat: Chat, steps: list[tuple[str, bytes]], columns: int = 100) -> 
     env = {**chat.albert.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
     for name in ("NO_COLOR", "COLUMNS", "LINES"):
         env.pop(name, None)
-    child = Child(run_albert_on_a_terminal, chat.words, chat.albert.project, env, Path(os.ttyname(theirs)))
+    child = commands().fork(run_albert_on_a_terminal, chat.words, chat.albert.project, env, Path(os.ttyname(theirs)))
     seen, start, deadline = "", 0, time.monotonic() + PATIENCE
     left = list(steps)
     while time.monotonic() < deadline:
