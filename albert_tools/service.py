@@ -104,7 +104,8 @@ class ToolService(engine.ToolService):
         homes = Homes.resolve(environ)
         store = TinyToolStore(homes.tools, lambda: homes.cache)
         registry = ToolRegistry(primitives, store, builtin_loaders(builtins))
-        _add_mounts(homes, registry)
+        registry.refresh = _Mounts(homes, registry)
+        registry.refresh()
         found = _workspace(workspace, homes)
         ledger = Record(homes.state / "record")
         rules = _rules(governance, homes, found, ledger, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
@@ -152,7 +153,8 @@ class ToolService(engine.ToolService):
 
     def offers_changed(self) -> str:
         """A text that differs after each change of what is active, by any process. Raises Failure `io_error`, `damaged`."""
-        return str(self.reviews.changed())
+        self.registry.refresh()
+        return f"{self.reviews.changed()} {hash(tuple(self.registry.mounted))}"
 
     async def tool_specs(self, provider: Provider, *, session: str | None = None) -> list[dict[str, Any]]:
         """The offered tools in the form that a provider of models takes, see `tool_specs.tool_specs`."""
@@ -264,14 +266,34 @@ def _import_primitives(rules: RulesSource | Failure, registry: ToolRegistry, wor
         add_primitives(registry, current.primitives_from, root)
 
 
-def _add_mounts(homes: Homes, registry: ToolRegistry) -> None:
-    """Add the tools of the servers that the owner has mounted. Their library is not loaded before a call."""
-    file = homes.config / "mounts.json"
-    if file.exists():
-        from albert_tools.builtins.mounts.mount import SUSPENDED
-        from albert_tools.builtins.mounts.mounted_tools import add_mounts
+class _Mounts:
+    """Gives a registry the tools of the servers that the owner has mounted, again after each change by any process.
 
-        add_mounts(registry, file, homes.state / SUSPENDED)
+    Their library is not loaded before a call.
+    """
+
+    def __init__(self, homes: Homes, registry: ToolRegistry) -> None:
+        self._registry = registry
+        self._file, self._state = homes.config / "mounts.json", homes.state / "mounts"
+        self._seen: tuple[object, ...] = (None, None)
+
+    def __call__(self) -> None:
+        """Two looks at the disk, if nothing has changed."""
+        now = _stamp(self._file), _stamp(self._state)
+        if now != self._seen:
+            from albert_tools.builtins.mounts.mounted_tools import set_mounts
+
+            set_mounts(self._registry, self._file, self._state)
+            self._seen = now
+
+
+def _stamp(path: Path) -> object:
+    """Facts that change with a file or folder; None if it does not exist."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _limits(rules: RulesSource | Failure) -> RunLimits:

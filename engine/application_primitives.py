@@ -28,7 +28,7 @@ class _Missing(Exception):
 
 
 def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: str | None) -> None:
-    """Import and register the primitives that `entries` name. Entries that fail go to `registry.problems`.
+    """Import and register the primitives that `entries` name. Entries that fail go to `registry.import_problems`.
 
     Args:
         registry: The registry to which the primitives are added. A primitive is not added if its name is already used.
@@ -36,7 +36,7 @@ def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: st
             declared in a module.
         workspace: The absolute path of the workspace; modules in it are refused.
     """
-    problems = list(registry.problems)
+    problems = list(registry.import_problems)
     imported = list(registry.imported)
     for entry in entries:
         try:
@@ -50,7 +50,7 @@ def add_primitives(registry: ToolRegistry, entries: Iterable[str], workspace: st
         except BaseException as fault:
             # A module can have a `__getattr__`, and its values can raise anything.
             problems.append(f"primitives_from: {entry}: it can't be read: {describe_fault(fault)}")
-    registry.problems = tuple(problems)
+    registry.import_problems = tuple(problems)
     registry.imported = tuple(dict.fromkeys(imported))
 
 

@@ -9,12 +9,14 @@ pause, in which calls fail.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from mcp_types import CallToolResult
 
 from albert_tools.builtins.mounts.mount import Mount, PinnedTool, note_suspended
@@ -35,16 +37,24 @@ class Connections:
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
+        self._leaving: list[asyncio.Future[None]] = []
 
     def to(self, mount: Mount, state: Path | None = None) -> Connection:
         """The connection to a server. It is opened by its first call. The folder `state` gets its suspended tools."""
-        return self._open.setdefault(mount.name, Connection(mount, state))
+        known = self._open.get(mount.name)
+        if known is None or not known.accepts(mount):
+            if known is not None:
+                # The owner has mounted another server by this name.
+                self._leaving.append(asyncio.ensure_future(known.aclose()))
+            known = self._open[mount.name] = Connection(mount, state)
+        return known
 
     async def aclose(self) -> None:
         """Close every connection."""
         while self._open:
             _, connection = self._open.popitem()
             await connection.aclose()
+        await asyncio.gather(*self._leaving, return_exceptions=True)
 
 
 class Connection:
@@ -56,6 +66,16 @@ class Connection:
         self._lock = asyncio.Lock()
         self._link: Link | None = None
         self._again_at = self._pause = 0.0
+
+    def accepts(self, mount: Mount) -> bool:
+        """Whether this is the connection to the server of `mount`. Its tools are those of `mount` from now on."""
+        if msgspec.structs.replace(mount, tools=self._mount.tools) != self._mount:
+            return False
+        if mount.tools != self._mount.tools and self._link is not None:
+            # What the owner has accepted is newer than what the server listed.
+            self._link.listed_at = -math.inf
+        self._mount = mount
+        return True
 
     async def aclose(self) -> None:
         """Close the connection, and end the server's process."""
@@ -108,7 +128,7 @@ class Connection:
             raise Failure(
                 "permission_denied",
                 f"{name} is suspended: it {what}",
-                hint=f"the owner can compare and accept it with `albert mount look {self._mount.name}`; then restart this service",
+                hint=f"the owner can compare and accept it with `albert mount look {self._mount.name}`",
                 rule=f"mounts.{self._mount.name}",
                 tool=name,
             )

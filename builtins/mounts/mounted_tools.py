@@ -31,26 +31,23 @@ _UNKNOWN = frozenset({"read", "write", "delete", "execute", "network"})
 _MAX_ERROR = 4000
 
 
-def add_mounts(registry: ToolRegistry, file: Path, state: Path) -> None:
-    """Add the tools of the mounted servers. Problems go to `registry.problems`; the other tools are added.
+def set_mounts(registry: ToolRegistry, file: Path, state: Path) -> None:
+    """Give a registry the tools of the mounted servers. If the file can't be read, it has none of them.
 
     The folder `state` has the suspended tools, see `suspended_tools`.
     """
     try:
-        mounts = read_mounts(file)
+        mounts = read_mounts(file).values()
     except Failure as failure:
-        registry.problems = (*registry.problems, failure.message)
+        registry.set_mounted({}, [failure.message])
         return
-    for mount in mounts.values():
-        for tool in mount.tools:
-            name = f"{mount.name}.{tool.name}"
-            try:
-                registry.add_loader(name, partial(mounted_primitive, mount, tool, state))
-            except ValueError as taken:
-                registry.problems = (*registry.problems, f"the mounted tool {name} is left out: {taken}")
-        for name, what in suspended_tools(state, mount).items():
-            problem = f"{mount.name}.{name} is suspended: it {what}; compare it with `albert mount look {mount.name}`"
-            registry.problems = (*registry.problems, problem)
+    loaders = {f"{m.name}.{tool.name}": partial(mounted_primitive, m, tool, state) for m in mounts for tool in m.tools}
+    suspended = [
+        f"{m.name}.{name} is suspended: it {what}; compare it with `albert mount look {m.name}`"
+        for m in mounts
+        for name, what in suspended_tools(state, m).items()
+    ]
+    registry.set_mounted(loaders, suspended)
 
 
 def mounted_primitive(mount: Mount, tool: PinnedTool, state: Path | None = None) -> Primitive:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from mcp import Client, MCPError
@@ -22,9 +23,10 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     Implementation,
+    InputRequiredResult,
     PaginatedRequestParams,
 )
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from albert_tools.builtins.mounts.confined_server import ConfinedServer, seen_by_server
 from albert_tools.builtins.mounts.http_server import http_streams
@@ -42,6 +44,9 @@ from albert_tools.engine.policy.host_rules import host_of, is_host
 _SEES = "the server sees only the workspace and installed programs; put its files there"
 #: The hash of a tool whose name is listed more than once. No accepted tool has it.
 TWICE = ""
+#: A server of the revision 2026-07-28 may answer a call with questions to its client.
+_ANSWER: TypeAdapter[Any] = TypeAdapter(CallToolResult | InputRequiredResult)
+_REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 #: Characters of a server's message that an error repeats.
 _MAX_SAID = 1000
 
@@ -173,8 +178,11 @@ class Link:
         """
         session = (await self._client).session
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
-        answer: CallToolResult = await self._answered(session.send_request(request, CallToolResult))
-        return answer
+        answer = await self._answered(session.send_request(request, _ANSWER))
+        if isinstance(answer, CallToolResult):
+            return answer
+        asked = [each.method for each in (answer.input_requests or {}).values()]
+        raise self._said("it asks for input, which mounted servers don't get", ", ".join(asked))
 
     async def _answered(self, request: Any) -> Any:
         """Wait for the answer, or for the end of the connection."""
@@ -191,7 +199,7 @@ class Link:
                 self._closing.set()
                 await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
                 raise self._why_ended(error.message) from None
-            raise self._said("it refused the call", error.message) from None
+            raise self._refused() or self._said("it refused the call", error.message) from None
         except Failure:
             raise
         except Exception as fault:
@@ -214,7 +222,23 @@ class Link:
             said = self.server.errors
             stopped = self._said(f"it stopped: {self.server.why or message or 'it closed its output'}", said)
             return stopped if self.listing else stopped.copy(hint=_SEES)
-        return self._said(f"the connection ended: {plain_text(error, _MAX_SAID) or 'its server closed it'}", message)
+        return self._refused() or self._said(
+            f"the connection ended: {plain_text(error, _MAX_SAID) or 'its server closed it'}", message
+        )
+
+    def _refused(self) -> Failure | None:
+        """The failure for a message that the server has answered with the status of an error. The SDK doesn't say which."""
+        posts = [one["status"] for one in self._seen if one["method"] == "POST" and one["status"] is not None]
+        status = posts[-1] if posts else 0
+        if status not in _REFUSED and status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return None
+        known = status in HTTPStatus._value2member_map_
+        failure = self._said(f"its server answered {status}{f' {HTTPStatus(status).phrase}' if known else ''}", "")
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            again = f"`albert unmount {self._mount.name}`, then mount it again with --secret NAME"
+            has = f"it refuses the secret {self._mount.secrets[0]}" if self._mount.secrets else "it may want a token"
+            failure.hint = f"{has}: {again}, which is sent as its bearer token"
+        return failure
 
     def _said(self, what: str, said: str) -> Failure:
         text = plain_text(self._secrets.out_of_text(said), _MAX_SAID)

@@ -12,6 +12,10 @@ from albert_tools.engine.model.protocols import ToolStore
 from albert_tools.engine.model.reserved_names import RESERVED
 
 
+def _nothing() -> None:
+    """Servers can't be mounted."""
+
+
 class ToolRegistry:
     """Primitives and saved tools by name; a `Catalog` for the checker.
 
@@ -38,8 +42,11 @@ class ToolRegistry:
         self.imported: tuple[str, ...] = ()
         #: Names of the primitives that are tools of mounted servers. Their descriptions are words of those servers.
         self.mounted: dict[str, None] = {}
-        #: Why some of those primitives are missing, one sentence for each.
-        self.problems: tuple[str, ...] = ()
+        #: Why some of the imported ones are missing, one sentence for each; and the same about the mounted ones.
+        self.import_problems: tuple[str, ...] = ()
+        self.mount_problems: tuple[str, ...] = ()
+        #: Looks whether other servers are mounted now, or other tools of theirs accepted, see `set_mounted`.
+        self.refresh: Callable[[], None] = _nothing
         for primitive in primitives:
             self.register(primitive)
 
@@ -61,19 +68,27 @@ class ToolRegistry:
             raise ValueError(f"{primitive.name!r} looks like {like!r}, which is taken")
         self._primitives[primitive.name] = primitive
 
-    def add_loader(self, name: str, load: Callable[[], Primitive]) -> None:
-        """Add a primitive of a mounted server. It is loaded at its first use.
+    def set_mounted(self, loaders: Mapping[str, Callable[[], Primitive]], problems: Iterable[str]) -> None:
+        """Replace the primitives of mounted servers. Each is loaded at its first use. One whose name is taken is left out."""
+        own = {name: found for name, found in self._primitives.items() if name not in self.mounted}
+        taken = [name for name in loaders if name in own or name in RESERVED]
+        self.mounted = {name: None for name in loaders if name not in taken}
+        # Other threads read the registry, so it changes in one step.
+        self._primitives = own | {name: loaders[name] for name in self.mounted}
+        left_out = (
+            f"the mounted tool {name} is left out: there is a primitive named {name!r} already" for name in taken
+        )
+        self.mount_problems = (*problems, *left_out)
 
-        Raises:
-            ValueError: Another primitive or an action has the same name.
-        """
-        if name in self._primitives or name in RESERVED:
-            raise ValueError(f"there is a primitive named {name!r} already")
-        self._primitives[name] = load
-        self.mounted[name] = None
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why primitives are missing or can't be called, one sentence for each."""
+        return (*self.import_problems, *self.mount_problems)
 
     def primitive(self, name: str) -> Primitive | None:
         """The primitive of that name, or None."""
+        if "." in name:
+            self.refresh()
         found = self._primitives.get(name)
         if found is None or isinstance(found, Primitive):
             return found
@@ -83,6 +98,7 @@ class ToolRegistry:
 
     def primitives(self) -> list[Primitive]:
         """All primitives, in the order of registration; loads them."""
+        self.refresh()
         return [found for name in list(self._primitives) if (found := self.primitive(name)) is not None]
 
     def get(self, name: str) -> ToolDefinition | None:

@@ -155,7 +155,7 @@ async def _look(options: argparse.Namespace, file: Path, known: Mount, console: 
     if not _confirmed(options, console, f"Accept {_count(accepted.tools)} of {known.name} as they are now?"):
         return 1
     _save(file, known.name, accepted)
-    return _done(accepted, found, console, f"accepted {known.name}; services that already run keep the earlier tools")
+    return _done(accepted, found, console, f"accepted {known.name}")
 
 
 def _service(options: argparse.Namespace) -> ToolService:

@@ -3,7 +3,7 @@
 import sys
 
 from mcp.server import MCPServer
-from mcp_types import ToolAnnotations
+from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult, ToolAnnotations
 
 server = MCPServer("tracker")
 #: The issues that were created.
@@ -21,6 +21,13 @@ def create_issue(title: str) -> int:
     """Create an issue, and return its number."""
     created.append(title)
     return len(created)
+
+
+@server.tool()
+async def choose() -> InputRequiredResult:
+    """Ask the client's user."""
+    form = ElicitRequestFormParams(message="Which one?", requested_schema={"type": "object", "properties": {}})
+    return InputRequiredResult(input_requests={"which": ElicitRequest(params=form)})
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from albert_tools import ToolService
 from tests.surfaces.conftest import Albert
 from tests.surfaces.mounts.conftest import HERE, tool
 
@@ -22,6 +24,7 @@ class Mounts(Albert):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         shutil.copy(HERE / "raw_server.py", self.project)
+        shutil.copy(HERE / "sdk_server.py", self.project)
         (self.home / "config").mkdir(parents=True)
         self.rules = self.home / "config" / "governance.yaml"
         self.rules.write_text(
@@ -216,3 +219,33 @@ def test_rules_that_forbid_commands_forbid_mounting(home: Mounts) -> None:
     home.rules.write_text("categories: {execute: {forbidden_in_modes: [NORMAL]}}\n")
     home.offer(tool("find", "text"))
     assert home("mount", "m", "--yes", *RAW).code == 3
+
+
+def test_a_server_that_asks_for_input_gets_none(home: Mounts) -> None:
+    home("mount", "tracker", "--yes", "--", f"{sys.prefix}/bin/python", "sdk_server.py")
+    done = home("run", "tracker.choose")
+    assert done.code != 0
+    assert "it asks for input, which mounted servers don't get" in done.err
+    assert "elicitation/create" in done.err
+
+
+async def test_a_running_service_has_what_the_owner_accepts_mounts_and_unmounts(home: Mounts) -> None:
+    home.offer(tool("find", "text"))
+    async with ToolService.open(home=home.home, workspace=home.project) as service:
+        before = service.offers_changed()
+        home("mount", "m", "--yes", *RAW)
+        assert service.offers_changed() != before
+        assert (await service.invoke("m.find", {"text": "a"})).ok
+        home.offer(tool("find", "text", "more"))
+        home("run", "m.find", "text=a")
+        home("mount", "look", "m", "--yes")
+        missing = (await service.invoke("m.find", {"text": "a"})).error
+        assert missing is not None
+        assert missing.code == "invalid_arguments"
+        assert (await service.invoke("m.find", {"text": "a", "more": "b"})).value() == '{"text": "a", "more": "b"}'
+        home("unmount", "m")
+        gone = (await service.invoke("m.find", {"text": "a"})).error
+        assert gone is not None
+        assert gone.code == "unknown_tool"
+        home("mount", "m", "--yes", *RAW)
+        assert (await service.invoke("m.find", {"text": "a", "more": "b"})).ok

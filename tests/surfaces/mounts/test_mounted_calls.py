@@ -425,6 +425,9 @@ class Remote(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.seen.append((message.get("method"), self.headers.get("authorization")))  # type: ignore[attr-defined]
+        if self.server.status is not None:  # type: ignore[attr-defined]
+            self.send_error(self.server.status)  # type: ignore[attr-defined]
+            return
         if self.headers.get("mcp-session-id", self.server.session) != self.server.session:  # type: ignore[attr-defined]
             self.send_error(404)
             return
@@ -480,7 +483,7 @@ class Remote(BaseHTTPRequestHandler):
 @contextmanager
 def remote(trust: ssl.SSLContext | None = None) -> Iterator[Any]:
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Remote)
-    server.seen, server.session = [], "first"
+    server.seen, server.session, server.status = [], "first", None
     if trust is not None:
         server.socket = trust.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -516,6 +519,38 @@ def test_a_server_over_http_that_sends_too_much_or_leads_elsewhere(
         assert "Session terminated" in home.error("m.ok").message
         assert home.value("m.ok") == "ok"
         assert "s3cr3t" not in home.recorded()
+
+
+@pytest.mark.parametrize(
+    ("status", "secrets", "said", "hint"),
+    [
+        (
+            401,
+            (),
+            "answered 401 Unauthorized",
+            "it may want a token: `albert unmount m`, then mount it again with --secret",
+        ),
+        (403, ("TRACKER_TOKEN",), "answered 403 Forbidden", "it refuses the secret TRACKER_TOKEN: `albert unmount m`"),
+        (503, (), "answered 503 Service Unavailable", ""),
+    ],
+)
+def test_a_server_over_http_that_refuses(
+    mounting: Make, monkeypatch: pytest.MonkeyPatch, status: int, secrets: tuple[str, ...], said: str, hint: str
+) -> None:
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.0)
+    monkeypatch.setenv("ALBERT_SECRET_TRACKER_TOKEN", "s3cr3t-value")
+    home = mounting()
+    with remote() as server:
+        home.mount("m", tool("ok"), url=f"http://127.0.0.1:{server.server_port}/mcp", secrets=secrets)
+        server.status = status
+        refused = home.error("m.ok")
+        assert refused.code == "service_error"
+        assert said in refused.message
+        assert hint in (refused.hint or "")
+        server.status = None
+        assert home.value("m.ok") == "ok"
+        server.status = status
+        assert said in home.error("m.ok").message
 
 
 @pytest.fixture
