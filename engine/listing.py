@@ -17,6 +17,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Summary
+from albert_tools.engine.session_access import SessionAccess
 
 #: The family of the saved tools in lists.
 SAVED = "saved"
@@ -66,6 +67,7 @@ class Listing(Struct, eq=False):
     context: ServiceContext
     lookup: Lookup
     describer: Describer
+    access: SessionAccess
 
     async def list(
         self,
@@ -129,12 +131,13 @@ class Listing(Struct, eq=False):
 
         return found + await asyncio.to_thread(saved)
 
-    async def search(self, text: str, limit: int = 20) -> builtins.list[Listed]:
+    async def search(self, text: str, limit: int = 20, *, session: str | None = None) -> builtins.list[Listed]:
         """Search the names, descriptions and sources of the tools.
 
         Args:
             text: The words to search for.
             limit: The most tools to return.
+            session: The token of the session that asks. Tools outside of its lease are left out before the limit counts.
 
         Returns:
             Saved tools, the best match first, then primitives. A quarter of the places is reserved for primitives.
@@ -147,11 +150,22 @@ class Listing(Struct, eq=False):
         for primitive in self.lookup.registry.primitives():
             d = primitive.definition
             spoken = f"{d.name} {d.name.replace('_', ' ')} {d.description}".lower()
-            if words and all(w in spoken for w in words):
+            if words and all(w in spoken for w in words) and self.access.covers(session, d.name):
                 primitives.append(self._primitive(primitive))
         primitives.sort(key=lambda tool: any(w not in tool.name for w in words))
-        saved = max(0, limit - min(len(primitives), limit // 4))
-        found = await asyncio.to_thread(lambda: self._all_listed(self.lookup.store.search(text, saved)))
+        places = max(0, limit - min(len(primitives), limit // 4))
+
+        def covered(any_word: bool) -> builtins.list[Summary]:
+            looked = places
+            while True:
+                found = self.lookup.store.search(text, looked, any_word)
+                kept = [summary for summary in found if self.access.covers(session, summary.name)][:places]
+                if len(kept) == places or len(found) < looked:
+                    return kept
+                looked *= 10
+
+        # Tools that the session does not see must not decide whether it is shown those with some of the words.
+        found = await asyncio.to_thread(lambda: self._all_listed(covered(False) or covered(True)))
         return [*found, *primitives][: max(0, limit)]
 
     def _primitive(self, primitive: Primitive, mode: Mode | None = None) -> Listed:

@@ -94,7 +94,7 @@ class ToolService:
         self._access = access = SessionAccess(context, lookup)
         self.actions = actions = Actions(pipeline, context, access)
         self._describer = Describer(context, lookup, access)
-        self._listing = Listing(context, lookup, self._describer)
+        self._listing = Listing(context, lookup, self._describer, access)
         self._sources = sources = Sources(context, lookup, access)
         self._authoring = Authoring(context, pipeline, sources, actions, access)
         self._owner = OwnerDecisions(context, pipeline, runs, sources, self._authoring)

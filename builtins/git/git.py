@@ -237,12 +237,14 @@ async def _executed(
     prepared = await _prepared(context, operation, words, cwd)
     if prepared.limited_in and operation not in _READING:
         await asyncio.to_thread(mark, prepared.limited_in)
-    reads = files_of_git(operation, args, at_top=cwd in ("", "."))
+    reads = files_of_git(operation, args)
     if reads is None:
-        # A file that it names need not be in the working tree.
-        top = context.workspace.absolute(cwd or ".")
-        paths = [os.path.join(top, word.rpartition(":")[2]) for word in args]
-        context.workspace.judge.note_read(paths, [str(context.workspace.root)])
+        # A file that it names need not be in the working tree. Git reads the path from where it starts, or from the top folder.
+        root = str(context.workspace.root)
+        here = os.path.realpath(context.workspace.absolute(context.workspace.locate(cwd or ".")))
+        tops = [here[:n] for n in range(len(root), len(here) + 1) if here[n : n + 1] in ("/", "")]
+        paths = [os.path.join(top, word.rpartition(":")[2].lstrip("/")) for top in tops for word in args]
+        context.workspace.judge.note_read(paths, [root])
     ran = await _run(
         context,
         prepared.words,

@@ -16,9 +16,11 @@ no search would prove anything. The repository has a mark from then on, and coun
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from glob import escape, glob
 from typing import Any, NamedTuple
 
 from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
@@ -28,6 +30,7 @@ from albert_tools.engine.model.folders import within
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.git_folders import (
     Repositories,
+    beginning,
     family,
     git_folder_of,
     is_git_folder,
@@ -45,8 +48,11 @@ _SEARCH_SECONDS = 30.0
 #: The most searches that are cached, and the most branches that a cached search names.
 _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 
-#: Names of commits to which perhaps no branch and no reflog entry leads.
-_HEADS = ("FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD")
+#: Files that name commits to which perhaps no branch and no reflog entry leads: of fetches, and of operations that were begun.
+_NAMING = ("*_HEAD", "rebase-*/*", "sequencer/*")
+_ID = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+#: The most bytes of such a file. A repository with a longer one counts as one with hidden files.
+_MAX_FILE = 1024 * 1024
 
 #: The mark of a repository whose commits a search need not find: this service has brought some, or taken names away.
 MARK = "albert_fetched"
@@ -279,7 +285,8 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()][:_MAX_TIPS]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
-        first = await lines(*words, *_HEADS, *tips, *known, "--", *hidden.only)
+        begun = _begun(folders)
+        first = await lines(*words, *begun, *tips, *known, "--", *hidden.only) if begun is not None else None
         found, clean = first != [], tuple(tips) if first == [] else ()
         if first:
             _ever_found.add(store)
@@ -289,13 +296,23 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
     return search
 
 
+def _naming(folder: str) -> list[str]:
+    return sorted(file for pattern in _NAMING for file in glob(f"{escape(folder)}/{pattern}"))
+
+
+def _begun(folders: list[str]) -> list[str] | None:
+    """The ids in the files that name commits; None if there are too many."""
+    texts = [beginning(file, _MAX_FILE + 1) for folder in folders for file in _naming(folder)]
+    found = list(dict.fromkeys(each for text in texts for each in _ID.findall(text)))
+    return found if len(found) <= _MAX_TIPS and all(len(text) <= _MAX_FILE for text in texts) else None
+
+
 def _state(folders: list[str]) -> object:
     """Changes whenever the index or a branch changes: git replaces these files."""
     found: list[tuple[str, int, int, int]] = []
     for folder in folders:
-        names = [
-            f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", "HEAD", MARK, _ALTERNATES, *_HEADS)
-        ]
+        names = [f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", "HEAD", MARK, _ALTERNATES)]
+        names += _naming(folder)
         for inner in ("refs", "reftable", "worktrees"):
             names += (f"{place}/{name}" for place, _, files in os.walk(f"{folder}/{inner}") for name in files)
         for name in names:

@@ -123,9 +123,8 @@ class Request:
             query: Words to look for, for example "rename files". Empty: the first tools by name.
             limit: The most tools to return.
         """
-        session, service = self._invocation.session, self._service
-        found = await service.search(query, max(0, limit))
-        return {"tools": [_found(t) for t in found if service.covers(session, t.name)]}
+        found = await self._service.search(query, max(0, limit), session=self._invocation.session)
+        return {"tools": [_found(tool) for tool in found]}
 
     async def describe_tool(self, name: str, version: str | None = None) -> dict[str, Any]:
         """Describe a tool: its parameters and result as schemas, its calls, source and versions, and what the rules say.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
+from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Artifact, ArtifactStore, ContentStore
 
@@ -93,8 +94,7 @@ class SessionArtifacts:
 
     def publish(self, workspace: str, artifact: Artifact) -> tuple[Artifact, bool]:
         """See `ArtifactStore`. The artifact's description is charged; its content was charged when it was stored."""
-        described = sum(len(text) for text in (artifact.id, artifact.category, *artifact.metadata))
-        self._session.store("", described)
+        self._session.store("", len(canonical([artifact.id, artifact.category, artifact.metadata])))
         return self._stored.publish(workspace, artifact)
 
     def get(self, workspace: str, id: str) -> Artifact:

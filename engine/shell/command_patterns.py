@@ -22,6 +22,8 @@ _MAX_OFFERED = 120
 _QUOTES = re.compile(r"['\"\\]")
 #: A text with escapes, as bash reads it.
 _ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|[abfnrtv'\"\\])")
+_CONTINUED, _ONE_LETTER = re.compile(r"\\\n\s*"), re.compile(r"\$[A-Za-z]")
 _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
 #: Words of such a text that can be anything: variables, and the names and files that git can give to commands.
 _UNKNOWN = re.compile(r"[$`]|\b(?:alias|include|includeif)\.", re.IGNORECASE)
@@ -47,8 +49,14 @@ def may_start(pattern: str, argv: Sequence[str]) -> bool:
 
 def stands_in(pattern: str, text: str) -> bool:
     """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
-    text = _ESCAPED.sub(lambda found: found[1].encode().decode("unicode_escape", "replace"), text)
-    return _fits(_words(pattern), _inner_words(text), maybe=True, anywhere=True)
+    text = _ESCAPED.sub(lambda found: _decoded(found[1]), text)
+    # `printf` and others decode escapes anywhere. Make joins lines, and takes `$X` for a variable.
+    readings = (text, _ONE_LETTER.sub("", _decoded(_CONTINUED.sub("", text))))
+    return any(_fits(_words(pattern), _inner_words(each), maybe=True, anywhere=True) for each in readings)
+
+
+def _decoded(text: str) -> str:
+    return _ESCAPE.sub(lambda found: found[0].encode().decode("unicode_escape", "replace"), text)
 
 
 def _inner_words(text: str) -> list[str]:

@@ -33,8 +33,6 @@ _SILENT = frozenset(
 )
 #: Options of CHECKOUT that name a branch.
 _NEW_BRANCH = frozenset(("-b", "-B", "--orphan"))
-#: ``REVISION:PATH``, with a plain name of a revision.
-_OF_REVISION = re.compile(r"[\w./][\w./~^-]*:[^:]+")
 #: What a file lists is read, too, or is in a message. GNU takes each beginning of the option.
 _LISTED = "--files0-from"
 #: The most options in one word behind which the name of a file is looked for.
@@ -63,19 +61,17 @@ def files_of_program(argv: Sequence[str]) -> list[str] | None:
     return _files_of(judge_argv(tuple(argv)))
 
 
-def files_of_git(operation: str, arguments: Sequence[str], at_top: bool = False) -> list[str] | None:
-    """The files or folders whose content an operation of git may print, as its arguments name them; None if it may print others.
+def files_of_git(operation: str, arguments: Sequence[str]) -> list[str] | None:
+    """The files or folders whose content an operation of git may print: none; or None if it may print any.
 
-    `at_top`: git starts at the top of the repository, from where it reads the path in ``REVISION:PATH``.
+    A path among the arguments doesn't say enough: in the history, a file can be a folder, and have another name.
     """
     if operation in _SILENT and not (operation in _PRINTING and any(map(_PRINTING[operation].match, arguments))):
         # A revision can be a folder, whose files get other names.
         options = takewhile(lambda word: word != "--", arguments)
         from_revision = sum(word[:1] != "-" for word in arguments) > 1 and _NEW_BRANCH.isdisjoint(options)
         return None if operation in ("CHECKOUT", "RESET") and from_revision else []
-    # Other paths don't say enough: in the history, a file can be a folder, and have another name.
-    is_certain = operation == "SHOW" and at_top and arguments and all(map(_OF_REVISION.fullmatch, arguments))
-    return [word.partition(":")[2] for word in arguments] if is_certain else None
+    return None
 
 
 def _files_of(judgement: Judgement) -> list[str] | None:

@@ -132,11 +132,19 @@ def _language() -> Any:
     return tree_sitter.Language(tree_sitter_bash.language())
 
 
+#: Bash takes each byte beyond ASCII for a part of a word, like a letter. No reserved word has a Z.
+_LETTERS = bytes(range(128)) + b"Z" * 128
+
+
 def _parse(data: bytes) -> Any:
-    """The root of tree-sitter's tree. Each call has a parser of its own, since threads judge commands."""
+    """The root of tree-sitter's tree. Each call has a parser of its own, since threads judge commands.
+
+    The grammar's scanner looks characters up in tables of C that end at 255: for others it reads beyond them, or crashes
+    (tree-sitter-bash, issue 337). So it gets a letter in place of each byte beyond ASCII. Words are taken from the real text.
+    """
     import tree_sitter
 
-    return tree_sitter.Parser(_language()).parse(data).root_node
+    return tree_sitter.Parser(_language()).parse(data.translate(_LETTERS)).root_node
 
 
 def _all_in(node: Any) -> Iterator[Any]:

@@ -36,9 +36,12 @@ def is_git_folder(folder: str) -> bool:
     """Whether git takes a folder for a repository, or for the part of one that belongs to one working tree."""
     if not os.path.lexists(f"{folder}/HEAD"):
         return False
-    return os.path.lexists(f"{folder}/commondir") or (
-        os.path.lexists(f"{folder}/objects") and os.path.lexists(f"{folder}/refs")
-    )
+    return os.path.lexists(f"{folder}/commondir") or _has_objects(folder)
+
+
+def _has_objects(folder: str) -> bool:
+    """Whether a folder may have the objects of a repository, also of one whose `commondir` names it."""
+    return os.path.lexists(f"{folder}/objects") and os.path.lexists(f"{folder}/refs")
 
 
 def in_git_folder(path: str) -> bool:
@@ -56,7 +59,8 @@ def _inner_parts(path: str) -> Iterator[list[str]]:
     parts = path.split("/")
     for n in range(1, len(parts) - 1):
         folder, inner = "/".join(parts[: n + 1]), parts[n + 1 :]
-        if protected_folder(parts[n]) == GIT_FOLDER or (is_git_folder(folder) and not _in_working_tree(folder, inner)):
+        is_known = protected_folder(parts[n]) == GIT_FOLDER
+        if is_known or ((_has_objects(folder) or is_git_folder(folder)) and not _in_working_tree(folder, inner)):
             yield inner
 
 

@@ -8,10 +8,12 @@ from contextlib import aclosing
 
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.text.console import Console, safe
+from albert_tools.surfaces.text.person import demand_person
 
 
 def doctor(options: argparse.Namespace, console: Console) -> int:
     """Print each finding as soon as it is known. Returns 0 if nothing is wrong."""
+    demand_person("the installation is checked")
     return asyncio.run(_doctor(options, console))
 
 

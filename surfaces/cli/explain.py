@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from albert_tools.service import ToolService
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+_ANSWERED = (
+    "your approval of the tool answers the question, but for files that others execute and in a session's own folder"
+)
 #: The most paths that the text lists.
 _MAX_SHOWN = 20
 #: What a command sees of the workspace, in words.
@@ -57,6 +60,7 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
     numbers = policy.numbers(described.definition)
     bounds: dict[str, Any] = {
         "mode": mode,
+        "version": described.definition.version if described.definition.kind == "composite" else "",
         "category": described.definition.category,
         "risk": described.definition.risk,
         "timeout_seconds": rules.timeout(described.definition),
@@ -91,7 +95,7 @@ async def explain(service: ToolService, options: argparse.Namespace, console: Co
             shown = listed([one_line(path) for path in view["paths"]], _MAX_SHOWN) or "nothing"
             console.say(f"a command of {view['tool']} {_VIEWS[view['view']]}: {shown}", 4)
         for name, value in bounds.items():
-            if value not in ({}, []):
+            if value not in ({}, [], ""):
                 console.note(console.paint(f"  {name}: {_text(value)}", "dim", err=True))
     return 3 if decision.verdict == "deny" else 0
 
@@ -100,6 +104,7 @@ def _inner(
     service: ToolService, authority: Authority, described: Description, mode: Mode
 ) -> Iterator[tuple[tuple[str, ...], ToolDefinition, Decision]]:
     """The tools that a saved tool can call, each once: the saved tools in between, its definition, the decision on every call."""
+    answered = _answered(described) if mode == "NORMAL" else set()
     pending: list[tuple[tuple[str, ...], Callee]] = [((), callee) for callee in reversed(described.calls)]
     known: set[Callee] = set()
     while pending:
@@ -119,7 +124,21 @@ def _inner(
             definition = version.definition
             pending += [((*trail, callee.name), c) for c in reversed(version.calls)]
         gated = primitive is not None and primitive.gated
-        yield trail, definition, authority.policy.permits(definition, gated, mode)
+        said = authority.policy.permits(definition, gated, mode)
+        # As the stage `reviewed` does it for a call.
+        if said.verdict == "ask" and callee.name in answered:
+            said = said._replace(verdict="allow", rule="manifest", message=_ANSWERED)
+        yield trail, definition, said
+
+
+def _answered(described: Description) -> set[str]:
+    """The primitives about whose calls nobody is asked, because a person has approved the manifest of the version."""
+    from albert_tools.engine.shell.command_holes import is_loose
+
+    manifest, review = described.definition.manifest, described.review
+    if manifest is None or review is None or not review.approved:
+        return set()
+    return {call.tool for call in manifest.calls} - {call.tool for call in manifest.calls if is_loose(call)}
 
 
 def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDefinition]) -> list[dict[str, Any]]:

@@ -47,6 +47,7 @@ def mount(options: argparse.Namespace, console: Console) -> int:
     file = homes.config / FILE
     match options.words:
         case [] | ["list"] if not options.server:
+            demand_person("mounted servers are listed")
             return _list(file, homes.state / SUSPENDED, console)
         case ["look", name] if not options.server:
             demand_person("a server's tools are accepted")

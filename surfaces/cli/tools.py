@@ -104,7 +104,7 @@ def search(options: argparse.Namespace, console: Console) -> int:
     """List the tools whose name or description matches a text."""
 
     async def find(service: ToolService) -> list[Listed]:
-        return [t for t in await service.search(" ".join(options.text)) if service.covers(token(), t.name)]
+        return await service.search(" ".join(options.text), session=token())
 
     found = in_service(options, find)
     if console.json:

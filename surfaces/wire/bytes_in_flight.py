@@ -37,14 +37,21 @@ class Room:
         self.left = most
         self._share = share
         self._used = Counter[str]()
+        #: How many requests of each client wait.
+        self._waiting = Counter[str]()
         self._freed = asyncio.Event()
 
     @asynccontextmanager
     async def reserve(self, client: str, size: int) -> AsyncIterator[Reserved]:
-        """Wait for room for `size` bytes, and use it during the block."""
-        while self.left < size or self._used[client] + size > self._share:
-            self._freed.clear()
-            await self._freed.wait()
+        """Wait for room for `size` bytes, and use it during the block. Of those who wait, the client that uses least is next."""
+        self._waiting[client] += 1
+        try:
+            while not self._is_next(client, size):
+                self._freed.clear()
+                await self._freed.wait()
+        finally:
+            self._waiting = +(self._waiting - Counter((client,)))
+            self._freed.set()
         self.left -= size
         self._used[client] += size
         reserved = Reserved(self, client, size)
@@ -52,6 +59,11 @@ class Room:
             yield reserved
         finally:
             reserved.shrink(0)
+
+    def _is_next(self, client: str, size: int) -> bool:
+        used = self._used[client]
+        has_room = self.left >= size and used + size <= self._share
+        return has_room and all(self._used[other] >= used for other in self._waiting)
 
     def give_back(self, client: str, size: int) -> None:
         """Let others use `size` bytes of a client."""

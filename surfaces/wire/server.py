@@ -25,6 +25,9 @@ GRACE = 5.0
 #: Bytes of the path of a Unix socket.
 MAX_SOCKET_PATH = 100
 
+#: Connections to one address.
+MAX_CONNECTIONS = 256
+
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE),
     ("grpc.max_send_message_length", MAX_MESSAGE),
@@ -34,6 +37,8 @@ _OPTIONS = (
     ("grpc.so_reuseport", 0),
     # Connections without a request are closed. Clients connect again by themselves.
     ("grpc.server_handshake_timeout_ms", 5_000),
+    # Of each address. Whoever can connect to the port can take all of it, and none of the socket or of the files of this process.
+    ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
     ("grpc.max_connection_idle_ms", 60_000),
 )
 

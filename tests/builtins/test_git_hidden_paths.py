@@ -273,7 +273,17 @@ async def test_other_programs_do_not_see_the_git_folder(built: Path) -> None:
     await call_primitive(files.read_file, {"path": ".git/HEAD"}, context_of(files.read_file, built))
 
 
-@pytest.mark.parametrize("where", ["reset commit", pytest.param("removed", marks=pytest.mark.slow), "index", "fetched"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "reset commit",
+        pytest.param("removed", marks=pytest.mark.slow),
+        "index",
+        "fetched",
+        "CHERRY_PICK_HEAD",
+        "autostash",
+    ],
+)
 async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path, where: str, tmp_path: Path) -> None:
     forbidden, other = ["only.key"], repository
     if where == "fetched":
@@ -289,6 +299,15 @@ async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path
             plain(other, "reset", "-q", "--hard", "HEAD~2")
         if where == "fetched":
             plain(repository, "fetch", "-q", str(other))
+        if where in ("CHERRY_PICK_HEAD", "autostash"):
+            # Only an operation that the owner has begun names the commit.
+            named = hash_of(repository, "HEAD~1")
+            plain(repository, "reset", "-q", "--hard", "HEAD~2")
+            plain(repository, "reflog", "expire", "--expire=now", "--all")
+            (repository / ".git" / "ORIG_HEAD").unlink()
+            file = repository / ".git" / (where if where.isupper() else f"rebase-merge/{where}")
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"{named}\n")
     context = context_of(shell.bash, repository, forbidden)
     result = await call_primitive(shell.bash, {"command": "git log --all -p; git show :only.key"}, context)
     assert result["exit_code"] == 128
@@ -867,6 +886,16 @@ def test_a_git_folder_is_known_by_its_structure(layouts: Governed) -> None:
             assert layouts.error(tool, arguments).rule == "git_own", tool
         assert layouts.value("read_file", path=f"{folder}/HEAD").startswith("ref: ")
     assert not (work / "copy").exists()
+    # The repository is deeper than those that no command can change, and a file says where its objects are.
+    (work / "a/b").mkdir(parents=True)
+    plain(work, "clone", "-q", "main", "a/b/c")
+    (work / "a/b/c/common").mkdir()
+    for name in ("objects", "refs", "config", "packed-refs"):
+        (work / "a/b/c/.git" / name).rename(work / "a/b/c/common" / name)
+    (work / "a/b/c/.git/commondir").write_text("../common\n")
+    plain(work / "a/b/c", "status")
+    blob = next(path for path in (work / "a/b/c/common/objects").rglob("*") if path.is_file())
+    assert layouts.error("read_bytes", path=str(blob.relative_to(work))).rule == "git_own"
     # A false git folder around it doesn't make its objects one of the parts that can be read.
     (work / "outer/refs").mkdir(parents=True)
     plain(work, "clone", "-q", "--bare", "main", "outer/refs/bare.git")

@@ -64,6 +64,16 @@ def test_a_new_tool_that_does_nearly_the_same_as_another_is_named(bench: Any) ->
     assert output(bench, "define_tool", {"source": source.replace("loud_text", "text_loud")}, narrow)["similar"] == []
 
 
+def test_tools_outside_of_the_lease_take_no_places_of_a_search(bench: Any) -> None:
+    for n in range(12):
+        bench.service.define(SHOUT.replace("def shout", f"def loud_{n}"))
+    token = token_of(bench, tools=["define_tool"])
+    output(bench, "define_tool", {"source": SHOUT.replace("def shout", "def quite_other_and_loud")}, token)
+    for query, limit in (("loud", 1), ("text upper", 1), ("loud_3 loud", 1), ("", 3)):
+        found = output(bench, "search_tools", {"query": query, "limit": limit}, token)["tools"]
+        assert [tool["name"] for tool in found] == ["quite_other_and_loud"], query
+
+
 @pytest.mark.parametrize("name", ["define_tool", "run_source"])
 def test_a_refused_source_comes_back_as_text_and_as_data(bench: Any, name: str) -> None:
     error = bench.service.invoke(name, {"source": SHOUT.replace("text.upper()", "txt")}, session=token_of(bench)).error

@@ -363,7 +363,14 @@ def test_a_repeated_question_names_the_one_it_replaces(asking: Albert) -> None:
 def test_a_session_answers_nothing(asking: Albert) -> None:
     asking("run", "notes", "n=1")
     question = waiting(asking)["approval"]
-    for words in (("approvals", "answer", question, "once"), ("session", "new"), ("mode", "alert")):
+    persons = (
+        ("approvals", "answer", question, "once"),
+        ("session", "new"),
+        ("mode", "alert"),
+        ("mount",),
+        ("doctor",),
+    )
+    for words in persons:
         refused = asking(*words, env={"ALBERT_SESSION": "x"})
         assert (refused.code, "by a person, not in a session" in refused.err) == (3, True)
 

@@ -157,6 +157,21 @@ def test_explain_looks_into_saved_tools_and_commands(albert: Any) -> None:
     assert seen[0] == {"tool": "run_program", "view": "only", "paths": ["sub"]}
 
 
+def test_explain_says_which_questions_an_approval_has_answered(albert: Any) -> None:
+    albert.write(
+        "clean.tool",
+        'def clean(name: str) -> None:\n    """Delete."""\n    tools.delete_file(path=f"tmp/{name}")\n',
+    )
+    assert albert("define", "clean.tool").code == 0
+    assert "  ask  delete_file  " in albert("policy", "explain", "clean", "name=a").out
+    assert albert("review", "clean", "--approve").code == 0
+    done = albert("policy", "explain", "clean", "name=a")
+    assert "  allow  delete_file  manifest  your approval of the tool answers the question" in " ".join(
+        done.out.split("\n")
+    )
+    assert "  ask  delete_file  " in albert("policy", "explain", "clean", "name=a", "--mode", "ALERT").out
+
+
 def test_explain_and_check_say_what_a_command_may_change(albert: Any) -> None:
     rules = albert.home / "config" / "governance.yaml"
     rules.parent.mkdir(parents=True)

@@ -66,6 +66,7 @@ SEE = [
     ("run_program", {"argv": ["sh", "-c", "cat cust*"]}),
     ("run_program", {"argv": ["make"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:customers.csv"]}),
+    ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]}),
     ("git", {"operation": "SHOW", "args": ["HEAD:conf/secret.txt"], "cwd": "notes"}),
     ("git", {"operation": "SHOW", "args": ["HEAD"]}),
     ("git", {"operation": "LOG", "args": ["-p", "--", "customers.csv"]}),
@@ -108,7 +109,6 @@ DO_NOT_SEE = [
     ("git", {"operation": "CHECKOUT", "args": ["-q", "-B", "other", "HEAD"]}),
     ("git", {"operation": "TAG", "args": ["-n"]}),
     ("git", {"operation": "LOG", "args": ["--oneline", "-n5"]}),
-    ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]}),
     ("git_status", {}),
 ]  # fmt: skip
 
@@ -175,7 +175,15 @@ def test_git_names_a_file_that_is_only_in_its_history(service: SyncToolService, 
     (work / "conf" / "secret.txt").unlink()
     for args in (["-p", "--", "customers.csv"], ["-p", "--all", "customers.csv"]):
         assert seen(service, ("git", {"operation": "LOG", "args": args})) == {"private"}
-    assert seen(service, ("git", {"operation": "SHOW", "args": ["HEAD:customers.csv"]})) == {"private"}
+    for cwd, args in (
+        ("", ["HEAD:customers.csv"]),
+        ("notes", ["HEAD:customers.csv"]),
+        ("notes", ["HEAD:./../customers.csv"]),
+        ("notes", ["HEAD", "--", ":/customers.csv"]),
+    ):
+        call = ("git", {"operation": "SHOW", "args": args, "cwd": cwd})
+        assert seen(service, call) == {"private"}, (cwd, args)
+    assert seen(service, ("git", {"operation": "SHOW", "args": ["HEAD:notes/a.md"]})) == set()
 
 
 def test_where_no_private_file_is_visible_a_command_sees_none(tmp_path: Path) -> None:

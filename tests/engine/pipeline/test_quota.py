@@ -84,6 +84,10 @@ ATTACKS: dict[str, Callable[[Governed, int], tuple[str, dict[str, Any]]]] = {
         "publish_artifact",
         {"id": f"{n}", "category": "c", "content": "x", "metadata": [f"m{i}={'x' * 4000}" for i in range(20)]},
     ),
+    "metadata that the file escapes": lambda _, n: (
+        "publish_artifact",
+        {"id": f"{n}", "category": "c", "content": "x", "metadata": ["\x01" * 4000 for i in range(20)]},
+    ),
     "definitions": lambda _, n: ("define_tool", {"source": source(n)}),
     "sources": lambda _, n: ("run_source", {"source": source(n)}),
     "arguments": lambda _, n: ("keep_text", {"text": f"{n:08}" * 12_500}),

@@ -237,6 +237,11 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "make -f- <<'E'\nall:\n\t@git push\nE",
         "make -f- <<'E'\nall:\n\t-git push\nE",
         "make -f- <<< $'all:\\n\\tgit push'",
+        "printf 'all:\\n\\tgit push' | make -f-",
+        "printf 'all:\\n\\t\\147it push' | make -f-",
+        "make -f- <<'E'\nall:\n\tgi\\\n\tt push\nE",
+        "make -f- <<'E'\nall:\n\t$Xgit push\nE",
+        "git -c core.fsmonitor='gi\\\nt push;:' status",
         "E=$'gi\\x74 push' git --config-env=core.editor=E commit --amend",
     ],
 )

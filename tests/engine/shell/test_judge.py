@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from albert_tools.engine.shell.dangers import dangers
 from albert_tools.engine.shell.judge import judge_argv, judge_command
 from albert_tools.engine.shell.reader import MAX_LENGTH
+from tests.helpers.children import Child, Report
 from tests.helpers.effort import examples
 
 DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
@@ -355,6 +356,30 @@ _BITS += [
     "eval ",
 ]
 _BITS += [">&", "&&", ";;", "$'", "\\\n", "é", "\u2028"]
+
+
+def read_odd_characters(report: Report) -> None:
+    odd = [chr(code) for code in (0x80, 0xFF, 0x100, 0x2028, 0xFFFF, 0x1F600, 0x31860, 0x10FFFD)]
+    for before in ("", "{", "${", "$", "<<", "a=", "[[ a =~ ", "echo '", 'echo "', "f() { ", "$(", "x "):
+        for after in ("", "}", " }", "; :"):
+            for char in odd:
+                report((before + char + after, judge_command(before + char + after).verdict))
+
+
+def test_no_character_crashes_the_process() -> None:
+    child = Child(read_odd_characters)
+    found = dict(child.rest())
+    assert child.wait() == 0
+    assert len(found) == 384
+    assert found['echo "\U0010fffd'] == "unknown"
+
+
+@pytest.mark.parametrize("char", "\x80é\u2028\U0010fffd")
+def test_characters_beyond_ascii_are_parts_of_words(char: str) -> None:
+    (part,) = judge_command(f"ls a{char}b {char}").parts
+    assert part.argv == ("ls", f"a{char}b", char) or part.unreadable
+    assert judge_command(f"{char}ls").verdict != "ordinary"
+    assert judge_command(f"ls{char}git push").parts[0].argv[:1] != ("ls",)
 
 
 @examples(150)

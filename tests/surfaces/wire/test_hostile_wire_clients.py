@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from albert_tools.surfaces.wire.bytes_in_flight import Room
 from albert_tools.surfaces.wire.kernel import MAX_IN_FLIGHT, MAX_OF_CLIENT, SERVICE
 from albert_tools.surfaces.wire.malformed import MAX_A_MINUTE, MalformedRequests
 from albert_tools.surfaces.wire.receive import MAX_MESSAGE
-from albert_tools.surfaces.wire.server import serving
+from albert_tools.surfaces.wire.server import MAX_CONNECTIONS, serving
 from tests.surfaces.conftest import wait_until
 from tests.surfaces.wire.conftest import OPEN, PATIENCE, Wire
 
@@ -132,6 +134,19 @@ def test_watches_without_a_token_lock_nobody_out(wire: Wire) -> None:
             watch.cancel()
         for channel in channels:
             channel.close()
+
+
+def test_connections_to_the_port_leave_the_socket_and_the_files_to_others(wire: Wire) -> None:
+    port = int(wire.addresses[1].rpartition(":")[2])
+    before = len(os.listdir("/proc/self/fd"))
+    with ExitStack() as opened:
+        for _ in range(MAX_CONNECTIONS + 50):
+            stranger = opened.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE))
+            with suppress(OSError):
+                stranger.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+        served(wire)
+        # The server is in this process, so each connection has two descriptors here.
+        wait_until(lambda: len(os.listdir("/proc/self/fd")) - before < 2 * MAX_CONNECTIONS + 150)
 
 
 def retried(call: Callable[[], Any]) -> Any:
@@ -326,6 +341,30 @@ async def test_readers_wait_for_room() -> None:
     tasks[1].cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert room.left == 10
+
+
+async def test_of_those_who_wait_for_room_the_one_that_uses_least_is_next() -> None:
+    room = Room(10, 6)
+    order: list[str] = []
+    keep = {name: asyncio.Event() for name in ("a1", "b1", "a2", "b2", "c1")}
+
+    async def use(name: str, size: int) -> None:
+        async with room.reserve(name[0], size):
+            order.append(name)
+            await keep[name].wait()
+
+    tasks = [asyncio.create_task(use(name, 3)) for name in ("a1", "b1", "a2", "b2", "c1")]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert order == ["a1", "b1", "a2"]
+    keep["a1"].set()
+    while len(order) < 4:
+        await asyncio.sleep(0)
+    assert order[3] == "c1"
+    for event in keep.values():
+        event.set()
+    await asyncio.gather(*tasks)
+    assert (sorted(order), room.left) == (sorted(keep), 10)
 
 
 async def test_the_socket_is_private_and_has_one_server(tmp_path: Path) -> None:
