@@ -174,7 +174,7 @@ class ToolService(engine.ToolService):
 
         Args:
             tools: The tools whose signatures come first, such as those that the model will need.
-            tokens: The most tokens, by a cautious estimate. Default: the whole page, and 2,000 for the tools.
+            tokens: The most tokens, by a cautious estimate. Default: the whole page, and 2,600 for the tools.
             session: The token of the agent's session; None for the owner.
             commands: Whether the agent uses the command line, and has no tools of its own.
 

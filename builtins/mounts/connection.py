@@ -103,8 +103,8 @@ class Connection:
                 started, has ended, or answers with an error; `sandbox_unavailable`, `io_error`, `not_found` (a secret).
         """
         link = await self._ready(context)
-        self._demand_accepted(link, tool)
         try:
+            self._demand_accepted(link, tool)
             is_process = link.server is not None
             if is_process:
                 context.effect("execute", server=self._mount.name, remote=tool.remote)

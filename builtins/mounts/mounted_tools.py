@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from albert_tools.builtins.mounts.mount import Mount, PinnedTool, read_mounts, suspended_tools
 from albert_tools.builtins.mounts.server_limits import CALL_SECONDS
 from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
 from albert_tools.engine.call.tool_registry import ToolRegistry
-from albert_tools.engine.model.definition import EFFECTS, Effect
+from albert_tools.engine.model.definition import EFFECTS, Effect, digest
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import install_command
 from albert_tools.engine.model.primitive import DataUse, Primitive, primitive_from_schema
@@ -39,34 +41,52 @@ def set_mounts(registry: ToolRegistry, file: Path, state: Path) -> None:
     try:
         mounts = read_mounts(file).values()
     except Failure as failure:
-        registry.set_mounted({}, [failure.message])
+        registry.set_mounted({}, {}, [failure.message])
         return
-    loaders = {f"{m.name}.{tool.name}": partial(mounted_primitive, m, tool, state) for m in mounts for tool in m.tools}
+
+    def is_present(name: str, mark: str) -> bool:
+        registry.refresh()
+        return registry.mounted.get(name) == mark
+
+    tools = {f"{m.name}.{tool.name}": (m, tool) for m in mounts for tool in m.tools}
+    loaders = {name: partial(mounted_primitive, *found, state, is_present) for name, found in tools.items()}
+    marks = {name: mark_of(*found) for name, found in tools.items()}
     suspended = [
         f"{m.name}.{name} is suspended: it {what}; compare it with `albert mount look {m.name}`"
         for m in mounts
         for name, what in suspended_tools(state, m).items()
     ]
-    registry.set_mounted(loaders, suspended)
+    registry.set_mounted(loaders, marks, suspended)
 
 
-def mounted_primitive(mount: Mount, tool: PinnedTool, state: Path | None = None) -> Primitive:
-    """A tool as a primitive. The folder `state` gets the suspended tools.
+def mark_of(mount: Mount, tool: PinnedTool) -> str:
+    """What tells a tool of a server from others: a digest of how the server is started and of what it says about the tool."""
+    return digest([msgspec.to_builtins(msgspec.structs.replace(mount, tools=())), tool.hash])
+
+
+def mounted_primitive(
+    mount: Mount, tool: PinnedTool, state: Path | None = None, is_present: Callable[[str, str], bool] = lambda *_: True
+) -> Primitive:
+    """A tool as a primitive. The folder `state` gets the suspended tools. `is_present` says whether the owner still has this tool
+    of this server mounted.
 
     Raises:
         Failure: `damaged` if somebody has made the pinned definition invalid.
     """
 
     async def call(_context: CallContext, **arguments: Any) -> Any:
+        # A person may have taken a while to answer the question about the call.
+        if not await asyncio.to_thread(is_present, name, mark):
+            raise Failure("unknown_tool", f"{name} was unmounted or replaced before the call was made", tool=name)
         connection = (await _connections(_context)).to(mount, state)
         given = {tool.remote_names.get(name, name): value for name, value in arguments.items()}
         return output_of(f"{mount.name}.{tool.name}", tool, await connection.call(_context, tool, given))
 
-    name = f"{mount.name}.{tool.name}"
+    name, mark = f"{mount.name}.{tool.name}", mark_of(mount, tool)
     effects = effects_of(mount, tool.hints)
     said = f" says: {json.dumps(tool.description, ensure_ascii=False)}" if tool.description else " offers it."
     try:
-        return primitive_from_schema(
+        made = primitive_from_schema(
             name,
             tool.parameters,
             call,
@@ -80,6 +100,9 @@ def mounted_primitive(mount: Mount, tool: PinnedTool, state: Path | None = None)
             family=mount.name,
             idempotent=mount.trust and tool.hints.get("idempotentHint", False),
         )
+        # Answers and saved tools are about this tool of this server, not about another one of the same name.
+        version = digest([made.definition.version, mark])
+        return msgspec.structs.replace(made, definition=msgspec.structs.replace(made.definition, version=version))
     except TypeError as error:
         raise Failure("damaged", f"mounts.json: {error}", hint=f"mount {mount.name} again") from None
 

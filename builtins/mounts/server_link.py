@@ -64,6 +64,7 @@ class Link:
         self._workspace = context.workspace
         self._rules = context.network
         self._seen: list[dict[str, Any]] = []
+        self._calls = 0
         self._proxy: FilteringProxy | None = None
         self._closing = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -107,6 +108,9 @@ class Link:
         return self._proxy
 
     async def _judge(self, url: str, method: str) -> None:
+        if not self._calls:
+            why = f"{self._mount.name} may use the network only during its calls"
+            raise Failure("permission_denied", why, rule=f"mounts.{self._mount.name}.hosts")
         host = host_of(url) or ""
         if not any(is_host(host, named) for named in self._mount.hosts):
             why = f"{self._mount.name} may not reach {host!r}, which was not named when it was mounted"
@@ -139,7 +143,8 @@ class Link:
         return self.server is None or await asyncio.to_thread(unchanged, self.server)
 
     def begin(self, context: CallContext) -> None:
-        """A call begins: its rules apply from now on."""
+        """A call begins: its rules apply from now on. `record` ends it."""
+        self._calls += 1
         self._rules = context.network
         if self.server is not None:
             self.server.asked()
@@ -253,7 +258,13 @@ class Link:
         return CallToolResult.model_validate(clean(result.model_dump(mode="json", by_alias=True, exclude_none=True)))
 
     def record(self, context: CallContext) -> None:
-        """Record the requests to the network since the last record. Calls at the same time share them."""
+        """Record the requests to the network since the last record. Calls at the same time share them.
+
+        After the last of them the process has no network: the rules and the mode of nobody's call would apply to it.
+        """
+        self._calls -= 1
+        if not self._calls and self._proxy is not None:
+            self._proxy.hang_up()
         seen, self._seen[:] = [*self._seen], []
         if self._proxy is not None:
             for one in self._proxy.seen:

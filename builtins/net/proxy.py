@@ -131,9 +131,13 @@ class FilteringProxy:
         assert self._server is not None
         self._running.discard(self)
         self._server.close()
+        self.hang_up()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def hang_up(self) -> None:
+        """End the open connections."""
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -21,7 +21,7 @@ from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.service import ToolService
 
 #: Tokens for the list of tools, if the caller names no budget. The language comes in addition.
-CATALOGUE_TOKENS = 2000
+CATALOGUE_TOKENS = 2600
 #: The share of the budget that is reserved for saved tools.
 SAVED_SHARE = 0.1
 #: The most saved tools that are listed although they are not named. A model finds other tools by searching.
@@ -30,6 +30,13 @@ MAX_SAVED = 30
 MAX_MOUNTED = 10
 #: The most tools that a caller names. Each of them is looked up.
 MAX_NAMED = 500
+#: The primitives that most programs call. Their signatures come before those of others.
+_OFTEN = (
+    *("read_file", "write_file", "list_directory", "find_files", "search_text", "bash", "http_request", "run_program"),
+    *("edit_file", "delete_file", "move_file", "make_directory", "file_info", "current_time"),
+)
+#: Characters about a result in a short description.
+MAX_SHORT = 180
 #: Characters of the line of a tool.
 MAX_LINE = 120
 
@@ -61,10 +68,11 @@ _PIECES = re.compile(r"[A-Za-z]{1,6}|[0-9]{1,3}|\n+|[^\sA-Za-z0-9]")
 
 
 class Card(NamedTuple):
-    """A tool in the guide: its line, and its signature with a description. Both texts end with a newline."""
+    """A tool in the guide: its line, its signature with a short description, and with a full one. The texts end with a newline."""
 
     name: str
     line: str
+    short: str = ""
     full: str = ""
 
 
@@ -72,8 +80,12 @@ def card(definition: ToolDefinition, mark: str = "") -> Card:
     """The card of a tool. `mark` is the decision of the rules: empty, ``asks``, ``denied`` or ``off``."""
     first, *others = (" ".join(paragraph.split()) for paragraph in definition.description.split("\n\n"))
     result = f" {others[0]}" if others and others[0].startswith(("Returns", "Each")) else ""
-    full = _printable(f"- `{definition.signature()}`: {first}{result}")
-    return Card(definition.name, line(definition.name, first, mark), _marked(full, mark))
+    signed = f"- `{definition.signature()}`: {first}"
+    # The signature shows the parts of the result already.
+    said = re.sub(r"^ Returns (a list of )?\{[^}]*\}[.:]?", "", result)
+    short = said if len(said) <= MAX_SHORT else said[: said.rfind(". ", 0, MAX_SHORT) + 1]
+    texts = (_marked(_printable(text), mark) for text in (signed + short, signed + result))
+    return Card(definition.name, line(definition.name, first, mark), *texts)
 
 
 def line(name: str, description: str, mark: str = "") -> str:
@@ -130,11 +142,18 @@ def render(
     budget.left -= reserve
     lined = budget.take("".join(c.line for c in others), instead=names)
     examples = tuple(takewhile(budget.take, examples))
+    signed = set[str]()
     if lined:
-        full |= {c.name for c in others if budget.take(c.full, instead=c.line)}
+        by_use = sorted(others, key=lambda c: _OFTEN.index(c.name) if c.name in _OFTEN else len(_OFTEN))
+        signed = {c.name for c in by_use if budget.take(c.short, instead=c.line)}
+        full |= {c.name for c in by_use if c.name in signed and budget.take(c.full, instead=c.short)}
     budget.left += reserve
     shown = {c.name for c in saved if c.name in full or budget.take(c.line)}
-    tools = [c.full if c.name in full else c.line for c in primitives if lined or c.name in full]
+    tools = [
+        c.full if c.name in full else c.short if c.name in signed else c.line
+        for c in primitives
+        if lined or c.name in full
+    ]
     tools += [] if lined else [names]
     if shown or more:
         tools += [_SAVED, *(c.full if c.name in full else c.line for c in saved if c.name in shown)]

@@ -40,8 +40,9 @@ class ToolRegistry:
         self.load: Callable[[str], ToolVersion] | None = store.load if store is not None else None
         #: Names of the primitives that the rules list and that were imported.
         self.imported: tuple[str, ...] = ()
-        #: Names of the primitives that are tools of mounted servers. Their descriptions are words of those servers.
-        self.mounted: dict[str, None] = {}
+        #: The primitives that are tools of mounted servers, each with what tells the server and the tool from others. Their
+        #: descriptions are words of those servers.
+        self.mounted: dict[str, str] = {}
         #: Why some of the imported ones are missing, one sentence for each; and the same about the mounted ones.
         self.import_problems: tuple[str, ...] = ()
         self.mount_problems: tuple[str, ...] = ()
@@ -68,11 +69,16 @@ class ToolRegistry:
             raise ValueError(f"{primitive.name!r} looks like {like!r}, which is taken")
         self._primitives[primitive.name] = primitive
 
-    def set_mounted(self, loaders: Mapping[str, Callable[[], Primitive]], problems: Iterable[str]) -> None:
-        """Replace the primitives of mounted servers. Each is loaded at its first use. One whose name is taken is left out."""
+    def set_mounted(
+        self, loaders: Mapping[str, Callable[[], Primitive]], marks: Mapping[str, str], problems: Iterable[str]
+    ) -> None:
+        """Replace the primitives of mounted servers. Each is loaded at its first use. One whose name is taken is left out.
+
+        `marks` has what tells the server and the tool of each from others.
+        """
         own = {name: found for name, found in self._primitives.items() if name not in self.mounted}
         taken = [name for name in loaders if name in own or name in RESERVED]
-        self.mounted = {name: None for name in loaders if name not in taken}
+        self.mounted = {name: marks[name] for name in loaders if name not in taken}
         # Other threads read the registry, so it changes in one step.
         self._primitives = own | {name: loaders[name] for name in self.mounted}
         left_out = (

@@ -144,7 +144,7 @@ COMMANDS: dict[str, Command] = {
     "prompt": Command(
         "print the guide for a model that writes tools",
         value("--tools", "A,B", "give the signatures of these tools first", default=""),
-        value("--tokens", "N", "at most N tokens in all; default: the whole page, and 2,000 for the tools", type=int),
+        value("--tokens", "N", "at most N tokens in all; default: the whole page, and 2,600 for the tools", type=int),
     ),
     "mode": Command(
         "show the capability mode, or switch it",

@@ -72,6 +72,11 @@ def test_tools_outside_of_the_lease_take_no_places_of_a_search(bench: Any) -> No
     for query, limit in (("loud", 1), ("text upper", 1), ("loud_3 loud", 1), ("", 3)):
         found = output(bench, "search_tools", {"query": query, "limit": limit}, token)["tools"]
         assert [tool["name"] for tool in found] == ["quite_other_and_loud"], query
+    for name, word in (("note_a", "zebra"), ("note_b", "tiger")):
+        output(bench, "define_tool", {"source": SHOUT.replace("def shout", f"def {name}").replace("loud", word)}, token)
+    bench.service.define(SHOUT.replace("def shout", "def hidden").replace("loud", "zebra"))
+    found = output(bench, "search_tools", {"query": "zebra tiger", "limit": 2}, token)["tools"]
+    assert [tool["name"] for tool in found] == ["note_a", "note_b"]
 
 
 @pytest.mark.parametrize("name", ["define_tool", "run_source"])

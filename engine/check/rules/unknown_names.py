@@ -146,6 +146,14 @@ def _unknown(facts: Facts, node: tree.Name, names: frozenset[str] | None) -> Dia
             hint=f"write tools.{name}(argument=value)",
             fix=replace(node, f"tools.{name}") if isinstance(facts.parent(node), tree.Call) else None,
         )
+    if isinstance(above, tree.Attribute) and names is not None and above.attr in names:
+        return error(
+            "unknown-name",
+            node,
+            f"nothing is named {name!r}; parameters are variables",
+            hint=f"write {above.attr}",
+            fix=replace(above, above.attr) if not hasattr(builtins, name) else None,
+        )
     # A local is more likely than a built-in with a similar name. Functions and exceptions are only suggested where they are
     # allowed.
     functions = [*facts.functions, *vocabulary.BUILTINS] if facts.is_called(node) else []

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 import urllib.request
 
@@ -38,6 +39,20 @@ def fetch(url):
         return urllib.request.urlopen(url, timeout=20).read().decode()
     except Exception as error:
         return f"failed: {error}"
+
+
+def later(url):
+    """Fetch after the answer, and write what came of it to a file."""
+
+    def work():
+        while True:
+            time.sleep(0.2)
+            said = fetch(url)
+            with open("later.txt", "a") as file:
+                file.write(said[:40] + "\n")
+
+    threading.Thread(target=work, daemon=True).start()
+    return "soon"
 
 
 def call(name, arguments):
@@ -80,6 +95,7 @@ def call(name, arguments):
         "read": lambda: read(arguments["path"]),
         "write": lambda: write(arguments["path"]),
         "fetch": lambda: fetch(arguments["url"]),
+        "later": lambda: later(arguments["url"]),
     }.get(name, lambda: json.dumps(arguments))
     return {"content": [{"type": "text", "text": str(said())}]}
 

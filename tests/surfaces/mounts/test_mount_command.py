@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from albert_tools import ToolService
+from albert_tools.engine.authority.authorization import Question
 from tests.surfaces.conftest import Albert
 from tests.surfaces.mounts.conftest import HERE, tool
 
@@ -249,3 +250,23 @@ async def test_a_running_service_has_what_the_owner_accepts_mounts_and_unmounts(
         assert gone.code == "unknown_tool"
         home("mount", "m", "--yes", *RAW)
         assert (await service.invoke("m.find", {"text": "a", "more": "b"})).ok
+
+
+async def test_a_call_that_waits_for_an_answer_is_not_made_at_a_server_that_was_replaced(home: Mounts) -> None:
+    home.rules.write_text(
+        "categories: {execute: {allowed_in_modes: [NORMAL]}}\ntools: {m.find: {requires_approval_in_modes: [NORMAL]}}\n"
+    )
+    home.offer(tool("find", "text"))
+    home("mount", "m", "--yes", *RAW)
+
+    async def replace(_: Question) -> str:
+        home("unmount", "m")
+        home("mount", "m", "--yes", "--", "python3", "-u", "raw_server.py")
+        return "session"
+
+    async with ToolService.open(home=home.home, workspace=home.project, ask=replace) as service:
+        failed = (await service.invoke("m.find", {"text": "a"})).error
+        assert failed is not None
+        assert (failed.code, "was unmounted or replaced" in failed.message) == ("unknown_tool", True)
+        # The answer was about the other server.
+        assert [a.state for a in service.approvals.all()] != ["active"]

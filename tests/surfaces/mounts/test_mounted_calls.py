@@ -389,6 +389,19 @@ def test_the_process_reaches_only_the_named_hosts(mounting: Make) -> None:
     ]
 
 
+def test_between_its_calls_the_process_has_no_network(mounting: Make) -> None:
+    home = mounting()
+    with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
+        home.mount("m", tool("fetch", "url"), tool("later", "url"), hosts=("127.0.0.1",))
+        url = f"http://127.0.0.1:{server.port}/x"
+        assert home.value("m.fetch", url=url) == "served"
+        assert home.value("m.later", url=url) == "soon"
+        wait_until(lambda: (home.work / "later.txt").exists())
+        assert {line[:11] for line in (home.work / "later.txt").read_text().splitlines()} == {"failed: HTT"}
+        assert server.connections == 1
+        assert home.value("m.fetch", url=url) == "served"
+
+
 def test_a_forbidden_host_stays_forbidden(mounting: Make) -> None:
     home = mounting(governance={**ALLOWED, "forbidden_hosts": ["127.0.0.1"]})
     with raw(lambda head, c: c.sendall(answer(b"served"))) as server:
