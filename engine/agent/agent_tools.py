@@ -201,6 +201,7 @@ class Request:
             dedupe_key=asked.dedupe_key,
             trace=asked.trace,
             reason=asked.reason,
+            turn=asked.turn,
             log=self._log,
             watch=self._watch,
         )
