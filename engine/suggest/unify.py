@@ -1,0 +1,413 @@
+"""Finds what pieces with the same tools and arguments' names have in common (anti-unification), as a draft.
+
+Each argument becomes the first of these that explains it in enough pieces: a parameter that there is already, a part of an earlier
+result, an object or a list of such, a text that contains such, a parameter. A constant becomes the default of its parameter. Where
+the values come from varying places of the piece's own results, the agent has *chosen*: there is no draft.
+"""
+
+from __future__ import annotations
+
+import itertools
+import keyword
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct, field
+
+from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
+from albert_tools.engine.model.redaction import REDACTED
+from albert_tools.engine.policy.flow_rules import seen_in
+from albert_tools.engine.suggest.drafts import (
+    TAKEN,
+    Draft,
+    Expression,
+    Fields,
+    Given,
+    Item,
+    Joined,
+    Parameter,
+    Part,
+    Step,
+    Values,
+    is_destination,
+    size_of,
+    texts,
+)
+from albert_tools.engine.suggest.pieces import Piece
+from albert_tools.engine.suggest.traces import Path, bits, comparable
+
+#: The information in bits that the distinct values of a flow need together.
+EVIDENCE = 16.0
+#: The share of the pieces that a flow must explain, and in which a list must be longer for "always the first item".
+LEAST_SHARE, NEARLY_ALL = 0.1, 0.9
+#: The most pieces of a cluster that are compared. All of them are replayed.
+MAX_COMPARED = 400
+#: The most parameters, and the most characters of a default and of the constant parts of a text.
+MAX_PARAMETERS, MAX_CONSTANT = 10, 80
+
+
+class Chosen(Exception):
+    """There is no draft, and why."""
+
+
+class Unifier(Struct):
+    """Makes one draft. Pieces that it can't explain are put into `rest`.
+
+    Args:
+        draft: The draft, without steps.
+        definition: The definition of each tool.
+        supported: Whether enough sessions of enough people are behind some pieces.
+    """
+
+    draft: Draft
+    definition: Callable[[str], ToolDefinition]
+    supported: Callable[[Iterable[Piece]], bool]
+    rest: list[Piece] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Make the steps and the parameters. Raises `Chosen`."""
+        draft = self.draft
+        for n, (tool, names) in enumerate(draft.shapes):
+            step = Step(tool)
+            draft.steps.append(step)
+            if draft.loops[n]:
+                self._loop(n, step, names)
+            else:
+                step.arguments = {name: self._unify(n, (name,)) for name in names}
+        if len(draft.parameters) > MAX_PARAMETERS:
+            raise Chosen(f"more than {MAX_PARAMETERS} parameters")
+        if not self.supported(draft.pieces):
+            raise Chosen("too few sessions agree")
+        if not _connected(draft):
+            raise Chosen("the calls only happen to be neighbours")
+
+    # One argument of a call that is made once, or that is the same in all rounds of a loop
+
+    def _unify(self, n: int, path: Path) -> Expression:
+        values = [piece.value(piece.steps[n][0], path) for piece in self.draft.pieces]
+        shared = self._shared(values)
+        if shared is not None:
+            return shared
+        flow = self._flow(n, path, values)
+        if flow is not None:
+            return flow
+        inner = self._inner(n, path, values)
+        if inner is not None:
+            return inner
+        text = self._text(n, path)
+        return text if text is not None else self._given(n, path)
+
+    def _shared(self, values: list[Json]) -> Given | None:
+        keys = [comparable(v) for v in values]
+        if len(set(keys)) < 2 or _evidence(values) < EVIDENCE:
+            return None
+        same = (p for p in self.draft.parameters if [comparable(v) for v in p.values] == keys)
+        return next((Given(p.name) for p in same), None)
+
+    def _flow(self, n: int, path: Path, values: list[Json]) -> Part | None:
+        name = "/".join(map(str, path))
+        found = [
+            {
+                Part(s.call, s.path): s.lengths
+                for s in piece.sources(piece.steps[n][0], name, n)
+                if "*" not in s.path or s.lengths[_depth(s.path)] == size_of(value)
+            }
+            for piece, value in zip(self.draft.pieces, values, strict=True)
+        ]
+        best = self._most_common(found, path)
+        if best is None:
+            return None
+        keep = [i for i, each in enumerate(found) if best in each]
+        kept = [values[i] for i in keep]
+        if (
+            len({comparable(v) for v in kept}) < 2
+            or _evidence(kept) < EVIDENCE
+            or not self.supported(self.draft.pieces[i] for i in keep)
+        ):
+            return None
+        self._demand_harmless(n, path, best)
+        self._demand_fixed(best, [found[i][best] for i in keep], len(keep))
+        self._keep(keep)
+        self.draft.flows += 1
+        return best
+
+    def _most_common(self, found: Sequence[Iterable[Part]], path: Path) -> Part | None:
+        count = Counter(part for each in found for part in each)
+        if not count:
+            return None
+
+        def rank(part: Part) -> tuple[object, ...]:
+            indexes = sum(type(p) is int for p in part.path)
+            return count[part], -indexes, part.path[-1:] == path[-1:], -len(part.path), part.step, str(part.path)
+
+        best = max(count, key=rank)
+        return best if count[best] >= LEAST_SHARE * len(found) else None
+
+    def _demand_harmless(self, n: int, path: Path, part: Part) -> None:
+        """Content from outside must not decide where an effect happens."""
+        source = self._callee(part.step)
+        if is_destination(self._callee(n), path[0]) and "outside" in seen_in(source.effects, source.declared.source):
+            raise Chosen("content from outside would choose a destination")
+
+    def _demand_fixed(self, part: Part, lengths: list[tuple[int, ...]], count: int) -> None:
+        """A place in a list is a rule only if the lists have one item each, or if it is always the first of several."""
+        for depth, at in enumerate(i for i, p in enumerate(part.path) if type(p) is int):
+            sizes = [each[depth] for each in lengths]
+            # Of longer lists, the first item must be what nearly all sessions take.
+            is_rule = sum(size > 1 for size in sizes) >= 3 and count >= NEARLY_ALL * min(self.draft.tried, MAX_COMPARED)
+            if part.path[at] == 0 and set(sizes) == {1}:
+                self.draft.single.add(Part(part.step, part.path[:at]))
+            elif part.path[at] != 0 or not is_rule:
+                raise Chosen("the agent chose among several")
+            else:
+                self.draft.notes.append(f"always takes the first item of {_spelled(self.draft, part, at)}")
+
+    def _inner(self, n: int, path: Path, values: list[Json]) -> Fields | Values | None:
+        """An object or a list with at least one value from an earlier result. Otherwise the whole value is one parameter."""
+        keys: list[list[str | int]] = [
+            [*(v if isinstance(v, dict) else range(len(v)))] if isinstance(v, dict | list) else [] for v in values
+        ]
+        kinds = {type(v) for v in values}
+        if (
+            len(kinds) != 1
+            or not keys[0]
+            or len(path) > 4
+            or any(sorted(k, key=str) != sorted(keys[0], key=str) for k in keys)
+        ):
+            return None
+        draft, before = self.draft, self.draft.flows
+        saved = ([*draft.parameters], [*draft.pieces], [*self.rest], {*draft.single}, [*draft.notes])
+        parts = tuple((str(key), self._unify(n, (*path, key))) for key in keys[0])
+        if draft.flows == before:
+            draft.parameters, draft.pieces, self.rest, draft.single, draft.notes = saved
+            return None
+        return Fields(parts) if kinds == {dict} else Values(tuple(part for _, part in parts))
+
+    def _text(self, n: int, path: Path) -> Joined | None:
+        found = [texts(piece, piece.steps[n][0], path) for piece in self.draft.pieces]
+        constants = {tuple("" if name else text for text, name in each) for each in found}
+        if not found[0] or len(constants) != 1 or sum(map(len, next(iter(constants)))) > MAX_CONSTANT:
+            return None
+        if is_destination(self._callee(n), path[0]):
+            return None
+        parts: list[str | Part] = []
+        for i, (text, name) in enumerate(found[0]):
+            if not name:
+                parts.append(text)
+                continue
+            sources = [
+                {Part(s.call, s.path): s.lengths for s in piece.sources(piece.steps[n][0], each[i][1], n)}
+                for piece, each in zip(self.draft.pieces, found, strict=True)
+            ]
+            best = self._most_common(sources, path)
+            if best is None or not all(best in each for each in sources) or any(type(p) is int for p in best.path):
+                return None
+            if _evidence([each[i][0] for each in found]) < EVIDENCE or len({each[i][0] for each in found}) < 2:
+                return None
+            parts.append(best)
+        self.draft.flows += 1
+        return Joined(tuple(parts))
+
+    # A loop
+
+    def _loop(self, n: int, step: Step, names: tuple[str, ...]) -> None:
+        draft = self.draft
+        varied = [
+            name
+            for name in names
+            if any(len({comparable(p.value(k, (name,))) for k in p.steps[n]}) > 1 for p in draft.pieces)
+        ]
+        if not varied:
+            raise Chosen("a loop over nothing")
+        step.over = self._list(n, step, varied)
+        if step.over is not None:
+            draft.flows += 1
+        else:
+            step.over = self._given_list(n, step, varied)
+        step.arguments |= {name: self._unify(n, (name,)) for name in names if name not in varied}
+
+    def _list(self, n: int, step: Step, varied: list[str]) -> Part | None:
+        """The list in an earlier result whose items all varied arguments come from."""
+        draft, only_reads = self.draft, self._callee(n).only_reads
+        found = [self._lists(piece, n, varied) for piece in draft.pieces]
+        sizes = [len(piece.steps[n]) for piece in draft.pieces]
+        exact = [{each for each in one if one[each] == size} for one, size in zip(found, sizes, strict=True)]
+        best, chosen = self._best_list(exact), exact
+        if only_reads:
+            # A reading loop may go on where a session has stopped.
+            whole = self._best_list([set(one) for one in found])
+            if whole is not None and (best is None or whole[1] > 1.1 * best[1]):
+                best, chosen, step.whole = whole, [set(one) for one in found], True
+        if best is None:
+            return None
+        (part, parts), _ = best
+        keep = [i for i, each in enumerate(chosen) if (part, parts) in each]
+        kept = [draft.pieces[i] for i in keep]
+        rounds = [p for p in kept if len(p.steps[n]) > 1]
+        values = [p.value(k, (name,)) for p in kept for k in p.steps[n] for name in varied]
+        if len(rounds) < 2 or not self.supported(kept) or _evidence(values) < EVIDENCE:
+            step.whole = False
+            return None
+        for name in varied:
+            self._demand_harmless(n, (name,), part)
+        if step.whole:
+            draft.notes.append(
+                f"reads all of {_spelled(draft, part, len(part.path))}, also where a session stopped early"
+            )
+        self._keep(keep)
+        step.arguments = {name: Item(path) for name, path in zip(varied, parts, strict=True)}
+        return part
+
+    def _best_list(
+        self, found: list[set[tuple[Part, tuple[Path, ...]]]]
+    ) -> tuple[tuple[Part, tuple[Path, ...]], int] | None:
+        count = Counter(each for one in found for each in one)
+        if not count:
+            return None
+        best = max(count, key=lambda each: (count[each], each[0].step, str(each)))
+        return (best, count[best]) if count[best] >= LEAST_SHARE * len(found) else None
+
+    def _lists(self, piece: Piece, n: int, varied: list[str]) -> dict[tuple[Part, tuple[Path, ...]], int]:
+        """The lists of which the calls of a loop take one item after the other, each with the paths in the item, and its length."""
+        by_name = []
+        for name in varied:
+            common: dict[tuple[Part, Path], int] = {}
+            for i, number in enumerate(piece.steps[n][:50]):
+                here: dict[tuple[Part, Path], int] = {}
+                for source in piece.sources(number, name, n):
+                    places = [d for d, p in enumerate(source.path) if type(p) is int]
+                    if len(places) == 1 and source.path[places[0]] == i and "*" not in source.path:
+                        at = places[0]
+                        here[Part(source.call, source.path[:at]), source.path[at + 1 :]] = source.lengths[0]
+                common = {k: v for k, v in here.items() if not i or common.get(k) == v}
+            by_name.append(common)
+        return {
+            (combined[0][0], tuple(path for _, path in combined)): by_name[0][combined[0]]
+            for combined in itertools.product(*by_name)
+            if len({part for part, _ in combined}) == 1
+        }
+
+    def _given_list(self, n: int, step: Step, varied: list[str]) -> Given:
+        draft = self.draft
+        keep = [
+            i
+            for i, p in enumerate(draft.pieces)
+            if not any(p.is_chosen(k, (name,)) for k in p.steps[n] for name in varied)
+        ]
+        self._demand_own(keep)
+        rows = [[[p.value(k, (name,)) for name in varied] for k in p.steps[n]] for p in draft.pieces]
+        schemas = [self._schema(n, (name,)) for name in varied]
+        if len(varied) == 1:
+            items: Schema = schemas[0]
+            values = [[row[0] for row in each] for each in rows]
+            name = varied[0] if varied[0].endswith("s") else f"{varied[0]}s"
+            step.arguments = {varied[0]: Item(())}
+        else:
+            items = {"type": "object", "properties": dict(zip(varied, schemas, strict=True)), "required": varied}
+            values = [[dict(zip(varied, row, strict=True)) for row in each] for each in rows]
+            name = "rows"
+            step.arguments = {each: Item((each,)) for each in varied}
+        return self._parameter(name, n, (), {"type": "array", "items": items}, values)
+
+    # Parameters
+
+    def _given(self, n: int, path: Path) -> Given:
+        self._demand_own([i for i, p in enumerate(self.draft.pieces) if not p.is_chosen(p.steps[n][0], path)])
+        values = [piece.value(piece.steps[n][0], path) for piece in self.draft.pieces]
+        name = next((p for p in reversed(path) if isinstance(p, str)), "value")
+        found = self._parameter(name, n, path, self._schema(n, path), values)
+        if self._is_constant(n, path, values):
+            self.draft.parameters[-1].default = values[0]
+        return found
+
+    def _is_constant(self, n: int, path: Path, values: list[Json]) -> bool:
+        """Whether a value may be a default: the same for all, plain, no destination, and in no result before."""
+        value, name = values[0], "/".join(map(str, path))
+        return (
+            isinstance(value, str | int | float)
+            and all(type(v) is type(value) and v == value for v in values)
+            and not (
+                isinstance(value, str) and (REDACTED in value or len(value) > MAX_CONSTANT or not value.isprintable())
+            )
+            and not is_destination(self._callee(n), path[0])
+            and not any(name in p.call(p.steps[n][0]).sources for p in self.draft.pieces)
+            and self.supported(self.draft.pieces)
+        )
+
+    def _parameter(self, name: str, n: int, path: Path, schema: Schema, values: list[Json]) -> Given:
+        name = re.sub(r"\W", "_", name).strip("_") or "value"
+        name = f"{name}_" if keyword.iskeyword(name) or name in TAKEN else name
+        taken = {p.name for p in self.draft.parameters}
+        name = next(
+            each for each in itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2))) if each not in taken
+        )
+        self.draft.parameters.append(Parameter(name, n, path, schema, values))
+        return Given(name)
+
+    def _demand_own(self, keep: list[int]) -> None:
+        """Keep the pieces in which a value was not first seen in the piece's own results."""
+        if not self.supported(self.draft.pieces[i] for i in keep):
+            raise Chosen("the agent chose among several")
+        self._keep(keep)
+
+    def _keep(self, keep: list[int]) -> None:
+        draft = self.draft
+        if len(keep) < len(draft.pieces):
+            kept = {*keep}
+            self.rest += [p for i, p in enumerate(draft.pieces) if i not in kept]
+            draft.pieces = [draft.pieces[i] for i in keep]
+            for p in draft.parameters:
+                p.values = [p.values[i] for i in keep]
+
+    def _callee(self, n: int) -> ToolDefinition:
+        return self.definition(self.draft.shapes[n][0])
+
+    def _schema(self, n: int, path: Path) -> Schema:
+        parameter = self._callee(n).parameter(str(path[0]))
+        schema: Schema = parameter.schema if parameter is not None else {}
+        for part in path[1:]:
+            inner = schema.get("items") if type(part) is int else (schema.get("properties") or {}).get(part)
+            schema = inner if isinstance(inner, dict) else {}
+        return schema
+
+
+def _evidence(values: Iterable[Json]) -> float:
+    """The information in distinct values, in bits."""
+    return sum(bits(value) for value in {comparable(v): v for v in values}.values())
+
+
+def _depth(path: Path) -> int:
+    return sum(type(p) is int for p in path[: path.index("*")])
+
+
+def _spelled(draft: Draft, part: Part, most: int) -> str:
+    """A place in a result, for a person."""
+    names = [str(p) for p in part.path[:most] if isinstance(p, str)]
+    return f"{'.'.join(names)} of {draft.shapes[part.step][0]}" if names else draft.shapes[part.step][0]
+
+
+def used(expression: Expression | None) -> set[int | str]:
+    """The steps and the parameters that an expression uses."""
+    match expression:
+        case Part():
+            return {expression.step}
+        case Given():
+            return {expression.name}
+        case Fields():
+            return set[int | str]().union(*(used(part) for _, part in expression.values))
+        case Values() | Joined():
+            inner = expression.values if isinstance(expression, Values) else expression.parts
+            return set[int | str]().union(*(used(part) for part in inner if not isinstance(part, str)))
+    return set()
+
+
+def _connected(draft: Draft) -> bool:
+    """Whether each step uses an earlier result, or a parameter of an earlier step."""
+    known: set[int | str] = set()
+    for n, step in enumerate(draft.steps):
+        here = used(step.over).union(*map(used, step.arguments.values()))
+        if n and not here & known:
+            return False
+        known |= {n, *(name for name in here if isinstance(name, str))}
+    return True
