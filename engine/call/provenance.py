@@ -24,7 +24,7 @@ from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.redaction import redacted_text
 
 #: The most values that are looked at in one result, and in the arguments of one call; and that are remembered of all sessions.
-MAX_OF_RESULT, MAX_OF_ARGUMENTS, MAX_REMEMBERED = 1000, 100, 200_000
+MAX_OF_RESULT, MAX_OF_ARGUMENTS, MAX_REMEMBERED = 1000, 100, 100_000
 #: The most sources of one value, and the most values of one call, that are recorded.
 MAX_SOURCES, MAX_RECORDED = 6, 24
 #: Characters of a text in which values are looked for, and of a text that is compared itself rather than its hash.
@@ -185,6 +185,8 @@ def _of_items(seen: _Seen, values: list[Any]) -> list[Json]:
                 if part == str(i) and lengths[depth] >= len(values):
                     here.append([call, "/".join([*parts[:n], "*", *parts[n + 1 :]]), lengths])
         common = here if common is None else [each for each in common if each in here]
+        if not common:
+            return []
     return common or []
 
 

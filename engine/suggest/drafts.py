@@ -13,8 +13,9 @@ from typing import Any
 from msgspec import UNSET, Struct, field
 
 from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
+from albert_tools.engine.model.redaction import REDACTED
 from albert_tools.engine.suggest.pieces import Piece, Shape
-from albert_tools.engine.suggest.traces import Path, at, comparable
+from albert_tools.engine.suggest.traces import Path, at, comparable, keys_of
 
 #: Names that a draft uses itself.
 TAKEN = frozenset(("tools", "tool", "example", "parallel", "ToolError", "len", "item", "each", "Any"))
@@ -39,16 +40,10 @@ class Given(Struct, frozen=True):
     name: str
 
 
-class Fields(Struct, frozen=True):
-    """An object whose values are expressions."""
+class Nested(Struct, frozen=True):
+    """An object, or a list, whose values are expressions. The keys of a list are its indexes."""
 
-    values: tuple[tuple[str, Any], ...]
-
-
-class Values(Struct, frozen=True):
-    """A list whose items are expressions."""
-
-    values: tuple[Any, ...]
+    values: tuple[tuple[str | int, Any], ...]
 
 
 class Joined(Struct, frozen=True):
@@ -57,7 +52,7 @@ class Joined(Struct, frozen=True):
     parts: tuple[str | Part, ...]
 
 
-Expression = Part | Item | Given | Fields | Values | Joined
+Expression = Part | Item | Given | Nested | Joined
 
 
 class Parameter(Struct):
@@ -136,9 +131,6 @@ class _Replay:
     def _is(self, expression: Expression, n: int, i: int, number: int, path: Path, step: Step) -> bool:
         """Whether the argument at `path` of a call is what the expression says. `i` is the round of the loop."""
 
-        def inner(part: Expression, key: str | int) -> bool:
-            return self._is(part, n, i, number, (*path, key), step)
-
         match expression:
             case Given():
                 return self._bind(expression.name, number, path)
@@ -157,19 +149,9 @@ class _Replay:
                 )
             case Part():
                 return self._comes_from(expression, number, path, n)
-            case Fields():
-                value = self.piece.value(number, path)
-                return (
-                    isinstance(value, dict)
-                    and value.keys() == {key for key, _ in expression.values}
-                    and all(inner(part, key) for key, part in expression.values)
-                )
-            case Values():
-                value = self.piece.value(number, path)
-                return (
-                    isinstance(value, list)
-                    and len(value) == len(expression.values)
-                    and all(inner(part, key) for key, part in enumerate(expression.values))
+            case Nested():
+                return keys_of(self.piece.value(number, path)) == [key for key, _ in expression.values] and all(
+                    self._is(part, n, i, number, (*path, key), step) for key, part in expression.values
                 )
             case Joined():
                 return self._is_joined(expression, n, number, path)
@@ -228,7 +210,7 @@ def texts(piece: Piece, number: int, path: Path) -> list[tuple[str, str]]:
     """The parts of a text: constants, and values with the names of their sources in `TracedCall.sources`. Empty if it has none."""
     call, name = piece.call(number), "/".join(map(str, path))
     value = at(call.arguments, path)
-    if not isinstance(value, str):
+    if not isinstance(value, str) or REDACTED in value:
         return []
     found, last = list[tuple[str, str]](), 0
     for each in call.sources:

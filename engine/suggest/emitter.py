@@ -18,13 +18,12 @@ from albert_tools.engine.suggest.drafts import (
     TAKEN,
     Draft,
     Expression,
-    Fields,
     Given,
     Item,
     Joined,
+    Nested,
     Parameter,
     Part,
-    Values,
     is_destination,
 )
 
@@ -141,10 +140,11 @@ class _Writer:
                 return _indexed("item", expression.path)
             case Given():
                 return expression.name
-            case Fields():
-                return "{" + ", ".join(f"{literal(k)}: {self.spelled(v)}" for k, v in expression.values) + "}"
-            case Values():
-                return "[" + ", ".join(self.spelled(v) for v in expression.values) + "]"
+            case Nested():
+                inner = [(key, self.spelled(part)) for key, part in expression.values]
+                if isinstance(inner[0][0], int):
+                    return f"[{', '.join(value for _, value in inner)}]"
+                return "{" + ", ".join(f"{literal(key)}: {value}" for key, value in inner) + "}"
             case Joined():
                 return " + ".join(literal(p) if isinstance(p, str) else self.spelled(p) for p in expression.parts)
 
@@ -207,13 +207,10 @@ class _Example:
                 self._put(
                     Part(over.step, (*over.path, "*", *expression.path)), {"type": "array", "items": schema}, name
                 )
-            case Fields():
-                inner = schema.get("properties") or {}
+            case Nested():
                 for key, part in expression.values:
-                    self._need(part, inner.get(key) or {}, key, over)
-            case Values():
-                for part in expression.values:
-                    self._need(part, schema.get("items") or {}, name, over)
+                    inner = schema.get("items") if isinstance(key, int) else (schema.get("properties") or {}).get(key)
+                    self._need(part, inner or {}, name if isinstance(key, int) else key, over)
             case Joined():
                 for each in expression.parts:
                     if not isinstance(each, str):

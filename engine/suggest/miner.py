@@ -21,6 +21,8 @@ from albert_tools.engine.suggest.unify import MAX_COMPARED, Chosen, Unifier
 
 #: The least sessions behind a draft, and the least people in a home that several use.
 MIN_SESSIONS, MIN_PEOPLE = 3, 2
+#: The most pieces of one session in a cluster.
+MAX_OF_SESSION = 100
 #: The most drafts of one cluster with the same loops.
 MAX_VARIANTS = 3
 #: The tokens around the arguments of one call, and the characters of a token.
@@ -60,7 +62,9 @@ class Miner(Struct, eq=False):
                 del self._clusters[shapes][session]
                 dirty.add(shapes)
             for shapes, piece in pieces(traces.by_session[session]):
-                self._clusters.setdefault(shapes, {}).setdefault(session, []).append(piece)
+                found = self._clusters.setdefault(shapes, {}).setdefault(session, [])
+                if len(found) < MAX_OF_SESSION:
+                    found.append(piece)
                 self._of_session.setdefault(session, set()).add(shapes)
                 dirty.add(shapes)
         changed.clear()

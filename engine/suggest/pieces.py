@@ -16,6 +16,8 @@ from albert_tools.engine.suggest.traces import Path, Source, Trace, TracedCall, 
 
 #: The most neighbouring groups, and the most groups of a piece.
 MAX_NEIGHBOURS, MAX_GROUPS = 6, 8
+#: Instead of more groups than a piece can have.
+_TOO_MANY = {*range(-1 - MAX_GROUPS, 0)}
 #: The information of a value in bits, from which on its equality says something.
 TELLING = 10.0
 #: A tool and the names of the arguments of its calls.
@@ -82,7 +84,9 @@ def pieces(trace: Trace) -> Iterator[tuple[tuple[Shape, ...], Piece]]:
                 break
             found.add(tuple(range(i, j + 1)))
         reach.append({i}.union(*(reach[j] for j in flows[i])))
-        if 1 < len(reach[i]) <= MAX_GROUPS:
+        if len(reach[i]) > MAX_GROUPS:
+            reach[i] = _TOO_MANY
+        elif len(reach[i]) > 1:
             found.add(tuple(sorted(reach[i])))
     for piece in sorted(found):
         steps = tuple(groups[i] for i in piece)
@@ -125,10 +129,10 @@ def _links(trace: Trace, groups: list[tuple[int, ...]]) -> tuple[list[set[int]],
                     flow.add(group_of[likeliest.call])
             for value in call.arguments.values():
                 if bits(value) >= TELLING:
-                    known = users.setdefault(comparable(value), [])
+                    known = users.get(comparable(value), [])
                     links.update(known)
-                    if not known or known[-1] != i:
-                        known.append(i)
+                    # Only neighbours can become a piece by a shared value.
+                    users[comparable(value)] = [*(j for j in known if i - MAX_NEIGHBOURS < j < i), i]
         linked.append(links - {i})
         flows.append(flow)
     return linked, flows

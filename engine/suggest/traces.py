@@ -131,6 +131,11 @@ def at(value: Json, path: Path) -> Json:
     return value
 
 
+def keys_of(value: Json) -> list[str | int]:
+    """The keys of an object, the indexes of a list, and nothing for other values."""
+    return [*sorted(value)] if isinstance(value, dict) else [*range(len(value))] if isinstance(value, list) else []
+
+
 def comparable(value: Json) -> Any:
     """What is equal for equal values. What was redacted is equal to nothing."""
     if isinstance(value, bool) or value is None:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
 from albert_tools.engine.model.redaction import REDACTED
@@ -22,20 +23,19 @@ from albert_tools.engine.suggest.drafts import (
     TAKEN,
     Draft,
     Expression,
-    Fields,
     Given,
     Item,
     Joined,
+    Nested,
     Parameter,
     Part,
     Step,
-    Values,
     is_destination,
     size_of,
     texts,
 )
 from albert_tools.engine.suggest.pieces import Piece
-from albert_tools.engine.suggest.traces import Path, bits, comparable
+from albert_tools.engine.suggest.traces import Path, bits, comparable, keys_of
 
 #: The information in bits that the distinct values of a flow need together.
 EVIDENCE = 16.0
@@ -45,6 +45,8 @@ LEAST_SHARE, NEARLY_ALL = 0.1, 0.9
 MAX_COMPARED = 400
 #: The most parameters, and the most characters of a default and of the constant parts of a text.
 MAX_PARAMETERS, MAX_CONSTANT = 10, 80
+#: The most levels of objects and lists in an argument that are looked into.
+MAX_DEPTH = 4
 
 
 class Chosen(Exception):
@@ -147,7 +149,7 @@ class Unifier(Struct):
     def _demand_harmless(self, n: int, path: Path, part: Part) -> None:
         """Content from outside must not decide where an effect happens."""
         source = self._callee(part.step)
-        if is_destination(self._callee(n), path[0]) and "outside" in seen_in(source.effects, source.declared.source):
+        if self._decides(n, path) and "outside" in seen_in(source.effects, source.declared.source):
             raise Chosen("content from outside would choose a destination")
 
     def _demand_fixed(self, part: Part, lengths: list[tuple[int, ...]], count: int) -> None:
@@ -163,33 +165,28 @@ class Unifier(Struct):
             else:
                 self.draft.notes.append(f"always takes the first item of {_spelled(self.draft, part, at)}")
 
-    def _inner(self, n: int, path: Path, values: list[Json]) -> Fields | Values | None:
+    def _inner(self, n: int, path: Path, values: list[Json]) -> Nested | None:
         """An object or a list with at least one value from an earlier result. Otherwise the whole value is one parameter."""
-        keys: list[list[str | int]] = [
-            [*(v if isinstance(v, dict) else range(len(v)))] if isinstance(v, dict | list) else [] for v in values
-        ]
-        kinds = {type(v) for v in values}
-        if (
-            len(kinds) != 1
-            or not keys[0]
-            or len(path) > 4
-            or any(sorted(k, key=str) != sorted(keys[0], key=str) for k in keys)
-        ):
+        keys = keys_of(values[0])
+        known = self._schema(n, path).get("properties") or {}
+        # A key is a constant, so it must not be content.
+        names_only = all(key in known or (key.isidentifier() and not self._decides(n, path)) for key in map(str, keys))
+        if not keys or len(path) > MAX_DEPTH or (isinstance(keys[0], str) and not names_only):
+            return None
+        if any(keys_of(value) != keys for value in values):
             return None
         draft, before = self.draft, self.draft.flows
         saved = ([*draft.parameters], [*draft.pieces], [*self.rest], {*draft.single}, [*draft.notes])
-        parts = tuple((str(key), self._unify(n, (*path, key))) for key in keys[0])
+        parts = tuple((key, self._unify(n, (*path, key))) for key in keys)
         if draft.flows == before:
             draft.parameters, draft.pieces, self.rest, draft.single, draft.notes = saved
             return None
-        return Fields(parts) if kinds == {dict} else Values(tuple(part for _, part in parts))
+        return Nested(parts)
 
     def _text(self, n: int, path: Path) -> Joined | None:
         found = [texts(piece, piece.steps[n][0], path) for piece in self.draft.pieces]
         constants = {tuple("" if name else text for text, name in each) for each in found}
-        if not found[0] or len(constants) != 1 or sum(map(len, next(iter(constants)))) > MAX_CONSTANT:
-            return None
-        if is_destination(self._callee(n), path[0]):
+        if not found[0] or len(constants) != 1 or not _is_plain("".join(*constants)) or self._decides(n, path):
             return None
         parts: list[str | Part] = []
         for i, (text, name) in enumerate(found[0]):
@@ -282,11 +279,17 @@ class Unifier(Struct):
                         here[Part(source.call, source.path[:at]), source.path[at + 1 :]] = source.lengths[0]
                 common = {k: v for k, v in here.items() if not i or common.get(k) == v}
             by_name.append(common)
-        return {
-            (combined[0][0], tuple(path for _, path in combined)): by_name[0][combined[0]]
-            for combined in itertools.product(*by_name)
-            if len({part for part, _ in combined}) == 1
-        }
+        lists: dict[tuple[Part, tuple[Path, ...]], int] = {}
+        for part in set.intersection(*({part for part, _ in common} for common in by_name)):
+            paths = [
+                min(
+                    (path for p, path in common if p == part),
+                    key=lambda path: (path[-1:] != (name,), len(path), str(path)),
+                )
+                for name, common in zip(varied, by_name, strict=True)
+            ]
+            lists[part, tuple(paths)] = by_name[0][part, paths[0]]
+        return lists
 
     def _given_list(self, n: int, step: Step, varied: list[str]) -> Given:
         draft = self.draft
@@ -327,10 +330,8 @@ class Unifier(Struct):
         return (
             isinstance(value, str | int | float)
             and all(type(v) is type(value) and v == value for v in values)
-            and not (
-                isinstance(value, str) and (REDACTED in value or len(value) > MAX_CONSTANT or not value.isprintable())
-            )
-            and not is_destination(self._callee(n), path[0])
+            and (not isinstance(value, str) or _is_plain(value))
+            and not self._decides(n, path)
             and not any(name in p.call(p.steps[n][0]).sources for p in self.draft.pieces)
             and self.supported(self.draft.pieces)
         )
@@ -357,8 +358,10 @@ class Unifier(Struct):
             kept = {*keep}
             self.rest += [p for i, p in enumerate(draft.pieces) if i not in kept]
             draft.pieces = [draft.pieces[i] for i in keep]
-            for p in draft.parameters:
-                p.values = [p.values[i] for i in keep]
+            draft.parameters = [replace(p, values=[p.values[i] for i in keep]) for p in draft.parameters]
+
+    def _decides(self, n: int, path: Path) -> bool:
+        return is_destination(self._callee(n), path[0])
 
     def _callee(self, n: int) -> ToolDefinition:
         return self.definition(self.draft.shapes[n][0])
@@ -370,6 +373,11 @@ class Unifier(Struct):
             inner = schema.get("items") if type(part) is int else (schema.get("properties") or {}).get(part)
             schema = inner if isinstance(inner, dict) else {}
         return schema
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text may stand in a draft as a constant."""
+    return len(text) <= MAX_CONSTANT and text.isprintable() and REDACTED not in text
 
 
 def _evidence(values: Iterable[Json]) -> float:
@@ -394,11 +402,10 @@ def used(expression: Expression | None) -> set[int | str]:
             return {expression.step}
         case Given():
             return {expression.name}
-        case Fields():
+        case Nested():
             return set[int | str]().union(*(used(part) for _, part in expression.values))
-        case Values() | Joined():
-            inner = expression.values if isinstance(expression, Values) else expression.parts
-            return set[int | str]().union(*(used(part) for part in inner if not isinstance(part, str)))
+        case Joined():
+            return set[int | str]().union(*(used(part) for part in expression.parts if not isinstance(part, str)))
     return set()
 
 

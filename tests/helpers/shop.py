@@ -56,7 +56,13 @@ def read_page(about: str) -> dict[str, Any]:
     return {"contact": f"{about}@elsewhere.example", "account": "DE00 6666 6666"}
 
 
-SHOP = [get_user, get_order, track, send_mail, pay, read_page]
+@primitive(effects=["read"])
+def report(about: dict[str, Any], orders: list[str]) -> dict[str, Any]:
+    """Make a report."""
+    return {"about": about, "orders": orders}
+
+
+SHOP = [report, get_user, get_order, track, send_mail, pay, read_page]
 #: Allows the tools that have effects.
 RULES = {"allow": ["send_mail", "pay"]}
 USERS = ["ann-lee-3421", "bob-kim-77", "cid-roe-5", "dee-fox-861", "eva-ray-19"]

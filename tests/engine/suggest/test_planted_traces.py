@@ -146,6 +146,32 @@ def test_names_in_results_are_written_as_texts_only(make_bench: Any) -> None:
         bench.service.define(found.source)
 
 
+@pytest.mark.parametrize("words", ["post\u202e", "post\x1b[2J"])
+def test_a_text_around_a_value_has_no_such_characters_either(bench: Any, words: str) -> None:
+    def work(agent: Agent, user: str) -> None:
+        order = agent.call("get_order", order_id=f"W-{user}")
+        agent.call("send_mail", to=f"{user}@example.com", text=f"{words} {order['parcel']}")
+
+    repeat(bench, work)
+    assert suggested(bench) == []
+
+
+def test_a_planted_key_of_an_object_is_no_constant(make_bench: Any) -> None:
+    @primitive(effects=["write"])
+    def order(what: dict[str, Any]) -> str:
+        """Order something."""
+        return "ordered"
+
+    bench = make_bench(primitives=[*SHOP, order], governance={"allow": ["order"]})
+
+    def work(agent: Agent, user: str) -> None:
+        parcel = agent.call("get_order", order_id=f"W-{user}")["parcel"]
+        agent.call("order", what={"DE0066666666": parcel})
+
+    repeat(bench, work)
+    assert suggested(bench) == []
+
+
 def test_a_default_has_no_characters_that_a_terminal_would_obey(bench: Any) -> None:
     def work(agent: Agent, user: str) -> None:
         order = agent.call("get_order", order_id=f"W-{user}")

@@ -127,6 +127,23 @@ def test_a_text_around_a_value_becomes_part_of_the_draft(bench: Any) -> None:
     assert SENT == [("new@example.com", "The parcel P-W-9 is late.")]
 
 
+def test_objects_and_lists_are_made_of_parts_of_results(bench: Any) -> None:
+    def write(agent: Agent, user: str) -> None:
+        agent.say()
+        found = agent.call("get_user", user_id=user)
+        ids = [order["id"] for order in found["orders"]]
+        agent.call("report", about={"mail": found["mail"], "city": found["address"]["city"], "why": user}, orders=ids)
+
+    repeat(bench, write)
+    (found,) = suggested(bench)
+    defined(bench, found)
+    made = bench.value(found.name, user_id="new-user-1")
+    assert made["report"] == {
+        "about": {"mail": "new-user-1@example.com", "city": "City of new-user-1", "why": "new-user-1"},
+        "orders": [order["id"] for order in made["user"]["orders"]],
+    }
+
+
 def test_the_person_sees_usual_values_and_where_destinations_come_from(bench: Any) -> None:
     def write(agent: Agent, user: str) -> None:
         agent.say()
