@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, field
 
-from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
+from albert_tools.engine.model.definition import Json, Schema
 from albert_tools.engine.model.redaction import REDACTED
 from albert_tools.engine.suggest.pieces import Piece, Shape
 from albert_tools.engine.suggest.traces import Path, at, comparable, keys_of
@@ -102,11 +102,6 @@ class Draft(Struct, eq=False):
         """Whether a replay on the piece makes the same calls, with arguments from the same places."""
         piece.loops = self.loops
         return _Replay(self, piece).run()
-
-
-def is_destination(definition: ToolDefinition, argument: object) -> bool:
-    """Whether an argument decides where an effect happens. If a tool does more than read, what is not declared does."""
-    return not definition.only_reads and definition.declared.uses.get(str(argument), "destination") != "payload"
 
 
 class _Replay:

@@ -24,7 +24,6 @@ from albert_tools.engine.suggest.drafts import (
     Nested,
     Parameter,
     Part,
-    is_destination,
 )
 
 #: The most characters of a name.
@@ -53,11 +52,12 @@ def title_of(draft: Draft) -> str:
 
 
 def destinations(draft: Draft, definition: Callable[[str], ToolDefinition]) -> Iterator[tuple[str, str]]:
-    """Each argument that decides where an effect happens, and where it comes from."""
+    """Each argument that decides where an effect happens, and where it comes from. All that is not declared as a payload does."""
     writer = _Writer(draft)
     for step in draft.steps:
+        callee = definition(step.tool)
         for name, expression in step.arguments.items():
-            if is_destination(definition(step.tool), name):
+            if not callee.only_reads and callee.declared.uses.get(name) != "payload":
                 where = writer.spelled(expression)
                 if isinstance(expression, Given):
                     where = f"the parameter {where}"

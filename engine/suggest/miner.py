@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct, field
 
-from albert_tools.engine.model.definition import ToolDefinition
+from albert_tools.engine.model.definition import Json, ToolDefinition
 from albert_tools.engine.suggest.drafts import Draft
 from albert_tools.engine.suggest.pieces import Piece, Shape, pieces
 from albert_tools.engine.suggest.traces import Traces
@@ -27,6 +27,8 @@ MAX_OF_SESSION = 100
 MAX_VARIANTS = 3
 #: The tokens around the arguments of one call, and the characters of a token.
 FRAME, PER_TOKEN = 20, 4
+#: The pieces from which tokens are estimated.
+SAMPLE = 100
 
 
 def of_home(found: Iterable[Piece]) -> bool:
@@ -159,11 +161,13 @@ def rank(drafts: list[Draft], most: int) -> list[Draft]:
 
 def spared(draft: Draft) -> tuple[int, int]:
     """The calls, and roughly the tokens, that the draft would have spared."""
-    calls = tokens = 0
-    for n, piece in enumerate(draft.pieces):
-        made = [piece.call(k) for step in piece.steps for k in step]
-        calls += len(made) - 1
-        own = {p.name: p.values[n] for p in draft.parameters if n < len(p.values)}
-        tokens += sum((len(json.dumps(c.arguments)) + len(c.tool)) // PER_TOKEN + FRAME for c in made)
-        tokens -= len(json.dumps(own)) // PER_TOKEN + FRAME
-    return calls, max(tokens, 0)
+    sample = draft.pieces[:SAMPLE]
+    by_hand = [piece.call(number) for piece in sample for number in piece.place]
+    before = sum(FRAME + _tokens([call.tool, call.arguments]) for call in by_hand) / len(sample)
+    own = [_tokens(value) / len(p.values[:SAMPLE]) for p in draft.parameters for value in p.values[:SAMPLE]]
+    calls = sum(len(piece.place) - 1 for piece in draft.pieces)
+    return calls, max(0, round((before - sum(own) - FRAME) * len(draft.pieces)))
+
+
+def _tokens(value: Json) -> float:
+    return len(json.dumps(value)) / PER_TOKEN

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Json, Schema, ToolDefinition
 from albert_tools.engine.model.redaction import REDACTED
-from albert_tools.engine.policy.flow_rules import seen_in
 from albert_tools.engine.suggest.drafts import (
     TAKEN,
     Draft,
@@ -30,7 +29,6 @@ from albert_tools.engine.suggest.drafts import (
     Parameter,
     Part,
     Step,
-    is_destination,
     size_of,
     texts,
 )
@@ -102,7 +100,7 @@ class Unifier(Struct):
 
     def _shared(self, values: list[Json]) -> Given | None:
         keys = [comparable(v) for v in values]
-        if len(set(keys)) < 2 or _evidence(values) < EVIDENCE:
+        if not _is_proof(values):
             return None
         same = (p for p in self.draft.parameters if [comparable(v) for v in p.values] == keys)
         return next((Given(p.name) for p in same), None)
@@ -122,13 +120,8 @@ class Unifier(Struct):
             return None
         keep = [i for i, each in enumerate(found) if best in each]
         kept = [values[i] for i in keep]
-        if (
-            len({comparable(v) for v in kept}) < 2
-            or _evidence(kept) < EVIDENCE
-            or not self.supported(self.draft.pieces[i] for i in keep)
-        ):
+        if not _is_proof(kept) or not self.supported(self.draft.pieces[i] for i in keep):
             return None
-        self._demand_harmless(n, path, best)
         self._demand_fixed(best, [found[i][best] for i in keep], len(keep))
         self._keep(keep)
         self.draft.flows += 1
@@ -145,12 +138,6 @@ class Unifier(Struct):
 
         best = max(count, key=rank)
         return best if count[best] >= LEAST_SHARE * len(found) else None
-
-    def _demand_harmless(self, n: int, path: Path, part: Part) -> None:
-        """Content from outside must not decide where an effect happens."""
-        source = self._callee(part.step)
-        if self._decides(n, path) and "outside" in seen_in(source.effects, source.declared.source):
-            raise Chosen("content from outside would choose a destination")
 
     def _demand_fixed(self, part: Part, lengths: list[tuple[int, ...]], count: int) -> None:
         """A place in a list is a rule only if the lists have one item each, or if it is always the first of several."""
@@ -200,7 +187,7 @@ class Unifier(Struct):
             best = self._most_common(sources, path)
             if best is None or not all(best in each for each in sources) or any(type(p) is int for p in best.path):
                 return None
-            if _evidence([each[i][0] for each in found]) < EVIDENCE or len({each[i][0] for each in found}) < 2:
+            if not _is_proof([each[i][0] for each in found]):
                 return None
             parts.append(best)
         self.draft.flows += 1
@@ -243,11 +230,9 @@ class Unifier(Struct):
         kept = [draft.pieces[i] for i in keep]
         rounds = [p for p in kept if len(p.steps[n]) > 1]
         values = [p.value(k, (name,)) for p in kept for k in p.steps[n] for name in varied]
-        if len(rounds) < 2 or not self.supported(kept) or _evidence(values) < EVIDENCE:
+        if len(rounds) < 2 or not self.supported(kept) or not _is_proof(values):
             step.whole = False
             return None
-        for name in varied:
-            self._demand_harmless(n, (name,), part)
         if step.whole:
             draft.notes.append(
                 f"reads all of {_spelled(draft, part, len(part.path))}, also where a session stopped early"
@@ -361,7 +346,8 @@ class Unifier(Struct):
             draft.parameters = [replace(p, values=[p.values[i] for i in keep]) for p in draft.parameters]
 
     def _decides(self, n: int, path: Path) -> bool:
-        return is_destination(self._callee(n), path[0])
+        """Whether a constant could decide where an effect happens: also one by which a contact is looked up, to write to it."""
+        return not self.draft.reads and self._callee(n).declared.uses.get(str(path[0])) != "payload"
 
     def _callee(self, n: int) -> ToolDefinition:
         return self.definition(self.draft.shapes[n][0])
@@ -380,9 +366,10 @@ def _is_plain(text: str) -> bool:
     return len(text) <= MAX_CONSTANT and text.isprintable() and REDACTED not in text
 
 
-def _evidence(values: Iterable[Json]) -> float:
-    """The information in distinct values, in bits."""
-    return sum(bits(value) for value in {comparable(v): v for v in values}.values())
+def _is_proof(values: Iterable[Json]) -> bool:
+    """Whether values are so many, and say so much, that where they are equal to others this is no accident."""
+    distinct = {comparable(value): value for value in values}.values()
+    return len(distinct) > 1 and sum(map(bits, distinct)) >= EVIDENCE
 
 
 def _depth(path: Path) -> int:

@@ -78,6 +78,17 @@ def test_content_from_outside_supports_no_draft_that_writes(bench: Any) -> None:
     assert suggested(bench) == []
 
 
+def test_a_planted_constant_by_which_destinations_are_found_is_no_default(bench: Any) -> None:
+    def work(agent: Agent, user: str) -> None:
+        mail = agent.call("get_user", user_id=user, region="evil region")["mail"]
+        agent.call("send_mail", to=mail, text=f"Hello {user}")
+
+    repeat(bench, work)
+    (found,) = suggested(bench)
+    assert "region: str," in found.source
+    assert "evil" not in found.source
+
+
 def test_content_from_outside_chooses_no_destination_in_a_draft(bench: Any) -> None:
     def work(agent: Agent, user: str) -> None:
         contact = agent.call("read_page", about=user)["contact"]
