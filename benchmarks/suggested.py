@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,7 @@ def table() -> list[str]:
     miner = mined(seen)
     drafts = miner.drafts()
     best = rank(drafts, BEST)
-    ids = {trace.session: list(trace.numbers) for trace in miner.traces.by_session.values()}
-    right, stated, found, all_edges = edges(drafts, seen, miner, ids)
+    right, stated, found, all_edges = edges(drafts, seen)
     lines = ["| edges | |", "|---|---:|"]
     lines += [
         f"| stated by drafts, and right | {right:,} of {stated:,} |",
@@ -70,24 +70,17 @@ def mined(record: Record) -> Miner:
     return Miner(traces)
 
 
-def edges(drafts: list[Draft], record: Record, miner: Miner, ids: dict[str, list[str]]) -> tuple[int, int, int, int]:
+def edges(drafts: list[Draft], record: Record) -> tuple[int, int, int, int]:
     """How many edges are right, stated, found, and to be found."""
-    stated: set[tuple[str, str, str, Any]] = set()
-    for draft in drafts:
-        for piece in draft.pieces:
-            stated |= set(_stated(draft, piece, record, _calls(piece.trace.session, miner, ids)))
+    stated = {edge for draft in drafts for piece in draft.pieces for edge in _stated(draft, piece, record)}
     truth = {(call, path) for call, used in record.used.items() if call not in record.chosen for path in used}
     right = [(call, path) for call, path, thing, _ in stated if record.used[call].get(path) == thing]
     return len(right), len(stated), len({*right} & truth), len(truth)
 
 
-def _calls(session: str, miner: Miner, ids: dict[str, list[str]]) -> dict[int, str]:
-    """The ids of a trace's calls, by their numbers."""
-    return {number: call for call, number in miner.traces.by_session[session].numbers.items() if number >= 0}
-
-
-def _stated(draft: Draft, piece: Piece, record: Record, call_of: dict[int, str]) -> Any:
+def _stated(draft: Draft, piece: Piece, record: Record) -> Iterator[tuple[str, str, str, Any]]:
     """The edges that a draft states about one of its pieces: the call, the argument, the thing that the source is, the place."""
+    call_of = {number: call for call, number in piece.trace.numbers.items()}
     for n, step in enumerate(draft.steps):
         for i, number in enumerate(piece.steps[n]):
             for name, expression in step.arguments.items():

@@ -67,8 +67,9 @@ class Provenance:
             root = _ROOT
         todo: list[tuple[_Place, Any]] = [(_ROOT, result)]
         for place, value in todo:
-            size = 0 if type(value) is dict else len(value)
-            for key, item in islice(value.items() if not size else enumerate(value), left):
+            is_dict = type(value) is dict
+            size = 0 if is_dict else len(value)
+            for key, item in islice(value.items() if is_dict else enumerate(value), left):
                 kind = type(item)
                 if kind is dict or kind is list:
                     if item:

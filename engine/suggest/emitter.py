@@ -25,6 +25,7 @@ from albert_tools.engine.suggest.drafts import (
     Parameter,
     Part,
 )
+from albert_tools.engine.suggest.traces import at
 
 #: The most characters of a name.
 MAX_NAME = 60
@@ -152,14 +153,15 @@ class _Writer:
 def _indexed(value: str, path: tuple[str | int, ...]) -> str:
     for i, part in enumerate(path):
         if part == "*":
-            return f"[{_indexed('each', path[i + 1 :])} for each in {value}]"
+            # All items of a list are the list.
+            return value if i + 1 == len(path) else f"[{_indexed('each', path[i + 1 :])} for each in {value}]"
         value += f"[{literal(part)}]"
     return value
 
 
 def _annotation(schema: Schema) -> str:
     kind = schema.get("type")
-    if kind == "array" and (schema.get("items") or {}).get("type") in _TYPES:
+    if kind == "array" and str((schema.get("items") or {}).get("type")) in _TYPES:
         return f"list[{_annotation(schema['items'])}]"
     return _TYPES.get(str(kind), "Any")
 
@@ -184,6 +186,8 @@ class _Example:
             for name, expression in step.arguments.items():
                 parameter = self.definition(step.tool).parameter(name)
                 self._need(expression, parameter.schema if parameter is not None else {}, name, step.over)
+        for part in draft.single:
+            del at(self.stubs[draft.steps[part.step].tool], part.path)[1:]
         for tool, value in self.stubs.items():
             if value is None:
                 self.stubs[tool] = "done"
@@ -229,8 +233,13 @@ class _Example:
 
     def _with(self, value: Json, path: tuple[str | int, ...], schema: Schema, name: str) -> Json:
         """The value with something made up at a path."""
+        if not path and value is None:
+            return self._made_up(schema, name)
         if not path:
-            return self._made_up(schema, name) if value is None else value
+            if violations(value, schema):
+                # Another call takes the same value, and another kind of value.
+                raise Unwritable
+            return value
         first, rest = path[0], path[1:]
         if first == "*":
             items = value if isinstance(value, list) else [None, None]

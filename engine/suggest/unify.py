@@ -7,7 +7,6 @@ the values come from varying places of the piece's own results, the agent has *c
 
 from __future__ import annotations
 
-import itertools
 import keyword
 import re
 from collections import Counter
@@ -140,14 +139,18 @@ class Unifier(Struct):
         return best if count[best] >= LEAST_SHARE * len(found) else None
 
     def _demand_fixed(self, part: Part, lengths: list[tuple[int, ...]], count: int) -> None:
-        """A place in a list is a rule only if the lists have one item each, or if it is always the first of several."""
+        """A place in a list is a rule only if the lists have one item each, or if it is always the first of several.
+
+        One round of a loop is a choice, too.
+        """
         for depth, at in enumerate(i for i, p in enumerate(part.path) if type(p) is int):
             sizes = [each[depth] for each in lengths]
             # Of longer lists, the first item must be what nearly all sessions take.
             is_rule = sum(size > 1 for size in sizes) >= 3 and count >= NEARLY_ALL * min(self.draft.tried, MAX_COMPARED)
-            if part.path[at] == 0 and set(sizes) == {1}:
+            is_round = self.draft.loops[part.step] and at == 0
+            if part.path[at] == 0 and set(sizes) == {1} and not is_round:
                 self.draft.single.add(Part(part.step, part.path[:at]))
-            elif part.path[at] != 0 or not is_rule:
+            elif part.path[at] != 0 or not is_rule or is_round:
                 raise Chosen("the agent chose among several")
             else:
                 self.draft.notes.append(f"always takes the first item of {_spelled(self.draft, part, at)}")
@@ -322,12 +325,11 @@ class Unifier(Struct):
         )
 
     def _parameter(self, name: str, n: int, path: Path, schema: Schema, values: list[Json]) -> Given:
-        name = re.sub(r"\W", "_", name).strip("_") or "value"
-        name = f"{name}_" if keyword.iskeyword(name) or name in TAKEN else name
-        taken = {p.name for p in self.draft.parameters}
-        name = next(
-            each for each in itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2))) if each not in taken
-        )
+        name = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")
+        name = name if name.isidentifier() else "value"
+        taken, base, number = {*TAKEN, *keyword.kwlist, *(p.name for p in self.draft.parameters)}, name, 2
+        while name in taken:
+            name, number = f"{base}_{number}", number + 1
         self.draft.parameters.append(Parameter(name, n, path, schema, values))
         return Given(name)
 

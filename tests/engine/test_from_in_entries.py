@@ -123,6 +123,23 @@ def test_only_the_beginning_of_a_long_result_is_remembered(bench: Any) -> None:
     assert ("from" in late, early["from"]["text"][0][1:]) == (False, ["9", [5000]])
 
 
+@pytest.mark.parametrize("value", [[], {}, [[]], None, "", "W-1", 17, 1.5, True, ["W-1", None, {"a": []}]])
+def test_every_result_can_be_seen(make_bench: Any, value: Any) -> None:
+    @primitive(effects=["read"])
+    def give() -> Any:
+        """Give it."""
+        return value
+
+    bench = make_bench(primitives=[give, get_orders])
+    token = token_of(bench)
+    call(bench, token, "give", {})
+    call(bench, token, "get_orders", {"ids": [], "text": "W-1"})
+    sources = entries(bench, "get_orders")[0].get("from", {}).get("text", [])
+    assert [s[1:] for s in sources] == (
+        [["", []]] if value == "W-1" else [["0", [3]]] if value and "W-1" in str(value) else []
+    )
+
+
 def test_a_call_has_the_turn_that_its_client_names(bench: Any) -> None:
     token = token_of(bench)
     call(bench, token, "get_user", {"name": "ann"}, turn="7")
