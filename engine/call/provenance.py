@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Any
 
 from albert_tools.engine.model.definition import Json
-from albert_tools.engine.model.redaction import redacted_text
+from albert_tools.engine.model.redaction import MAX_LEVELS, redacted_text
 
 #: The most values that are looked at in one result, and in the arguments of one call; and that are remembered of all sessions.
 MAX_OF_RESULT, MAX_OF_ARGUMENTS, MAX_REMEMBERED = 1000, 100, 100_000
@@ -153,22 +153,22 @@ def _comparable(value: Json) -> Any:
     return value if (kind is int or kind is float) and not -10 < value < 10 else None
 
 
-def _leaves(arguments: Mapping[str, Any], around: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(arguments: Mapping[str, Any], around: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:
     """The values in arguments, with their paths. A list comes before its items."""
     for key, value in arguments.items():
         if value is None or not _plain(key):
             continue
         kind, path = type(value), around + key
-        if kind is dict:
-            yield from _leaves(value, f"{path}/")
-            continue
-        yield path, value
+        if kind is not dict:
+            yield path, value
+        elif level < MAX_LEVELS:
+            yield from _leaves(value, f"{path}/", level + 1)
         if kind is list:
             for i, item in enumerate(value):
-                if type(item) is dict:
-                    yield from _leaves(item, f"{path}/{i}/")
-                else:
+                if type(item) is not dict:
                     yield f"{path}/{i}", item
+                elif level < MAX_LEVELS:
+                    yield from _leaves(item, f"{path}/{i}/", level + 1)
 
 
 def _of_items(seen: _Seen, values: list[Any]) -> list[Json]:
@@ -200,13 +200,13 @@ def _written(sources: list[Any]) -> list[Json]:
 
 
 def _as_recorded(call: str, place: _Place) -> list[Json]:
-    """The call, the path, and the lengths of the lists on it; empty if the path has a key that is no name."""
+    """The call, the path, and the lengths of the lists on it; empty if the path is deep, or has a key that is no name."""
     parts, lengths = list[str](), list[int]()
     while place[0] is not None:
         place, key, size = place
         if size:
             lengths.append(size)
-        elif not _plain(key):
+        if (not size and not _plain(key)) or len(parts) == MAX_LEVELS:
             return []
         parts.append(str(key))
     return [call, "/".join(reversed(parts)), lengths[::-1]]

@@ -125,7 +125,6 @@ class _Replay:
 
     def _is(self, expression: Expression, n: int, i: int, number: int, path: Path, step: Step) -> bool:
         """Whether the argument at `path` of a call is what the expression says. `i` is the round of the loop."""
-
         match expression:
             case Given():
                 return self._bind(expression.name, number, path)
@@ -134,13 +133,9 @@ class _Replay:
                 return not self.piece.is_chosen(number, path)
             case Item() if isinstance(step.over, Part):
                 want = Part(step.over.step, (*step.over.path, i, *expression.path))
-                rounds, depth = len(self.piece.steps[n]), sum(type(p) is int for p in step.over.path)
+                rounds = len(self.piece.steps[n])
                 return self._comes_from(
-                    want,
-                    number,
-                    path,
-                    n,
-                    lambda sizes: sizes[depth] == rounds or (step.whole and sizes[depth] > rounds),
+                    want, number, path, n, lambda size: size == rounds or (step.whole and size > rounds)
                 )
             case Part():
                 return self._comes_from(expression, number, path, n)
@@ -157,12 +152,12 @@ class _Replay:
         return self.bound.setdefault(name, value) == value and not self.piece.is_chosen(number, path)
 
     def _comes_from(
-        self, want: Part, number: int, path: Path, n: int, sizes: Callable[[tuple[int, ...]], bool] = lambda _: True
+        self, want: Part, number: int, path: Path, n: int, is_size: Callable[[int], bool] | None = None
     ) -> bool:
         alone = [sum(type(p) is int for p in part.path) for part in self.draft.single if _is_within(want, part)]
         return any(
             (source.call, source.path) == (want.step, want.path)
-            and sizes(source.lengths)
+            and (is_size is None or is_size(source.lengths[0]))
             and all(source.lengths[depth] == 1 for depth in alone)
             and _is_all(source.path, source.lengths, self.piece.value(number, path))
             for source in self.piece.sources(number, "/".join(map(str, path)), n)
@@ -207,11 +202,14 @@ def texts(piece: Piece, number: int, path: Path) -> list[tuple[str, str]]:
     value = at(call.arguments, path)
     if not isinstance(value, str) or REDACTED in value:
         return []
-    found, last = list[tuple[str, str]](), 0
+    spans = []
     for each in call.sources:
         whole, _, span = each.partition("~")
         if whole == name and span:
             begin, end = map(int, span.split("-"))
-            found += [(value[last:begin], ""), (value[begin:end], each)]
-            last = end
+            spans.append((begin, end, each))
+    found, last = list[tuple[str, str]](), 0
+    for begin, end, each in sorted(spans):
+        found += [(value[last:begin], ""), (value[begin:end], each)]
+        last = end
     return [part for part in [*found, (value[last:], "")] if part[0]] if found else []

@@ -140,6 +140,24 @@ def test_every_result_can_be_seen(make_bench: Any, value: Any) -> None:
     )
 
 
+def test_deep_results_and_arguments_make_no_large_entry(make_bench: Any) -> None:
+    def deep(value: Any) -> Any:
+        for i in range(40):
+            value = {f"{i:02}".rjust(60, "k"): value}
+        return value
+
+    @primitive(effects=["read"])
+    def give() -> Any:
+        """Give something deep."""
+        return [deep(f"value-{i}") for i in range(20)]
+
+    bench = make_bench(primitives=[give, get_orders])
+    token = token_of(bench)
+    call(bench, token, "give", {})
+    call(bench, token, "get_orders", {"ids": [f"value-{i}" for i in range(20)], "user": deep("value-1")})
+    assert "from" not in entries(bench, "get_orders")[0]
+
+
 def test_a_call_has_the_turn_that_its_client_names(bench: Any) -> None:
     token = token_of(bench)
     call(bench, token, "get_user", {"name": "ann"}, turn="7")

@@ -20,7 +20,7 @@ def get_user(user_id: str, region: str = "eu") -> dict[str, Any]:
         "id": user_id,
         "mail": f"{user_id}@example.com",
         "orders": orders,
-        "address": {"city": f"City of {user_id}"},
+        "address": {"city": f"city-of-{user_id}"},
         "api_key": f"key-of-{user_id}-0123456789abcdef",
     }
 

@@ -127,6 +127,20 @@ def test_a_text_around_a_value_becomes_part_of_the_draft(bench: Any) -> None:
     assert SENT == [("new@example.com", "The parcel P-W-9 is late.")]
 
 
+def test_a_text_with_several_values(bench: Any) -> None:
+    def write(agent: Agent, user: str) -> None:
+        agent.say()
+        found = agent.call("get_user", user_id=user)
+        agent.call("send_mail", to="all", text=f"To: {found['mail']} in {found['address']['city']}, hello!")
+
+    repeat(bench, write)
+    (found,) = suggested(bench)
+    defined(bench, found)
+    SENT.clear()
+    bench.value(found.name, user_id="new-1", to="x")
+    assert SENT == [("x", "To: new-1@example.com in city-of-new-1, hello!")]
+
+
 def test_objects_and_lists_are_made_of_parts_of_results(bench: Any) -> None:
     def write(agent: Agent, user: str) -> None:
         agent.say()
@@ -139,7 +153,7 @@ def test_objects_and_lists_are_made_of_parts_of_results(bench: Any) -> None:
     defined(bench, found)
     made = bench.value(found.name, user_id="new-user-1")
     assert made["report"] == {
-        "about": {"mail": "new-user-1@example.com", "city": "City of new-user-1", "why": "new-user-1"},
+        "about": {"mail": "new-user-1@example.com", "city": "city-of-new-user-1", "why": "new-user-1"},
         "orders": [order["id"] for order in made["user"]["orders"]],
     }
 
