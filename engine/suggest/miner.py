@@ -85,7 +85,7 @@ class Miner(Struct, eq=False):
             found = [piece for piece in found if piece.trace.root not in self.traces.outside]
         if not self.supported(found):
             return []
-        made: list[Draft] = []
+        made, before = list[Draft](), self._drafts.get(shapes, [])
         # A loop also explains a single round, so loops come first.
         for loops in sorted({tuple(len(step) > 1 for step in piece.steps) for piece in found}, reverse=True):
             if len(shapes) == 1 and not loops[0]:
@@ -96,10 +96,10 @@ class Miner(Struct, eq=False):
                 for p in found
                 if id(p) not in explained and all(loop or len(s) == 1 for loop, s in zip(loops, p.steps, strict=True))
             ]
-            made += self._variants(Draft(shapes, loops, reads, left, tried=len(found)), known)
+            made += self._variants(Draft(shapes, loops, reads, left, tried=len(found)), before, known)
         return made
 
-    def _variants(self, empty: Draft, definitions: dict[str, ToolDefinition]) -> list[Draft]:
+    def _variants(self, empty: Draft, before: list[Draft], definitions: dict[str, ToolDefinition]) -> list[Draft]:
         """The drafts for the pieces of an empty draft: one for most of them, one for most of the rest, and so on."""
         made, found = list[Draft](), empty.pieces
         left = found
@@ -116,7 +116,13 @@ class Miner(Struct, eq=False):
                 if not unifier.rest:
                     break
             else:
-                draft.pieces = [piece for piece in found if draft.matches(piece)]
+                # The same draft as before need not be replayed again on the pieces that it had.
+                same = next(
+                    (d for d in before if (d.loops, d.steps, d.single) == (draft.loops, draft.steps, draft.single)),
+                    None,
+                )
+                known = {id(piece) for piece in same.pieces} if same is not None else set[int]()
+                draft.pieces = [piece for piece in found if id(piece) in known or draft.matches(piece)]
                 if self.supported(draft.pieces):
                     made.append(draft)
             left = unifier.rest
