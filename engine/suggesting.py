@@ -112,13 +112,18 @@ class Suggestions(Struct, eq=False):
 
     def _suggestions(self, drafts: list[Draft], token: str | None, limit: int) -> list[Suggestion]:
         """The best drafts, of tools that the lease covers. What a saved draft spares is spared already."""
-        usable = [d for d in drafts if all(self.access.covers(token, step.tool) for step in d.steps)]
+        usable = [d for d in drafts if all(self._is_usable(token, *shape) for shape in d.shapes)]
         saved = [d for d in usable if self._is_saved(d)]
         names = self.lookup.registry.names()
         found: list[Suggestion] = []
         for draft in [d for d in rank(usable, limit + len(saved)) if d not in saved][:limit]:
             found.append(_suggestion(draft, name_of(draft, [*names, *(s.name for s in found)]), self._known))
         return found
+
+    def _is_usable(self, token: str | None, tool: str, arguments: tuple[str, ...]) -> bool:
+        """Whether the tool is still there with these arguments, and covered by the lease."""
+        found = self._definition(tool)
+        return found is not None and all(map(found.parameter, arguments)) and self.access.covers(token, tool)
 
     def _is_saved(self, draft: Draft) -> bool:
         try:

@@ -71,9 +71,12 @@ class Traces(Struct, eq=False):
     #: Calls whose end has an entry of its own, which was not read yet.
     _open: dict[str, Entry] = field(default_factory=dict)
     _known: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _definitions: dict[str, ToolDefinition | None] = field(default_factory=dict)
 
     def read(self, entries: Iterable[Entry]) -> None:
         """Add the entries ``call`` and ``result``, oldest first."""
+        # They may have changed since the last time.
+        self._definitions.clear()
         for entry in entries:
             data = entry.data
             if "outside" in data.get("saw", ()):
@@ -100,7 +103,9 @@ class Traces(Struct, eq=False):
         is_same = trace.last is not None and mark == trace.last[0] and (mark != "" or at - trace.last[1] < GAP)
         turn = (trace.calls[-1].turn if trace.calls else 0) + (not is_same)
         trace.last = (mark, at)
-        definition = self.definition(data["tool"])
+        if data["tool"] not in self._definitions:
+            self._definitions[data["tool"]] = self.definition(data["tool"])
+        definition = self._definitions[data["tool"]]
         if not ok or "source" in data or definition is None:
             trace.numbers[data["call"]] = -1
             return

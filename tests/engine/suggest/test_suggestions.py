@@ -182,6 +182,21 @@ def test_new_calls_are_added_and_a_saved_draft_is_not_suggested_again(bench: Any
     assert "get_user_to_track" not in [s.name for s in suggested(bench)]
 
 
+def test_a_tool_that_was_removed_or_changed_is_in_no_suggestion(bench: Any) -> None:
+    bench.define("return tools.get_order(order_id=order)", "look", "order: str")
+
+    def work(agent: Agent, user: str) -> None:
+        agent.say()
+        agent.call("track", parcel=agent.call("look", order=f"W-{user}")["parcel"])
+
+    repeat(bench, work)
+    assert [s.title for s in suggested(bench)] == ["look → track"]
+    bench.define("return tools.get_order(order_id=number)", "look", "number: str")
+    assert suggested(bench) == []
+    bench.service.remove("look")
+    assert suggested(bench) == []
+
+
 def test_failed_calls_support_nothing(bench: Any) -> None:
     for _ in range(4):
         agent = Agent(bench.service)
