@@ -10,7 +10,8 @@ from __future__ import annotations
 import keyword
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -114,29 +115,14 @@ class Unifier(Struct):
             }
             for piece, value in zip(self.draft.pieces, values, strict=True)
         ]
-        best = self._most_common(found, path)
-        if best is None:
-            return None
-        keep = [i for i, each in enumerate(found) if best in each]
-        kept = [values[i] for i in keep]
-        if not _is_proof(kept) or not self.supported(self.draft.pieces[i] for i in keep):
+        best: Part
+        best, keep = _most_common(found, lambda part: _likeliness(part, path))
+        if not _is_proof(values[i] for i in keep) or not self.supported(self.draft.pieces[i] for i in keep):
             return None
         self._demand_fixed(best, [found[i][best] for i in keep], len(keep))
         self._keep(keep)
         self.draft.flows += 1
         return best
-
-    def _most_common(self, found: Sequence[Iterable[Part]], path: Path) -> Part | None:
-        count = Counter(part for each in found for part in each)
-        if not count:
-            return None
-
-        def rank(part: Part) -> tuple[object, ...]:
-            indexes = sum(type(p) is int for p in part.path)
-            return count[part], -indexes, part.path[-1:] == path[-1:], -len(part.path), part.step, str(part.path)
-
-        best = max(count, key=rank)
-        return best if count[best] >= LEAST_SHARE * len(found) else None
 
     def _demand_fixed(self, part: Part, lengths: list[tuple[int, ...]], count: int) -> None:
         """A place in a list is a rule only if the lists have one item each, or if it is always the first of several.
@@ -187,10 +173,10 @@ class Unifier(Struct):
                 {Part(s.call, s.path): s.lengths for s in piece.sources(piece.steps[n][0], each[i][1], n)}
                 for piece, each in zip(self.draft.pieces, found, strict=True)
             ]
-            best = self._most_common(sources, path)
-            if best is None or not all(best in each for each in sources) or any(type(p) is int for p in best.path):
+            best, keep = _most_common(sources, lambda part: _likeliness(part, path))
+            if len(keep) < len(found) or any(type(p) is int for p in best.path):
                 return None
-            if not _is_proof([each[i][0] for each in found]):
+            if not _is_proof(each[i][0] for each in found):
                 return None
             parts.append(best)
         self.draft.flows += 1
@@ -216,42 +202,30 @@ class Unifier(Struct):
 
     def _list(self, n: int, step: Step, varied: list[str]) -> Part | None:
         """The list in an earlier result whose items all varied arguments come from."""
-        draft, only_reads = self.draft, self._callee(n).only_reads
+        draft = self.draft
         found = [self._lists(piece, n, varied) for piece in draft.pieces]
         sizes = [len(piece.steps[n]) for piece in draft.pieces]
         exact = [{each for each in one if one[each] == size} for one, size in zip(found, sizes, strict=True)]
-        best, chosen = self._best_list(exact), exact
-        if only_reads:
+        best, keep = _most_common(exact, str)
+        if self._callee(n).only_reads:
             # A reading loop may go on where a session has stopped.
-            whole = self._best_list([set(one) for one in found])
-            if whole is not None and (best is None or whole[1] > 1.1 * best[1]):
-                best, chosen, step.whole = whole, [set(one) for one in found], True
-        if best is None:
-            return None
-        (part, parts), _ = best
-        keep = [i for i, each in enumerate(chosen) if (part, parts) in each]
+            other, more = _most_common(found, str)
+            if len(more) > 1.1 * len(keep):
+                best, keep, step.whole = other, more, True
         kept = [draft.pieces[i] for i in keep]
-        rounds = [p for p in kept if len(p.steps[n]) > 1]
         values = [p.value(k, (name,)) for p in kept for k in p.steps[n] for name in varied]
-        if len(rounds) < 2 or not self.supported(kept) or not _is_proof(values):
+        if sum(sizes[i] > 1 for i in keep) < 2 or not self.supported(kept) or not _is_proof(values):
             step.whole = False
             return None
+        part: Part
+        part, paths = best
         if step.whole:
             draft.notes.append(
                 f"reads all of {_spelled(draft, part, len(part.path))}, also where a session stopped early"
             )
         self._keep(keep)
-        step.arguments = {name: Item(path) for name, path in zip(varied, parts, strict=True)}
+        step.arguments = {name: Item(path) for name, path in zip(varied, paths, strict=True)}
         return part
-
-    def _best_list(
-        self, found: list[set[tuple[Part, tuple[Path, ...]]]]
-    ) -> tuple[tuple[Part, tuple[Path, ...]], int] | None:
-        count = Counter(each for one in found for each in one)
-        if not count:
-            return None
-        best = max(count, key=lambda each: (count[each], each[0].step, str(each)))
-        return (best, count[best]) if count[best] >= LEAST_SHARE * len(found) else None
 
     def _lists(self, piece: Piece, n: int, varied: list[str]) -> dict[tuple[Part, tuple[Path, ...]], int]:
         """The lists of which the calls of a loop take one item after the other, each with the paths in the item, and its length."""
@@ -372,6 +346,19 @@ def _is_proof(values: Iterable[Json]) -> bool:
     """Whether values are so many, and say so much, that where they are equal to others this is no accident."""
     distinct = {comparable(value): value for value in values}.values()
     return len(distinct) > 1 and sum(map(bits, distinct)) >= EVIDENCE
+
+
+def _most_common(found: Sequence[Collection[Any]], rank: Callable[[Any], Any]) -> tuple[Any, list[int]]:
+    """What most of the collections contain, by `rank` if several do, and the places of these; no places if they are few."""
+    count = Counter(each for one in found for each in one)
+    best = max(count, key=lambda each: (count[each], rank(each)), default=None)
+    places = [i for i, one in enumerate(found) if best in one]
+    return best, places if len(places) >= LEAST_SHARE * len(found) else []
+
+
+def _likeliness(part: Part, path: Path) -> tuple[object, ...]:
+    indexes = sum(type(p) is int for p in part.path)
+    return -indexes, part.path[-1:] == path[-1:], -len(part.path), part.step, str(part.path)
 
 
 def _depth(path: Path) -> int:
