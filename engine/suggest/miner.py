@@ -17,7 +17,7 @@ from albert_tools.engine.model.definition import Json, ToolDefinition
 from albert_tools.engine.suggest.drafts import Draft
 from albert_tools.engine.suggest.pieces import Piece, Shape, pieces
 from albert_tools.engine.suggest.traces import Traces
-from albert_tools.engine.suggest.unify import MAX_COMPARED, Chosen, Unifier
+from albert_tools.engine.suggest.unify import MAX_COMPARED, NoDraft, Unifier
 
 #: The least sessions behind a draft, and the least people in a home that several use.
 MIN_SESSIONS, MIN_PEOPLE = 3, 2
@@ -57,7 +57,9 @@ class Miner(Struct, eq=False):
         """All drafts, in no order."""
         traces, changed = self.traces, self.traces.changed
         new = traces.outside - self._outside
-        dirty = {s for session, all in self._of_session.items() if traces.by_session[session].root in new for s in all}
+        dirty = {
+            s for session, found in self._of_session.items() if traces.by_session[session].root in new for s in found
+        }
         self._outside |= new
         for session in changed:
             for shapes in self._of_session.pop(session, ()):
@@ -112,7 +114,7 @@ class Miner(Struct, eq=False):
             unifier = Unifier(draft, definitions.__getitem__, self.supported)
             try:
                 unifier.run()
-            except Chosen:
+            except NoDraft:
                 if not unifier.rest:
                     break
             else:

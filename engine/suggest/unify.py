@@ -47,7 +47,7 @@ MAX_PARAMETERS, MAX_CONSTANT = 10, 80
 MAX_DEPTH = 4
 
 
-class Chosen(Exception):
+class NoDraft(Exception):
     """There is no draft, and why."""
 
 
@@ -66,7 +66,7 @@ class Unifier(Struct):
     rest: list[Piece] = field(default_factory=list)
 
     def run(self) -> None:
-        """Make the steps and the parameters. Raises `Chosen`."""
+        """Make the steps and the parameters. Raises `NoDraft`."""
         draft = self.draft
         for n, (tool, names) in enumerate(draft.shapes):
             step = Step(tool)
@@ -76,11 +76,11 @@ class Unifier(Struct):
             else:
                 step.arguments = {name: self._unify(n, (name,)) for name in names}
         if len(draft.parameters) > MAX_PARAMETERS:
-            raise Chosen(f"more than {MAX_PARAMETERS} parameters")
+            raise NoDraft(f"more than {MAX_PARAMETERS} parameters")
         if not self.supported(draft.pieces):
-            raise Chosen("too few sessions agree")
+            raise NoDraft("too few sessions agree")
         if not _connected(draft):
-            raise Chosen("the calls only happen to be neighbours")
+            raise NoDraft("the calls only happen to be neighbours")
 
     # One argument of a call that is made once, or that is the same in all rounds of a loop
 
@@ -137,7 +137,7 @@ class Unifier(Struct):
             if part.path[at] == 0 and set(sizes) == {1} and not is_round:
                 self.draft.single.add(Part(part.step, part.path[:at]))
             elif part.path[at] != 0 or not is_rule or is_round:
-                raise Chosen("the agent chose among several")
+                raise NoDraft("the agent chose among several")
             else:
                 self.draft.notes.append(f"always takes the first item of {_spelled(self.draft, part, at)}")
 
@@ -192,7 +192,7 @@ class Unifier(Struct):
             if any(len({comparable(p.value(k, (name,))) for k in p.steps[n]}) > 1 for p in draft.pieces)
         ]
         if not varied:
-            raise Chosen("a loop over nothing")
+            raise NoDraft("a loop over nothing")
         step.over = self._list(n, step, varied)
         if step.over is not None:
             draft.flows += 1
@@ -310,7 +310,7 @@ class Unifier(Struct):
     def _demand_own(self, keep: list[int]) -> None:
         """Keep the pieces in which a value was not first seen in the piece's own results."""
         if not self.supported(self.draft.pieces[i] for i in keep):
-            raise Chosen("the agent chose among several")
+            raise NoDraft("the agent chose among several")
         self._keep(keep)
 
     def _keep(self, keep: list[int]) -> None:
