@@ -21,6 +21,7 @@ from benchmarks import (
     records,
     runs,
     spared,
+    suggested,
     web,
 )
 
@@ -44,6 +45,7 @@ def main() -> None:
             "doors",
             "many",
             "spared",
+            "suggested",
         ],
         help="one part",
     )
@@ -90,6 +92,8 @@ def main() -> None:
         print("## 10,000 saved tools\n", *many.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "spared"):
         print("## What a saved tool spares an agent\n", *spared.table(), "", sep="\n", flush=True)
+    if options.only in (None, "suggested"):
+        print("## Suggested tools\n", *suggested.table(), "", sep="\n", flush=True)
 
 
 if __name__ == "__main__":

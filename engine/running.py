@@ -61,6 +61,7 @@ class Running(Struct, eq=False):
         dedupe_key: str | None = None,
         trace: str | None = None,
         reason: str | None = None,
+        turn: str | None = None,
         log: Log | None = None,
         watch: Callable[[str], None] | None = None,
     ) -> ToolResult:
@@ -76,6 +77,7 @@ class Running(Struct, eq=False):
                 arguments must be the same, otherwise the call is refused. A key expires after a day. An empty text means no key.
             trace: The caller's trace: a W3C traceparent, or a trace id of 32 hex digits.
             reason: The purpose of the call. It is shown to the person who decides on an approval.
+            turn: The same text for all calls between two messages of the agent's user, such as the number of the message.
             log: Called with the tool and the text for each print of the program.
             watch: Called with the name of each tool that the program calls, when the call begins.
 
@@ -86,7 +88,9 @@ class Running(Struct, eq=False):
             RuntimeError: The service is closed.
         """
         given = {} if arguments is None else arguments
-        invocation = ToolInvocation(name, given, version, session, request_id, dedupe_key, trace, reason=reason)
+        invocation = ToolInvocation(
+            name, given, version, session, request_id, dedupe_key, trace, reason=reason, turn=turn
+        )
         self._poll_cancellations()
         if name in AGENT_TOOLS and self.agent_tools is not None:
             return await self.agent_tools.invoke(invocation, log, watch)

@@ -7,6 +7,7 @@ a confined process checks sources, and the pipeline authorizes and runs calls. S
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import wraps
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.policy.settings import Governance
     from albert_tools.engine.sandbox.worker.spawn import Spawned
+    from albert_tools.engine.suggesting import Suggestion, Suggestions
     from albert_tools.engine.workspace.workspace import Workspace
 
 _P = ParamSpec("_P")
@@ -100,6 +102,7 @@ class ToolService:
         self._owner = OwnerDecisions(context, pipeline, runs, sources, self._authoring)
         self.running = Running(context, pipeline, runs, sources, actions)
         self._session_runs = SessionRuns(context, lookup, runs, actions, access)
+        self._suggestions: Suggestions | None = None
         registry.load = self._by_name
 
     def _by_name(self, name: str) -> ToolVersion:
@@ -251,6 +254,17 @@ class ToolService:
     search = _of("_listing", Listing.search)
     standing = _of("_describer", Describer.standing)
     flow_decisions = _of("_context", ServiceContext.flow_decisions)
+
+    async def suggest(
+        self, limit: int = 10, *, session: str | None = None, everyone: bool = False
+    ) -> builtins.list[Suggestion]:
+        """See `Suggestions.suggest`."""
+        if self._suggestions is None:
+            # What few services need is loaded late.
+            from albert_tools.engine.suggesting import Suggestions
+
+            self._suggestions = Suggestions(self._context, self._lookup, self.actions, self._access)
+        return await self._suggestions.suggest(limit, session=session, everyone=everyone)
 
     # Reviews
 

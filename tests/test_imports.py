@@ -45,6 +45,7 @@ ROOMS = {
     "runs": {"model", "sandbox.worker", "policy", "authority", "call"},
     "pipeline": {"model", "sandbox.worker", "shell", "policy", "workspace", "authority", "call", "runs"},
     "review": {"model", "shell", "authority", "call", "runs"},
+    "suggest": {"model"},
     # The agent's own tools use the service, so it may import everything but is imported by nothing in the engine.
     "agent": {"model", "check", "authority", "call", "policy", None},
 }

@@ -1,4 +1,4 @@
-"""The agent's own tools: find, describe, check, define, remove and run tools, list runs, and read about the language.
+"""The agent's own tools: find, describe, check, define, remove, run and suggest tools, list runs, and read about the language.
 
 Every surface offers the same ones. A program can't call them. Those that only read pass the pipeline as actions. The others call
 the service, whose methods pass it. `run_tool` is judged as the tool that it runs.
@@ -101,6 +101,26 @@ class Runs(TypedDict):
     runs: list[Ran]
 
 
+class Suggested(TypedDict):
+    """A draft of a tool. It would have spared `calls` calls.
+
+    `replays` says in how many of the recorded sequences with the same tools it makes the same calls.
+    """
+
+    title: str
+    source: str
+    effects: list[str]
+    calls: int
+    replays: str
+    notes: list[str]
+
+
+class Suggestions(TypedDict):
+    """Drafts of tools, those that only read first."""
+
+    suggestions: list[Suggested]
+
+
 class Request:
     """One call of one of the tools. Each method is a tool: its docstring and its annotations are what the agent reads."""
 
@@ -200,6 +220,7 @@ class Request:
             dedupe_key=asked.dedupe_key,
             trace=asked.trace,
             reason=asked.reason,
+            turn=asked.turn,
             log=self._log,
             watch=self._watch,
         )
@@ -250,6 +271,30 @@ class Request:
             topic: For example "unknown-tool", "not_found" or "re". Empty: the list of topics.
         """
         return language_help(topic)
+
+    async def suggest_tools(self, limit: int = 5, everyone: bool = False) -> Suggestions:
+        """Suggest tools that make the calls which your sessions repeat. Give one a better name, then pass it to `define_tool`.
+
+        A sequence needs three sessions: yours, and those that you have opened.
+
+        Args:
+            limit: The most drafts to return.
+            everyone: Whether to look at the calls of all sessions. This needs the permission `read_records`.
+        """
+        found = await self._service.suggest(limit, session=self._invocation.session, everyone=everyone)
+        return {
+            "suggestions": [
+                {
+                    "title": each.title,
+                    "source": each.source,
+                    "effects": [*each.effects],
+                    "calls": each.calls,
+                    "replays": f"{each.replays} of {each.tried}",
+                    "notes": [*each.notes],
+                }
+                for each in found
+            ]
+        }
 
 
 @cache

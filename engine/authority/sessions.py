@@ -376,6 +376,10 @@ class Sessions:
         """What a session and its parents have seen, of `flow_rules.SEEN`, each with an example."""
         return self._ledger.sessions.seen(session.id)
 
+    def outermost(self, session: str) -> str:
+        """The id of the outermost session around the one with this id; the id itself if there is no such session."""
+        return next((each.id for each in reversed(self._line(session))), session)
+
     def is_within(self, session: str, above: str) -> bool:
         """Whether the session with the id `session` is the one with the id `above`, or within it."""
         return any(each.id == above for each in self._line(session))

@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, field
 from albert_tools.engine.authority.authorization import Asker, Authority, ExampleAuthority
 from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
 from albert_tools.engine.call.absent import NO_JOURNAL, NO_LEDGER, NO_SESSION, NoJournal, NoSession
+from albert_tools.engine.call.provenance import Provenance
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.resource_pool import ResourcePool
 from albert_tools.engine.call.target import UNKNOWN, Lookup, Target
@@ -108,6 +109,8 @@ class ServiceContext(Struct, frozen=True):
     observer: Observer | None = None
     resource_locks: ResourceLocks = field(default_factory=lambda: ResourceLocks(None))
     resource_pool: ResourcePool = field(default_factory=ResourcePool)
+    #: Where the values of the sessions' arguments come from.
+    provenance: Provenance = field(default_factory=Provenance)
     #: The principal of calls without a session. An answer "for this session" applies to the calls of its principal.
     principal: str = "own"
     #: The size in bytes up to which an output is returned completely. For a larger output, the caller gets a part and a handle.

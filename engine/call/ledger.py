@@ -104,6 +104,9 @@ def denied(call: Call, run: Run, failure: Failure) -> None:
 def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None:
     """Add the outcome of an executed call to its entry, or push ``result``."""
     data = {**_outcome(call, outcome, seconds), **_time_used(call, run), **_failing(call, run, outcome)}
+    if run.session.id is not None and not call.depth and run.action is None and run.shown is outcome:
+        # Only part of a large output is shown, and what a failure says is no result.
+        run.service.provenance.saw(run.session.id, call.id, outcome)
     if saw := seen_by_session(call, run, outcome):
         data |= {"session": run.session.id, "saw": saw}
     entry = call.report.entry
@@ -165,9 +168,12 @@ def _decision(call: Call, run: Run) -> dict[str, Json]:
         "rules": call.rules.governance.revision,
         **_caller(call, run),
     }
-    more = [("session", run.session.id), ("approval", _approval_of(call))]
+    more: list[tuple[str, Json]] = [("session", run.session.id), ("approval", _approval_of(call))]
     if not call.depth:
         more += [("run", run.journal.id), ("reason", reason_of(run.invocation)), ("source", run.source)]
+        if run.session.id is not None and run.action is None:
+            more += [("turn", redacted_text(run.invocation.turn or "", 200))]
+            more += [("from", run.service.provenance.sources(run.session.id, call.arguments))]
     for name, value in more:
         if value:
             facts[name] = value

@@ -80,7 +80,7 @@ def example_of(definition: ToolDefinition) -> dict[str, Json]:
 
 def _example(parameter: ToolParameter) -> Json:
     shown = _shown(parameter)
-    return _of_schema(parameter.schema) if shown is None else shown
+    return value_of_schema(parameter.schema) if shown is None else shown
 
 
 def _shown(parameter: ToolParameter) -> Json:
@@ -98,7 +98,7 @@ def _shown(parameter: ToolParameter) -> Json:
     return None
 
 
-def _of_schema(schema: Schema) -> Json:
+def value_of_schema(schema: Schema) -> Json:
     """A value that fits the type of the schema."""
     if "anyOf" in schema:
         schema = next((s for s in schema["anyOf"] if s.get("type") != "null"), schema)
@@ -110,7 +110,7 @@ def _of_schema(schema: Schema) -> Json:
     if kind == "string":
         return _OF_FORMAT.get(str(schema.get("format")), "text")
     if kind == "array":
-        return [_of_schema(schema.get("items") or {})] * (schema.get("minItems") or 0)
+        return [value_of_schema(schema.get("items") or {})] * (schema.get("minItems") or 0)
     low, high = schema.get("minimum"), schema.get("maximum")
     if kind in ("integer", "number") and ((low or 0) > 1 or (high is not None and high < 1)):
         return low if low is not None else high

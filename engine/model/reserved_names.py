@@ -4,7 +4,7 @@ No program can call them. No primitive and no saved tool can have such a name, s
 """
 
 #: The agent's own tools that only read. Every lease covers them; they show nothing that the lease does not cover.
-READING_TOOLS = ("search_tools", "describe_tool", "check_tool", "list_runs", "language_help")
+READING_TOOLS = ("search_tools", "describe_tool", "check_tool", "list_runs", "language_help", "suggest_tools")
 #: The agent's own tools, in the order in which an agent gets them. `engine.agent` declares them.
 AGENT_TOOLS = (
     "search_tools",
@@ -16,6 +16,7 @@ AGENT_TOOLS = (
     "run_source",
     "list_runs",
     "language_help",
+    "suggest_tools",
 )
 #: `engine.actions` declares the actions.
 RESERVED = frozenset((*AGENT_TOOLS, "revoke_session", "cancel_run", "resume_run", "read_records", "put_content"))

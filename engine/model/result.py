@@ -28,6 +28,7 @@ INVOCATION_FIELDS: dict[str, Schema] = {
     "dedupe_key": {"type": ["string", "null"], "maxLength": MAX_DEDUPE_KEY},
     "trace": {**_NAME_OR_NONE, "maxLength": MAX_TRACE},
     "reason": {"type": ["string", "null"], "maxLength": MAX_REASON_GIVEN},
+    "turn": _NAME_OR_NONE,
     "timestamp": {"type": "string", "format": "albert-time"},
 }
 
@@ -54,6 +55,8 @@ class ToolInvocation(Struct, frozen=True):
     timestamp: str = ""
     #: The purpose of the call, as the agent states it. A person who approves the call sees it. No rule uses it.
     reason: str | None = None
+    #: The same text for all calls between two messages of the agent's user. The record contains it, and no rule uses it.
+    turn: str | None = None
 
     def violations(self) -> list[Violation]:
         """All errors in the fields, except in the arguments."""

@@ -120,6 +120,8 @@ class ChatSession:
         self.conversation = saved.conversation if saved is not None else Conversation("")
         self._saved, self._listen = saved, listen
         self._token, self._own = session, ""
+        #: The number of the user's message.
+        self._turn = ""
         if self.limits.cost is not None and model.price is None:
             raise Failure(
                 "invalid_arguments", f"the model {model.name[:100]!r} has no price, so its cost can't be limited"
@@ -151,6 +153,7 @@ class ChatSession:
         """
         assert self._token is not None, "write `async with ChatSession(…) as chat:`"
         self._append(Message("user", text))
+        self._turn = str(sum(message.role == "user" for message in self.conversation.messages))
         # The tools that are offered may have changed since the last message.
         offers = await self.offered()
         native = self.conversation.protocol == "native"
@@ -285,7 +288,7 @@ class ChatSession:
         result = ToolResult(requested.name, error=Failure("cancelled", "the user has stopped this call"))
         try:
             result = await self.service.invoke(
-                invocation.tool, invocation.arguments, version=version, session=self._token
+                invocation.tool, invocation.arguments, version=version, session=self._token, turn=self._turn
             )
         finally:
             self._listen(Finished(*call, result))

@@ -132,6 +132,12 @@ COMMANDS: dict[str, Command] = {
         flag("--web", "serve the review as pages on this machine, until it is stopped"),
         value("--port", "N", "the port for --web; default: any free one", type=PORT, default=0),
     ),
+    "suggest": Command(
+        "suggest tools that make the calls which sessions repeat",
+        value("number", "N", "show this suggestion: what it does, usual values, and its draft", type=COUNT, nargs="?"),
+        flag("--source", "print only the draft"),
+        value("--limit", "N", "suggest at most N tools; default: 10", type=COUNT, default=10),
+    ),
     "upgrade": Command(
         "propose new versions of the tools whose callees have changed",
         value("name", "NAME", "a saved tool; default: all", "saved", nargs="?"),

@@ -25,6 +25,8 @@ from albert_tools.surfaces.mcp.questions import QUESTION, Waiting, ask, can_ask,
 from albert_tools.surfaces.mcp.results import call_result
 
 Context = ServerRequestContext[Any, Any]
+#: The key in ``_meta`` of a request whose text is the same for all calls between two messages of the client's user.
+TURN = "albert-tools/turn"
 
 
 class Calls:
@@ -67,7 +69,7 @@ class Calls:
                     Failure("suspended", "the question is still open", details={"approval": returned.approval})
                 )
         meta = ctx.meta or {}
-        trace = meta.get("traceparent")
+        trace, turn = meta.get("traceparent"), meta.get(TURN)
         async with progress_of(ctx) as progress:
             while True:
                 result = await self._suspended.invoke(
@@ -79,6 +81,7 @@ class Calls:
                     run=returned.run if returned is not None else None,
                     request_id=str(ctx.request_id)[:MAX_IDENTIFIER] or None,
                     trace=trace if isinstance(trace, str) and 0 < len(trace) <= MAX_TRACE else None,
+                    turn=turn if isinstance(turn, str) and 0 < len(turn) <= MAX_IDENTIFIER else None,
                     log=progress.log if progress is not None else None,
                     watch=progress.watch if progress is not None else None,
                 )

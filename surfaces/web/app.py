@@ -24,6 +24,7 @@ from albert_tools.surfaces.web.access import Access, Guard
 from albert_tools.surfaces.web.questions import question_page
 from albert_tools.surfaces.web.queue_page import queue_page
 from albert_tools.surfaces.web.run_rows import run_page
+from albert_tools.surfaces.web.source_lines import source_lines
 from albert_tools.surfaces.web.tool_pages import next_waiting, tool_page, tools_page
 from albert_tools.surfaces.web.visible import marked, plain
 
@@ -71,6 +72,7 @@ class Pages:
             self._route("/questions/{approval}", self._question),
             self._route("/questions/{approval}", self._answer, "POST"),
             self._route("/runs/{run}", self._run),
+            self._route("/suggestions", self._suggestions),
         ]
         public = [Route("/open", self._open), Mount("/static", StaticFiles(directory=_HERE / "static"))]
         return Starlette(
@@ -181,6 +183,11 @@ class Pages:
 
     async def _run(self, request: Request) -> Response:
         return await self._rendered("run.html", run_page, request.path_params["run"])
+
+    async def _suggestions(self, request: Request) -> Response:
+        found = await self.service.suggest()
+        sources = [source_lines(each.source) for each in found]
+        return self._html("suggestions.html", here="suggestions", suggestions=found, sources=sources)
 
 
 def _digest(text: str) -> str:

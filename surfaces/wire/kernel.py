@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -76,7 +77,7 @@ class Kernel:
     async def invoke(self, _: Any, context: Any) -> bytes:
         """Make the call of one request. Ends the call if the client cancels, or its deadline has passed."""
         client = self._service.client_of(_metadata(context, "session-token"))
-        trace = _metadata(context, "traceparent")
+        marks = {"trace": _metadata(context, "traceparent"), "turn": _metadata(context, "turn")}
         try:
             async with AsyncExitStack() as stack:
                 if client is not None:
@@ -87,7 +88,7 @@ class Kernel:
                     request = self._request(raw)
                 else:
                     request = await self._request_of_stranger(context, stack)
-                response = request if isinstance(request, pb.ToolResponse) else await self._answer(request, trace)
+                response = request if isinstance(request, pb.ToolResponse) else await self._answer(request, marks)
         except TimeoutError:
             message = (
                 "the request was sent too slowly; name the session in the metadata session-token to have more time"
@@ -137,10 +138,10 @@ class Kernel:
             return failed(request.request_id, request.WhichOneof("tool"), failure)
         return request
 
-    async def _answer(self, request: pb.ToolRequest, trace: str | None) -> pb.ToolResponse:
+    async def _answer(self, request: pb.ToolRequest, marks: Mapping[str, str | None]) -> pb.ToolResponse:
         tool = request.WhichOneof("tool")
         try:
-            return await self._call(request, tool, TOOLS[tool].call(getattr(request, tool)), trace)
+            return await self._call(request, tool, TOOLS[tool].call(getattr(request, tool)), marks)
         except Failure as failure:
             return failed(request.request_id, tool, failure)
         except Exception:
@@ -148,7 +149,9 @@ class Kernel:
             fault = Failure("internal_error", "a defect of the server; its log has the details")
             return failed(request.request_id, tool, fault)
 
-    async def _call(self, request: pb.ToolRequest, tool: str, call: MappedCall, trace: str | None) -> pb.ToolResponse:
+    async def _call(
+        self, request: pb.ToolRequest, tool: str, call: MappedCall, marks: Mapping[str, str | None]
+    ) -> pb.ToolResponse:
         token = request.session_token
         contents = self._contents(token)
         if request.dedupe_key and call.tool in _NO_RECORDED_RESULT:
@@ -160,7 +163,8 @@ class Kernel:
                 session=token,
                 request_id=request.request_id,
                 dedupe_key=request.dedupe_key or None,
-                trace=trace,
+                trace=marks["trace"],
+                turn=marks["turn"],
             )
         if call.content is not None and result.error is not None and result.error.code == "suspended":
             # The run continues later, without this request.

@@ -117,6 +117,16 @@ async def test_each_call_of_a_conversation_has_an_id_of_its_own(chats: Chats, wa
     assert [result.id for message in messages for result in message.results] == made
 
 
+async def test_the_record_tells_the_messages_of_the_user_apart(chats: Chats) -> None:
+    look = Reply(calls=[("list_directory", {"path": "."})])
+    service = await chats.service()
+    chat = await chats.chat([look, look, "done", look, "done"], service=service)
+    await chat.ask("one")
+    await chat.ask("two")
+    calls = [e.data for e in await service.records(["call"]) if e.data["tool"] == "list_directory"]
+    assert [call["turn"] for call in calls] == ["1", "1", "2"]
+
+
 async def test_calls_that_only_read_run_side_by_side(chats: Chats) -> None:
     (chats.work / "a.txt").write_text("a")
     reading = [("read_file", {"path": "a.txt"})] * 5

@@ -75,6 +75,16 @@ async def test_an_agent_writes_a_tool_and_gets_it_listed_when_the_owner_approves
 
 
 @pytest.mark.parametrize("way", ["http", "http, older"])
+async def test_a_client_can_name_the_turn_of_a_call(place: Place, way: str):
+    async with place.connect(way) as client:
+        for meta in ({"albert-tools/turn": "7"}, {"albert-tools/turn": 7}):
+            await client.call_tool("read_file", {"path": "notes.md"}, meta=meta)
+    lines = place.albert("ledger", "query", "--json").document()["entries"]
+    calls = [e for e in lines if e["kind"] == "call" and e["tool"] == "read_file"]
+    assert [call.get("turn") for call in calls[-2:]] == ["7", None]
+
+
+@pytest.mark.parametrize("way", ["http", "http, older"])
 async def test_failures_are_results_and_unknown_tools_are_errors_of_the_protocol(place: Place, way: str):
     async with place.connect(way) as client:
         missing = await client.call_tool("read_file", {"path": "missing.md"})

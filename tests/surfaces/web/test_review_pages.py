@@ -70,6 +70,31 @@ def session(review: Review, client: str = "<i>agent</i>") -> str:
     return review.albert("session", "new", "--client", client).out.strip()
 
 
+def repeat_calls(review: Review) -> None:
+    """Three sessions list a folder and read each file of it."""
+    from albert_tools import SyncToolService
+
+    with SyncToolService.open(home=review.albert.home, workspace=review.albert.project) as service:
+        for name in ("<i>one", "two", "three"):
+            (review.albert.project / name).mkdir()
+            for i in range(3):
+                (review.albert.project / name / f"note {i}.md").write_text("Rain.")
+            token = service.open_session("agent")[1]
+            for entry in service.invoke("list_directory", {"path": name}, session=token).value():
+                service.invoke("read_file", {"path": entry["path"]}, session=token).value()
+
+
+def test_the_owner_sees_suggested_tools(review: Review, open_page: Open) -> None:
+    repeat_calls(review)
+    page = open_page(height=740)
+    page.get_by_role("link", name="Suggestions", exact=True).click()
+    expect(page.get_by_role("heading", level=2)).to_contain_text("1. list_directory → every read_file")
+    expect(page.get_by_text("It replays 3 of 3.")).to_be_visible()
+    page.get_by_text("Draft", exact=True).click()
+    expect(page.locator(".source")).to_contain_text("def list_directory_then_read_file(path: str) -> Any:")
+    screenshot(page, "suggest")
+
+
 def test_a_person_reviews_what_an_agent_defines(review: Review, open_page: Open) -> None:
     agent = session(review, "agent")
     review.define(read("show_note"))

@@ -20,7 +20,7 @@ from albert_tools.surfaces.wire import tool_pb2 as pb
 from tests.evidence.strict import SCHEMA
 from tests.helpers.network import answer, raw
 from tests.helpers.provider import Provider, providing
-from tests.surfaces.wire.conftest import Wire
+from tests.surfaces.wire.conftest import PATIENCE, SERVICE, Wire
 from tests.surfaces.wire.test_invariants import VALID, request
 
 #: A client that uses the proxy from the environment, and prints what the server says.
@@ -459,6 +459,14 @@ def test_malformed_requests_are_in_the_ledger(world: World) -> None:
     entries = [e.data for e in world.entries("malformed")]
     assert {"hash": f"b3:{blake3(bytes([255, 255])).hexdigest()}", "size_bytes": 2} in entries
     assert any(e.get("violations") == ["tool required", "session_token required"] for e in entries)
+
+
+def test_the_metadata_names_the_turn_of_a_call(world: World) -> None:
+    (world.work / "turn.txt").write_text("x")
+    request = pb.ToolRequest(request_id="r", session_token=world.token, file_read=pb.FileRead(path="turn.txt"))
+    invoke = world.channel.unary_unary(f"/{SERVICE}/Invoke")
+    invoke(request.SerializeToString(), metadata=(("turn", "7"),), timeout=PATIENCE)
+    assert world.entries("call")[-1].data["turn"] == "7"
 
 
 def test_the_strict_form_of_a_result(world: World) -> None:
