@@ -130,6 +130,7 @@ async def run(
     import asyncio
 
     from albert_tools.builtins.git.hidden_paths import repositories_to_hide
+    from albert_tools.builtins.shell.live_output import LiveOutput
     from albert_tools.engine.sandbox.command.confinement import found
     from albert_tools.engine.sandbox.command.launchers import Launchers
     from albert_tools.engine.sandbox.command.output import Output
@@ -139,7 +140,9 @@ async def run(
     from albert_tools.engine.workspace.sandbox_view import command_view
 
     seconds, started = max(0.0, min(timeout, context.remaining - _MARGIN)), time.monotonic()
-    output, errors = Output(MAX_OUTPUT, MAX_KEPT), Output(MAX_OUTPUT, MAX_KEPT) if separate_errors else None
+    live = LiveOutput(context.progress) if context.progress is not None and not separate_errors else None
+    output = Output(MAX_OUTPUT, MAX_KEPT, live=live.add if live is not None else None)
+    errors = Output(MAX_OUTPUT, MAX_KEPT) if separate_errors else None
     apart = (Output(MAX_OUTPUT, both=output), Output(MAX_OUTPUT, both=output)) if streams else None
     ended: Ended | None = None
     running_since: float | None = None
@@ -179,6 +182,8 @@ async def run(
                     running_since = None
                     raise
     finally:
+        if live is not None:
+            live.close()
         # A cancelled command is recorded too, because it may have changed files.
         if running_since is not None and recorded:
             ending = _ending(ended, time.monotonic() - running_since)

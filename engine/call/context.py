@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, field
 from albert_tools.engine.authority.authorization import Asker, Authority, ExampleAuthority
 from albert_tools.engine.authority.rules_source import RulesInForce, RulesSource
 from albert_tools.engine.call.absent import NO_JOURNAL, NO_LEDGER, NO_SESSION, NoJournal, NoSession
+from albert_tools.engine.call.errors import notify
 from albert_tools.engine.call.provenance import Provenance
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.resource_pool import ResourcePool
@@ -454,6 +455,19 @@ class PrimitiveContext(Struct):
 
     def keep(self, make: Callable[[], T]) -> T:
         return self._run.service.resource_pool.get(make)
+
+    @property
+    def progress(self) -> Callable[[str], None] | None:
+        run = self._run
+        if run.log is None:
+            return None
+
+        def say(text: str) -> None:
+            # Nothing leaves the service before its entry.
+            run.entries.flush()
+            notify(run.log, self._call.target.definition.name, text)
+
+        return say
 
     def effect(self, kind: str, **facts: Any) -> None:
         effect = Effect(kind, self._call.target.definition.name, facts)

@@ -479,6 +479,10 @@ class CallContext(Protocol):
     def examine(self) -> Examine | None:
         """The check of the installation; None if it is not available."""
 
+    @property
+    def progress(self) -> Callable[[str], None] | None:
+        """Shows a text to whoever waits for the call, as the prints of a program are shown; None if nobody does."""
+
     def left(self, unit: str) -> float:
         """The remaining amount of a unit (``model_tokens``, …) in the caller's budget; infinity if the unit is not limited."""
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.console import Console
+from albert_tools.surfaces.text.hints import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from albert_tools.engine.call.context import Log
     from albert_tools.engine.model.result import ToolResult
+    from albert_tools.engine.runs.runs import RunView
 
 
 async def resume(run: str, options: argparse.Namespace, console: Console) -> int:
@@ -21,19 +24,27 @@ async def resume(run: str, options: argparse.Namespace, console: Console) -> int
     from albert_tools.surfaces.cli.run import attended_service, print_result, run_attended
     from albert_tools.surfaces.text.exit_codes import INTERRUPTED
 
-    run, tool, began_in = await workspace_of(run, options)
+    found = await run_of(run, options)
+    run, began_in = found.id, str(found.header["workspace"])
+    done = [step for step in found.steps if step["state"] in ("ended", "failed")]
     async with attended_service(options, console, workspace=began_in) as service:
 
         def again(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
             return service.resume(run, log, session=token())
 
-        result, interrupted = await run_attended(service, again, tool, console)
-    code = print_result(result, options, console)
+        result, interrupted = await run_attended(service, again, found.tool, console)
+    if done:
+        calls = "1 call was" if len(done) == 1 else f"{len(done)} calls were"
+        console.note(f"{calls} done before; `{command_line(options.home, 'runs', 'show', run)}` lists all")
+    code = print_result(result, options, console, sum(len(_effects(step)) for step in done))
     return INTERRUPTED if interrupted else code
 
 
-async def workspace_of(run: str, options: argparse.Namespace) -> tuple[str, str, str]:
-    """The run's complete id, its tool and its workspace."""
+def _effects(step: Mapping[str, Any]) -> Sequence[Any]:
+    return step.get("effects") or ()
+
+
+async def run_of(run: str, options: argparse.Namespace) -> RunView:
+    """The run, as it is before it is continued."""
     async with open_service(options) as service:
-        found = service.runs.show(run)
-    return found.id, found.tool, str(found.header["workspace"])
+        return service.runs.show(run)

@@ -177,7 +177,13 @@ async def run_attended(
         helpers.append(asyncio.create_task(_show_progress(name, called, console)))
     if wait:
         helpers.append(asyncio.create_task(_show_questions(service, wait, console)))
-    log = None if console.json or console.quiet else lambda tool, text: _print(text, console)
+
+    def say(tool: str, text: str) -> None:
+        # What commands print while they run is for a person who waits; the result has it, too.
+        if console.interactive or service.registry.primitive(tool) is None:
+            _print(text, console)
+
+    log = None if console.json or console.quiet else say
     task = asyncio.ensure_future(begin(log, called.append if console.interactive else None))
     interrupted = False
     try:
@@ -200,13 +206,13 @@ async def run_attended(
     return result, interrupted
 
 
-def print_result(result: ToolResult, options: argparse.Namespace, console: Console) -> int:
-    """Print effects, and the result or the error. Returns the exit code."""
+def print_result(result: ToolResult, options: argparse.Namespace, console: Console, before: int = 0) -> int:
+    """Print effects, and the result or the error. Returns the exit code. The first effects, `before` of them, happened earlier."""
     error = result.error
     if console.json:
         console.document(result.strict() if getattr(options, "strict", False) else result.as_dict())
     else:
-        for effect in result.effects:
+        for effect in result.effects[before:]:
             line = effect_line(effect.kind, effect.facts)
             if line:
                 console.note(console.paint(line, "dim", err=True))

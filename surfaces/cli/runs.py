@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
-from albert_tools.surfaces.cli.resume import resume, workspace_of
+from albert_tools.surfaces.cli.resume import resume, run_of
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
@@ -31,7 +31,14 @@ def runs(options: argparse.Namespace, console: Console) -> int:
     return asyncio.run(work[options.action](options, console))
 
 
+#: Characters of each argument in the list.
+MAX_GIVEN = 30
+
+
 async def _list(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.model.redaction import redacted
+    from albert_tools.surfaces.text.call_text import arguments_line
+
     async with open_service(options) as service:
         found = await service.list_runs(options.limit, session=token())
         questions = {run.approval: _question(service, run) for run in found if run.approval}
@@ -44,7 +51,9 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
         began = since_1970(run.created)
         ago = f"{about(now - began)} ago" if began is not None else ""
         state = console.paint(run.state.ljust(11), STATE_COLOURS.get(run.state, "dim"))
-        text = f"{console.paint(run.id, 'cyan')}  {state}  {one_line(run.tool).ljust(min(width, 30))}  {console.paint(ago, 'dim')}"
+        name = one_line(run.tool).ljust(min(width, 30))
+        given = arguments_line(run.tool, redacted(run.header.get("arguments")), MAX_GIVEN)
+        text = f"{console.paint(run.id, 'cyan')}  {state}  {name}  {console.paint(ago.ljust(10), 'dim')}  {given}"
         console.say(text.rstrip(), 4)
         if run.approval:
             console.say(f"    {_next(run, questions[run.approval], options)}", 4)
@@ -140,7 +149,8 @@ def done_so_far(run: RunView) -> str:
 async def _replay(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.text.call_text import call
 
-    run, _, began_in = await workspace_of(options.id, options)
+    found = await run_of(options.id, options)
+    run, began_in = found.id, str(found.header["workspace"])
     version = options.version
     async with open_service(options, began_in) as service:
         before = await service.show_run(run, session=token())

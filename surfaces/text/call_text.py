@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 def call(tool: str, arguments: Any, most: int = 60) -> str:
     """A call on one line, its arguments shortened to `most` characters each."""
+    return f"{one_line(tool)}({arguments_line(tool, arguments, most) if isinstance(arguments, Mapping) else '…'})"
+
+
+def arguments_line(tool: str, arguments: Any, most: int = 60) -> str:
+    """The arguments of a call on one line, shortened to `most` characters each; empty if they are not known."""
     if not isinstance(arguments, Mapping):
-        return f"{one_line(tool)}(…)"
+        return ""
     shown = without_hashes(tool, arguments).items()
-    pairs = (f"{one_line(str(k))}={one_line(escape_invisible(_value(v, most)))}" for k, v in shown)
-    return f"{one_line(tool)}({', '.join(pairs)})"
+    return ", ".join(f"{one_line(str(k))}={one_line(escape_invisible(_value(v, most)))}" for k, v in shown)
 
 
 def _value(value: Any, most: int) -> str:

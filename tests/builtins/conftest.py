@@ -24,6 +24,7 @@ class Context:
     effects: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     contents: Any = None
     key: str = "run:1"
+    progress: Callable[[str], None] | None = None
 
     def effect(self, kind: str, **facts: Any) -> None:
         self.effects.append((kind, facts))

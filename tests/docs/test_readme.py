@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +24,10 @@ TOP = 'def top(text: str) -> str:\n    """Call another."""\n    return tools.bas
 
 def test_the_readme_shows_what_the_commands_print(tmp_path: Path) -> None:
     albert = Albert(tmp_path)
-    shutil.copy(ROOT / "examples" / "data" / "project" / "notes.md", albert.project)
-    source = PROGRAMS[0]
+    shutil.copytree(ROOT / "examples", albert.project / "examples")
     # An agent that defines it again, after the examples were defined, defines the same version.
-    assert source == (ROOT / "examples" / "tools" / "find_and_replace.tool").read_text(encoding="utf-8")
-    for name, text in (("find_and_replace", source), ("base", BASE), ("top", TOP)):
+    assert PROGRAMS[0] == (ROOT / "examples" / "tools" / "find_and_replace.tool").read_text(encoding="utf-8")
+    for name, text in (("base", BASE), ("top", TOP)):
         albert.write(f"{name}.tool", text)
     assert albert("define", "base.tool", "top.tool").code == 0
     albert.write("base.tool", BASE.replace("upper", "lower"))
@@ -34,10 +36,32 @@ def test_the_readme_shows_what_the_commands_print(tmp_path: Path) -> None:
     ]
     shown = [block for block in sessions if any(not line.startswith("$") for line in block.splitlines())]
     assert len(shown) == 2
-    demand_shown(albert, typed(shown))
+    commands = typed([block.replace("/tmp/", f"{tmp_path}/made/") for block in shown])
+    for command, _ in commands:
+        if not command.startswith("albert "):
+            subprocess.run(["bash", "-ec", command], cwd=albert.project, check=True)
+    demand_shown(albert, [each for each in commands if each[0].startswith("albert ")])
     manifest = re.search(r"```text\n(.*?)```", README, re.DOTALL)
     assert manifest is not None
     assert manifest[1] in albert("review", "find_and_replace").out
+
+
+def test_the_first_commands_work_in_a_clone(tmp_path: Path) -> None:
+    albert = Albert(tmp_path)
+    shutil.copytree(ROOT / "examples", albert.project / "examples")
+    (block,) = re.findall(r"Then try:\n\n```console\n(.*?)```", README, re.DOTALL)
+    commands = [line.removeprefix("$ ") for line in block.replace("/tmp/", f"{tmp_path}/made/").splitlines()]
+    (tmp_path / "made").mkdir()
+    assert len(commands) > 10
+    # The last one tries every limit, which takes a while. Its own tests run it.
+    assert commands.pop().startswith("albert doctor")
+    (tmp_path / "albert").write_text(f'#!/bin/sh\nexec {shlex.join(albert.command)} "$@"\n')
+    (tmp_path / "albert").chmod(0o755)
+    environ = {**albert.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    script = "\n".join(commands)
+    done = subprocess.run(["bash", "-ec", script], cwd=albert.project, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert '"word"' in done.stdout or "the" in done.stdout
 
 
 @pytest.mark.surfaces

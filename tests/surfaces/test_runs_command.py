@@ -59,7 +59,7 @@ def test_a_run_is_shown_with_its_steps(stepping: Albert) -> None:
     assert stepping("runs").err == "there are no runs yet; `albert run` of a saved tool makes one\n"
     assert stepping("run", "steps", "seconds=0.2").code == 0
     run = newest(stepping)
-    assert re.fullmatch(rf"{run['run']}  done         steps  \d+ s ago\n", stepping("runs").out)
+    assert re.fullmatch(rf"{run['run']}  done         steps  \d+ s ago +seconds=0.2\n", stepping("runs").out)
     lines = stepping("runs", "show", run["run"][:8]).out.split("\n")
     assert lines[0] == f"{run['run']}  done  steps(seconds=0.2)"
     assert re.fullmatch(r"began \d{4}-\d\d-\d\d \d\d:\d\d UTC, took [0-9.]+ (ms|s)", lines[1])

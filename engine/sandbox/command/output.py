@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
 #: The most bytes of one read; equal to the capacity of a pipe.
 _READ = 1 << 16
@@ -25,11 +26,18 @@ class Shown(NamedTuple):
 class Output:
     """Collects output. Stores the first and the last `limit` / 2 bytes, and also the first `whole` bytes.
 
-    `both`, if given, collects this output too, together with that of another stream.
+    `both`, if given, collects this output too, together with that of another stream. `live` gets it as it comes.
     """
 
-    def __init__(self, limit: int, whole: int = 0, both: Output | None = None) -> None:
+    def __init__(
+        self,
+        limit: int,
+        whole: int = 0,
+        both: Output | None = None,
+        live: Callable[[bytes], None] | None = None,
+    ) -> None:
         self._both = both
+        self._live = live
         self._half = limit // 2
         self._head = bytearray()
         self._tail = bytearray()
@@ -42,6 +50,8 @@ class Output:
         """Add output."""
         if self._both is not None:
             self._both.add(data)
+        if self._live is not None:
+            self._live(data)
         self.size += len(data)
         if len(self._whole) < self._most:
             self._whole += data[: self._most - len(self._whole)]
