@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.postgres_layout import FIND, LAYOUT, all_tables
+from albert_tools.store.postgres_server import Server, failure_of
 from albert_tools.store.record.entry import CHECKPOINT
 from albert_tools.store.record.gate import START, Gate, Tail
-from albert_tools.store.record.postgres import FIND
-from albert_tools.store.record.postgres_server import Server, failure_of
 from albert_tools.store.record.replay import Wrong
-from albert_tools.store.record.schema import STATE_TABLES, TABLES, VERSION, postgres_tables
+from albert_tools.store.record.schema import STATE_TABLES, TABLES, VERSION
 from albert_tools.store.record.sqlite import FILE, GATE
 
 #: Rows that are fetched at once.
@@ -60,9 +60,9 @@ def copy(url: str, folder: Path, most: int | None = None) -> None:
             schema = connection.execute(FIND).fetchone()
             if schema is None:
                 return
-            (version,) = connection.execute("SELECT format FROM gate").fetchone() or (None,)
-            if version != VERSION:
-                raise Wrong(f"the record has format {version}, and this version of Albert Tools reads {VERSION}")
+            (layout,) = connection.execute("SELECT format FROM gate").fetchone() or (None,)
+            if layout != LAYOUT:
+                raise Wrong(f"the database has layout {layout}, and this version of Albert Tools reads {LAYOUT}")
             _check_content(connection, *schema)
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             tail = Tail(*(connection.execute("SELECT n, hash FROM gate").fetchone() or START))
@@ -95,11 +95,11 @@ def _copy_table(connection: psycopg.Connection, there: sqlite3.Connection, table
 
 
 def _check_content(connection: psycopg.Connection, schema: int) -> None:
-    """Compare the schema with what `postgres_tables` creates, in a transaction that is rolled back. Raises `Wrong`."""
+    """Compare the schema with what `all_tables` creates, in a transaction that is rolled back. Raises `Wrong`."""
     found = set(connection.execute(_CONTENT, {"schema": schema}))
     with connection.transaction(force_rollback=True):
         connection.execute("SET LOCAL search_path = pg_temp")
-        connection.execute(postgres_tables(), prepare=False)
+        connection.execute(all_tables(), prepare=False)
         (own,) = connection.execute("SELECT pg_my_temp_schema()").fetchone() or (0,)
         proper = set(connection.execute(_CONTENT, {"schema": own}))
     for kind, name, _ in sorted(found - proper):
