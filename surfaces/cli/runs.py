@@ -204,6 +204,7 @@ def _both(error: Failure, console: Console) -> None:
 
 async def _sweep(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.authority.idempotency import KEPT_SECONDS
+    from albert_tools.store.artifacts import Artifacts
     from albert_tools.store.contents.content_store import Contents
     from albert_tools.store.contents.references import named
     from albert_tools.store.record.record import Record
@@ -223,7 +224,9 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
         with Record(state / "record") as record:
             swept = Runs(record).sweep(options.older_than)
             # References are read after the runs are deleted. Therefore values to which only these runs referred are deleted too.
-            return swept, Contents(state / "contents").collect(named(record.texts(), state / "artifacts"))
+            contents = Contents(state / "contents")
+            artifacts = Artifacts(state / "artifacts", contents)
+            return swept, contents.collect(named(record.texts(), artifacts.texts()))
 
     swept, collected = await asyncio.to_thread(work)
     if console.json:

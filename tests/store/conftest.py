@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.model.definition import ToolVersion
+from albert_tools.store.home_tables import HomeTables
 from albert_tools.store.tools.tool_store import TinyToolStore
 from tests.helpers import versions
+from tests.helpers.postgres import server
 
 MakeVersion = Callable[..., ToolVersion]
 
@@ -31,3 +33,26 @@ def settle_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trust each time of change at once, as after some seconds."""
     monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING", 1)
     monkeypatch.setattr("albert_tools.store.tools.entry.SETTLING_FRACTIONS", 1)
+
+
+@pytest.fixture(scope="session")
+def home_url() -> str:
+    """The URL of a home on PostgreSQL."""
+    return server().url()
+
+
+@pytest.fixture(scope="session")
+def created_tables(home_url: str) -> HomeTables:
+    """Its tables."""
+    tables = HomeTables(home_url)
+    with tables.transaction():
+        pass
+    return tables
+
+
+@pytest.fixture
+def tables(created_tables: HomeTables) -> HomeTables:
+    """The same, empty."""
+    with created_tables.transaction() as connection:
+        connection.execute("TRUNCATE tools, versions, calls, contents, artifacts, files")
+    return created_tables
