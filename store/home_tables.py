@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from albert_tools.store.postgres_layout import create, find
-from albert_tools.store.postgres_server import Link, Server, ends_connection, failure_of
+from albert_tools.store.postgres_server import Link, Server, can_be_stored, ends_connection, failure_of
 
 Row = tuple[Any, ...]
 
@@ -32,6 +32,8 @@ class HomeTables:
         self._process = os.getpid()
         #: Whether the connection has found the tables.
         self._is_ready = False
+        #: The connection inside a transaction of this thread.
+        self._inside: psycopg.Connection | None = None
 
     def _forget(self) -> None:
         self._is_ready = False
@@ -51,12 +53,19 @@ class HomeTables:
             self._is_ready = self._is_ready or find(connection, self.name)
             return connection.execute(statement, values).fetchall() if self._is_ready else []
 
+        if not all(map(can_be_stored, values)):
+            return []
         with self._locked():
+            if self._inside is not None:
+                return self._inside.execute(statement, values).fetchall()
             return self._link.retried(read)
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection]:
-        """All that the block executes is committed at its end and survives a crash, or nothing. Raises as `rows`."""
+        """All that the block executes is committed at its end and survives a crash, or nothing. Raises as `rows`.
+
+        A nested block is a part of the outer one.
+        """
 
         def begin(connection: psycopg.Connection) -> psycopg.Connection:
             if not self._is_ready:
@@ -66,7 +75,10 @@ class HomeTables:
             return connection
 
         with self._locked():
-            connection = self._link.retried(begin)
+            if self._inside is not None:
+                yield self._inside
+                return
+            self._inside = connection = self._link.retried(begin)
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -78,6 +90,8 @@ class HomeTables:
                         self._link.drop()
                     raise failure_of(error, self.name) from error
                 raise
+            finally:
+                self._inside = None
 
     def close(self) -> None:
         """Close the connection. The next use makes another one."""

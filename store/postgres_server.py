@@ -102,6 +102,16 @@ def ends_connection(error: psycopg.Error, connection: psycopg.Connection) -> boo
     return connection.closed or (error.sqlstate or "").startswith(_LOST)
 
 
+def can_be_stored(value: Any) -> bool:
+    """Whether PostgreSQL can have this value: no text with NUL or half of a surrogate pair."""
+    if not isinstance(value, str):
+        return True
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:
+        return False
+
+
 #: What a forked child must neither use nor close: closing would end the session of its parent.
 _parents_connections: list[object] = []
 

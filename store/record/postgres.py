@@ -21,7 +21,7 @@ from psycopg.pq import TransactionStatus
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.postgres_layout import FIND, check, create, damaged, find
-from albert_tools.store.postgres_server import Link, Server, ends_connection, failure_of
+from albert_tools.store.postgres_server import Link, Server, can_be_stored, ends_connection, failure_of
 from albert_tools.store.record.database import Database, Row
 from albert_tools.store.record.gate import START, Tail
 from albert_tools.store.record.owner import check_owner
@@ -141,7 +141,7 @@ class PostgresDatabase(Database):
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """See `Database`."""
-        if not all(map(_can_be_stored, values)):
+        if not all(map(can_be_stored, values)):
             return []
         with self._threads:
             if self._depth:
@@ -277,13 +277,3 @@ class PostgresDatabase(Database):
 
     def _abandon(self) -> bool:
         return any([self._link.abandon(), self.durability.link.abandon()])
-
-
-def _can_be_stored(value: Any) -> bool:
-    """Whether PostgreSQL can have this value: no text with NUL or half of a surrogate pair."""
-    if not isinstance(value, str):
-        return True
-    try:
-        return b"\0" not in value.encode()
-    except UnicodeEncodeError:
-        return False
