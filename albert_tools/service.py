@@ -23,17 +23,13 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.reserved_names import RESERVED
-from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance, read_governance
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.engine.workspace.workspace import Workspace
-from albert_tools.store.artifacts import Artifacts
-from albert_tools.store.contents.content_store import Contents
+from albert_tools.store.home import Home, home_at
 from albert_tools.store.places import Homes
-from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
-from albert_tools.store.tools.tool_store import TinyToolStore
 
 if TYPE_CHECKING:
     from albert_tools.engine.agent.offers import Offer
@@ -58,7 +54,7 @@ class ToolService(engine.ToolService):
         print(result.value())
     """
 
-    homes: Homes
+    home: Home
 
     @classmethod
     def open(
@@ -78,6 +74,7 @@ class ToolService(engine.ToolService):
 
         Args:
             home: The folder to use instead of ``~/.albert``, with configuration, cache and state; by default that of `ALBERT_HOME`.
+                Or the URL of a PostgreSQL database, ``postgresql://user@host/database``, which needs the extra ``fleet``.
             workspace: The folder that tools work in; by default the nearest one at or above the current folder that has
                 ``.albert`` or ``.git``. Without a workspace tools can be defined, but every call is denied.
             governance: The rules, as a mapping or as the path of a file; by default the user's ``governance.yaml``. The project's
@@ -95,33 +92,33 @@ class ToolService(engine.ToolService):
             The service. Nothing has been started yet.
 
         Raises:
-            Failure: `io_error`: the home folder can't be found.
+            Failure: `io_error`: the home folder can't be found; `invalid_arguments`: the URL is wrong; `not_found`: the extra
+                ``fleet`` is not installed.
             ValueError: the name of a primitive is taken, or `builtins` names none.
         """
         environ = dict(os.environ)
         if home is not None:
             environ["ALBERT_HOME"] = os.fspath(home) or "."
         homes = Homes.resolve(environ)
-        store = TinyToolStore(homes.tools, lambda: homes.cache)
+        of_home = home_at(homes)
+        store, ledger = of_home.tools, of_home.record
         registry = ToolRegistry(primitives, store, builtin_loaders(builtins))
-        _add_mounts(homes, registry)
+        _add_mounts(of_home, registry)
         found = _workspace(workspace, homes)
-        ledger = Record(homes.state / "record")
-        rules = _rules(governance, homes, found, ledger, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
+        rules = _rules(governance, of_home, found, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
         _import_primitives(rules, registry, found)
         examiner = _Examiner()
-        contents = Contents(homes.state / "contents")
         context = ServiceContext(
             found,
             rules,
-            modes=Modes(homes.state / "mode.json", ledger=ledger),
+            modes=of_home.modes(),
             ask=ask,
             patience=patience,
             ledger=ledger,
             projections=Projections(ledger, store),
             runs=Runs(ledger),
-            contents=contents,
-            artifacts=Artifacts(homes.state / "artifacts", contents),
+            contents=of_home.contents,
+            artifacts=of_home.artifacts,
             examine=examiner.examine,
             observer=telemetry,
             resource_locks=ResourceLocks(homes.state / "turns"),
@@ -130,7 +127,7 @@ class ToolService(engine.ToolService):
         )
         service = cls(registry, store, context, Sandbox(_limits(rules)))
         service.running.agent_tools = _AgentTools(service)
-        service.homes = homes
+        service.home = of_home
         examiner.service = service
         return service
 
@@ -212,7 +209,7 @@ class _Examiner:
 
         from albert_tools.checkup import checkup, document
 
-        async with aclosing(checkup(self.service, self.service.homes, trials)) as found:
+        async with aclosing(checkup(self.service, self.service.home, trials)) as found:
             return document([finding async for finding in found])
 
 
@@ -233,9 +230,8 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Workspace 
 
 def _rules(
     given: Mapping[str, Any] | str | os.PathLike[str] | None,
-    homes: Homes,
+    home: Home,
     workspace: Workspace | Failure,
-    ledger: Record,
     primitives: Collection[str],
 ) -> RulesSource | Failure:
     project = None
@@ -244,9 +240,9 @@ def _rules(
     try:
         if isinstance(given, Mapping):
             own = read_governance(given, "the application", primitives=primitives)
-            return RulesSource(own, project, ledger=ledger, primitives=primitives)
-        user = Path(given) if given is not None else homes.config / "governance.yaml"
-        return RulesSource(user, project, required=given is not None, ledger=ledger, primitives=primitives)
+            return RulesSource(own, project, ledger=home.record, primitives=primitives)
+        user = Path(given) if given is not None else home.rules
+        return RulesSource(user, project, required=given is not None, ledger=home.record, primitives=primitives)
     except Failure as failure:
         return failure
 
@@ -264,14 +260,18 @@ def _import_primitives(rules: RulesSource | Failure, registry: ToolRegistry, wor
         add_primitives(registry, current.primitives_from, root)
 
 
-def _add_mounts(homes: Homes, registry: ToolRegistry) -> None:
+def _add_mounts(home: Home, registry: ToolRegistry) -> None:
     """Add the tools of the servers that the owner has mounted. Their library is not loaded before a call."""
-    file = homes.config / "mounts.json"
-    if file.exists():
-        from albert_tools.builtins.mounts.mount import SUSPENDED
-        from albert_tools.builtins.mounts.mounted_tools import add_mounts
+    try:
+        if home.mounts.stamp() is None:
+            return
+    except Failure as failure:
+        registry.problems = (*registry.problems, failure.message)
+        return
+    from albert_tools.builtins.mounts.mount import SUSPENDED
+    from albert_tools.builtins.mounts.mounted_tools import add_mounts
 
-        add_mounts(registry, file, homes.state / SUSPENDED)
+    add_mounts(registry, home.mounts, home.local.state / SUSPENDED)
 
 
 def _limits(rules: RulesSource | Failure) -> RunLimits:

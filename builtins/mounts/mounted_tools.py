@@ -21,6 +21,7 @@ from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import EFFECTS, Effect
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.home_file import HomeFile
 from albert_tools.engine.model.messages import install_command
 from albert_tools.engine.model.primitive import DataUse, Primitive, primitive_from_schema
 from albert_tools.engine.model.protocols import CallContext
@@ -31,7 +32,7 @@ _UNKNOWN = frozenset({"read", "write", "delete", "execute", "network"})
 _MAX_ERROR = 4000
 
 
-def add_mounts(registry: ToolRegistry, file: Path, state: Path) -> None:
+def add_mounts(registry: ToolRegistry, file: HomeFile, state: Path) -> None:
     """Add the tools of the mounted servers. Problems go to `registry.problems`; the other tools are added.
 
     The folder `state` has the suspended tools, see `suspended_tools`.

@@ -159,7 +159,8 @@ class PostgresToolStore(StoredTools):
         return found
 
     def close(self) -> None:
-        """See `StoredTools`. The connection is not this store's."""
+        """See `StoredTools`."""
+        self._tables.close()
 
     # Writing
 
