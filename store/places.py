@@ -21,11 +21,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.replace_file import sync_folder
+from albert_tools.engine.model.replace_file import make_folders
 from albert_tools.store.os_errors import io_failure
 
-#: The mode of folders that are created here.
-FOLDER_MODE = 0o700
 #: The names of a home's small files.
 RULES, MODE, MOUNTS = "governance.yaml", "mode.json", "mounts.json"
 
@@ -128,21 +126,7 @@ def make_folder(folder: Path) -> Path:
         Failure: `io_error` if a file has this path, or if the system refuses.
     """
     try:
-        _make(folder)
+        make_folders(folder)
     except OSError as error:
         raise io_failure("create the folder", folder, error) from error
     return folder
-
-
-def _make(folder: Path) -> None:
-    if folder.is_dir():
-        return
-    if folder.parent != folder:
-        _make(folder.parent)
-    try:
-        folder.mkdir(FOLDER_MODE)
-    except FileExistsError:
-        if not folder.is_dir():
-            raise
-        return  # another process has created the folder meanwhile
-    sync_folder(folder.parent)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.file_lock import open_locked, release
-from albert_tools.engine.model.replace_file import replace_file
+from albert_tools.engine.model.replace_file import make_folders, replace_file
 
 #: Facts that change with a file; for a file in a folder: modification time and change time (ns), size (bytes), inode.
 Stamp = tuple[int, int, int, int]
@@ -69,7 +69,7 @@ class FolderFile:
     def write(self, content: bytes) -> None:
         """See `HomeFile`."""
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folders(self._path.parent)
             replace_file(self._path, content, self._path.with_name(f".{self._path.name}-{secrets.token_hex(8)}"))
         except OSError as error:
             raise self._failure("written", error) from error
@@ -78,7 +78,7 @@ class FolderFile:
     def locked(self) -> Iterator[None]:
         """See `HomeFile`. It waits at most `LOCK_SECONDS`."""
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folders(self._path.parent)
             handle = open_locked(self._path.with_name(f".{self._path.name}-lock"), LOCK_SECONDS)
         except OSError as error:
             raise self._failure("written", error) from error
