@@ -12,6 +12,7 @@ from benchmarks import (
     doors,
     evaluate,
     files,
+    fleet,
     governed,
     journaled,
     keeping,
@@ -44,6 +45,7 @@ def main() -> None:
             "doors",
             "many",
             "spared",
+            "fleet",
         ],
         help="one part",
     )
@@ -90,6 +92,10 @@ def main() -> None:
         print("## 10,000 saved tools\n", *many.table(options.rounds), "", sep="\n", flush=True)
     if options.only in (None, "spared"):
         print("## What a saved tool spares an agent\n", *spared.table(), "", sep="\n", flush=True)
+    if options.only in (None, "fleet"):
+        print(
+            "## One home for several processes\n", *fleet.table(max(1, options.rounds // 3)), "", sep="\n", flush=True
+        )
 
 
 if __name__ == "__main__":

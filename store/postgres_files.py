@@ -71,6 +71,8 @@ class PostgresFile:
         """See `HomeFile`. What is written inside is committed at the end of the block."""
         with self._files.tables.transaction() as connection:
             connection.execute(_LOCK, (self._name,))
-            self._files.forget()
-            yield
-        self._files.forget()
+            try:
+                self._files.forget()
+                yield
+            finally:
+                self._files.forget()  # What was seen inside may not be committed.

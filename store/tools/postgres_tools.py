@@ -20,7 +20,7 @@ from albert_tools.engine.model.protocols import Saved, Summary
 from albert_tools.store.home_tables import HomeTables
 from albert_tools.store.tools.entry import META, VERSIONS, Damaged, Entry, prove
 from albert_tools.store.tools.search_words import MAX_WORDS, containing, folded_words, name_words, words_of
-from albert_tools.store.tools.stored_tools import StoredTools, newest_of, renewed
+from albert_tools.store.tools.stored_tools import CACHED, StoredTools, newest_of, renewed
 
 _COUNT = "(SELECT count(*) FROM versions WHERE tool = name)"
 _ENTRY = (
@@ -53,19 +53,25 @@ class PostgresToolStore(StoredTools):
 
     def __init__(self, tables: HomeTables) -> None:
         self._tables = tables
+        self._loaded: dict[tuple[str, str], ToolVersion] = {}
 
     # Reading
 
     def _newest(self, name: str) -> ToolVersion:
+        for head, deleted in self._tables.rows("SELECT head, deleted FROM tools WHERE name = %s", (name,)):
+            if not deleted and (name, head) in self._loaded:
+                return self._loaded[name, head]
         try:
             entry = self._entry(name)
             if entry is None:
                 raise self._unknown(name)
-            return newest_of(name, entry)
+            return self._keep(newest_of(name, entry))
         except Damaged as error:
             raise self._damaged(name, error) from error
 
     def _version(self, name: str, version: str) -> ToolVersion:
+        if (name, version) in self._loaded:
+            return self._loaded[name, version]
         try:
             entry = self._entry_with(name, version)
             found = entry.version(version) if entry is not None else None
@@ -73,7 +79,14 @@ class PostgresToolStore(StoredTools):
             raise self._damaged(name, error) from error
         if found is None:
             raise self._no_version(name, version)
-        return found
+        return self._keep(found)
+
+    def _keep(self, version: ToolVersion) -> ToolVersion:
+        """Cache a verified version. Only its manifest can change, and one by an earlier analysis is made again at its next use."""
+        if len(self._loaded) >= CACHED:
+            self._loaded = {}
+        self._loaded[version.name, version.version] = version
+        return version
 
     def _hashes(self, name: str) -> Iterable[str]:
         return (version for (version,) in self._tables.rows("SELECT version FROM versions WHERE tool = %s", (name,)))
@@ -188,6 +201,7 @@ class PostgresToolStore(StoredTools):
         version = prove(document, name)
         with_text = json.dumps(document, ensure_ascii=False)
         with self._tables.transaction() as connection:
+            self._loaded.pop((name, version.version), None)
             connection.execute(_ADD, (name, version.version, *_columns(version), with_text, name))
             connection.execute(_HEAD, (name, version.version, look_key(name), _vector(version)))
             connection.execute("DELETE FROM calls WHERE caller = %s", (name,))
@@ -206,6 +220,7 @@ class PostgresToolStore(StoredTools):
         statement = "UPDATE versions SET document = %s WHERE tool = %s AND version = %s"
         with self._tables.transaction() as connection:
             connection.execute(statement, (text, name, version))
+        self._loaded.pop((name, version), None)
         return True
 
     def _mark_deleted(self, name: str, entry: Entry) -> None:

@@ -22,6 +22,8 @@ from albert_tools.engine.model.protocols import Saved, Summary
 from albert_tools.store.tools.entry import Damaged, Entry, prove
 from albert_tools.store.tools.names import PREFIX, VERSION
 
+#: The most verified versions in a cache. If there are more, the cache is cleared.
+CACHED = 512
 #: The number of hash digits that messages show.
 SHOWN = 12
 

@@ -39,15 +39,13 @@ from albert_tools.store.tools.entry import (
 )
 from albert_tools.store.tools.history import hashes, history, verify
 from albert_tools.store.tools.names import VERSION, Place
-from albert_tools.store.tools.stored_tools import StoredTools, newest_of, renewed
+from albert_tools.store.tools.stored_tools import CACHED, StoredTools, newest_of, renewed
 
 if TYPE_CHECKING:
     from albert_tools.store.tools.search_index import Index
 
 #: The most versions in a tool's own file. Every load reads all of them, and every save writes them: 0.03 ms and 0.15 ms for each.
 KEEP = 10
-#: The most verified versions in the cache. If there are more, the cache is cleared.
-CACHED = 512
 
 
 class TinyToolStore(StoredTools):
