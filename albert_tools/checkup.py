@@ -22,9 +22,11 @@ from albert_tools.engine.pipeline.notify import problem_of
 from albert_tools.engine.policy.lint import lint, lint_settings
 from albert_tools.engine.policy.partly_forbidden import partly_forbidden
 from albert_tools.engine.policy.settings import Governance
+from albert_tools.store.contents.stored_contents import ref_of
 from albert_tools.store.private_folder import check_private
 
 if TYPE_CHECKING:
+    from albert_tools.engine.model.home_file import HomeFile
     from albert_tools.engine.service import ToolService
     from albert_tools.store.home import Home
 
@@ -117,7 +119,18 @@ def _file_of_rules(service: ToolService, home: Home) -> Finding:
     if isinstance(governance, Failure):
         return Finding("rules", f"{file}: {governance.message} ({governance.hint})", False)
     exists = os.path.lexists(file) if isinstance(file, Path) else file.stamp() is not None
+    if not isinstance(file, Path) and (problem := _changed_rules(home, file)) is not None:
+        return Finding("rules", f"{file}: {problem}", False)
     return Finding("rules", str(file) if exists else f"{file}: no such file yet, so the shipped rules apply")
+
+
+def _changed_rules(home: Home, file: HomeFile) -> str | None:
+    """What is wrong with the rules in a database: others than those that were last imported, as far as the ledger goes back."""
+    content = file.read()
+    imported = [entry.data for entry in home.record.entries(["policy"]) if entry.data.get("event") == "imported"]
+    if content is None or not imported or imported[-1].get("content") == ref_of(content):
+        return None
+    return "they were not written by `albert policy`; look at them with `albert policy show`, and import the right ones"
 
 
 def _rules(service: ToolService, governance: Governance) -> list[Finding]:

@@ -10,10 +10,13 @@ from typing import Any
 
 import psycopg
 
-from albert_tools.store.postgres_layout import create, find
+from albert_tools.store.postgres_layout import check, create, find
 from albert_tools.store.postgres_server import Link, Server, can_be_stored, ends_connection, failure_of
 
 Row = tuple[Any, ...]
+
+#: Two statements in one message. Another process may have migrated the tables.
+_BEGIN = "BEGIN; SELECT format FROM gate"
 
 
 class HomeTables:
@@ -42,7 +45,8 @@ class HomeTables:
     def _locked(self) -> Iterator[None]:
         if self._process != os.getpid():
             self._link.abandon()
-            self._lock, self._is_ready, self._process = threading.RLock(), False, os.getpid()
+            self._lock, self._inside, self._is_ready = threading.RLock(), None, False
+            self._process = os.getpid()
         with self._lock:
             yield
 
@@ -71,7 +75,10 @@ class HomeTables:
             if not self._is_ready:
                 create(connection, self.name)
                 self._is_ready = True
-            connection.execute("BEGIN")
+            cursor = connection.execute(_BEGIN, prepare=False)
+            cursor.nextset()
+            (layout,) = cursor.fetchone() or (None,)
+            check(layout, self.name)
             return connection
 
         with self._locked():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.home_file import FolderFile, HomeFile
+from albert_tools.store.contents.stored_contents import ref_of
 from albert_tools.surfaces.cli.service_options import home_of, in_service
 from albert_tools.surfaces.text.console import Console, safe
 from albert_tools.surfaces.text.person import demand_person, person
@@ -56,7 +57,8 @@ def _init(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.policy.presets import starter
 
     demand_person("rules are written")
-    file = _file(home_of(options))
+    home = home_of(options)
+    file = _file(home)
     with file.locked():
         if file.stamp() is not None or os.path.lexists(str(file)):  # A broken link counts.
             hint = (
@@ -65,7 +67,9 @@ def _init(options: argparse.Namespace, console: Console) -> int:
                 else "`albert policy show` prints them"
             )
             raise Failure("exists", f"there are rules already: {str(file)!r}", hint=hint)
-        file.write(starter(options.preset).encode())
+        content = starter(options.preset).encode()
+        _record(home, file, content)
+        file.write(content)
     if console.json:
         console.document({"ok": True, "path": str(file), "preset": options.preset})
     else:
@@ -99,6 +103,12 @@ def _show(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _record(home: Home, file: HomeFile, content: bytes, revision: str = "") -> None:
+    """Record who replaces the owner's rules by which content. `albert doctor` compares it with the rules in a database."""
+    data = {"event": "imported", "revision": revision, "files": [str(file)], "by": person(), "content": ref_of(content)}
+    home.record.durable(home.record.append("policy", data))
+
+
 async def _import(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     """Replace the owner's rules by a file without mistakes, and record it."""
     from albert_tools.surfaces.cli.decisions import demand_rules
@@ -106,10 +116,8 @@ async def _import(service: ToolService, options: argparse.Namespace, console: Co
     demand_person("rules are written")
     rules = demand_rules(service, Path(options.file))
     content, file = Path(options.file).read_bytes(), _file(service.home)
-    data = {"event": "imported", "revision": rules.revision, "files": [str(file)], "by": person()}
-    with file.locked():
-        service.home.record.durable(service.home.record.append("policy", data))
-        file.write(content)
+    _record(service.home, file, content, rules.revision)
+    file.write(content)
     if console.json:
         console.document({"ok": True, "path": str(file), "revision": rules.revision})
     else:

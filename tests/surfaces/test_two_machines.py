@@ -96,6 +96,10 @@ def test_a_tool_is_defined_here_reviewed_there_and_run_by_both(
     facts = done(there, "doctor", "--quick", "--json").document()["facts"]
     assert facts["database"].startswith("postgresql://albert@")
     assert facts["saved"] == "1 tool"
+    assert facts["rules"].startswith("governance.yaml in postgresql://")
+    with closing(server().connect(url)) as connection:
+        connection.execute("UPDATE files SET content = '' WHERE name = 'governance.yaml'")
+    assert "not written by `albert policy`" in done(there, "doctor", "--quick", code=1).out
     hinted = done(there, "run", "bash", "command=ls", "--home", url, code=4).err
     assert "--home 'postgresql:///postgres?host=" in hinted
     # Nobody is told the password.
