@@ -55,13 +55,13 @@ class HomeTables:
 
         def read(connection: psycopg.Connection) -> list[Row]:
             self._is_ready = self._is_ready or find(connection, self.name)
-            return connection.execute(statement, values).fetchall() if self._is_ready else []
+            return connection.execute(statement, values, binary=True).fetchall() if self._is_ready else []
 
         if not all(map(can_be_stored, values)):
             return []
         with self._locked():
             if self._inside is not None:
-                return self._inside.execute(statement, values).fetchall()
+                return self._inside.execute(statement, values, binary=True).fetchall()
             return self._link.retried(read)
 
     @contextmanager

@@ -28,10 +28,10 @@ from albert_tools.store.os_errors import io_failure
 RULES, MODE, MOUNTS = "governance.yaml", "mode.json", "mounts.json"
 
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_DATABASES = ("postgresql", "postgres")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|postgres(ql)?:")
+_DATABASE = re.compile(r"postgres(ql)?://")
 #: Passwords in a URL, as libpq reads it: after the user's name, and among the parameters.
-_PASSWORDS = re.compile(r"(?<=://)([^:@/]*):[^@/]*(?=@)|(?<=[?&])(?:ssl)?password=[^&]*&?")
+_PASSWORDS = re.compile(r"(?<=://)([^:@/]*):[^/]*(?=@)|(?<=[?&])(?:ssl)?password=[^&]*&?")
 
 
 def without_password(home: str) -> str:
@@ -61,8 +61,8 @@ class Homes(NamedTuple):
         """
         values = os.environ if environ is None else environ
         moved = values.get("ALBERT_HOME", "")
-        if url := _URL.match(moved):
-            return cls(_local_folder(url[1], moved), moved=True, url=moved)
+        if _URL.match(moved):
+            return cls(_local_folder(moved), moved=True, url=moved)
         try:
             if moved and moved != "~" and not moved.startswith("~/"):
                 return cls(Path(os.path.abspath(moved)), moved=True)
@@ -104,12 +104,12 @@ class Homes(NamedTuple):
         return found
 
 
-def _local_folder(scheme: str, url: str) -> Path:
+def _local_folder(url: str) -> Path:
     """The folder of this machine for a home in a database."""
-    if scheme not in _DATABASES:
+    if not _DATABASE.match(url):
         raise Failure(
             "invalid_arguments",
-            f"a home is a folder or a database of PostgreSQL, not {scheme}://…",
+            f"a home is a folder or the URL of a PostgreSQL database, not {url.partition(':')[0]}:…",
             hint="write it like postgresql://user@host:5432/database",
         )
     import platformdirs

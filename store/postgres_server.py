@@ -48,12 +48,10 @@ class Server:
         try:
             self._given = conninfo_to_dict(url)
         except psycopg.Error:  # Its message could contain the password.
-            raise Failure(
-                "invalid_arguments",
-                "the URL of the database can't be read",
-                hint="write it like postgresql://user@host:5432/database",
-            ) from None
+            raise _unreadable() from None
         host, port, user, database = (self._given.get(key) or "" for key in ("host", "port", "user", "dbname"))
+        if "@" in str(host):  # It is a part of a password.
+            raise _unreadable()
         self.name = f"postgresql://{f'{user}@' if user else ''}{host}{f':{port}' if port else ''}/{database}"
 
     def connect(self, **settings: str) -> psycopg.Connection:
@@ -72,6 +70,14 @@ class Server:
             return psycopg.connect(**cast(dict[str, Any], arguments), autocommit=True, prepare_threshold=2)
         except psycopg.Error as error:
             raise failure_of(error, self.name) from error
+
+
+def _unreadable() -> Failure:
+    return Failure(
+        "invalid_arguments",
+        "the URL of the database can't be read",
+        hint="write it like postgresql://user@host:5432/database; in a password, write @ as %40 and / as %2F",
+    )
 
 
 def failure_of(error: psycopg.Error, name: str) -> Failure:

@@ -118,7 +118,8 @@ def files(folder: Path) -> list[Path]:
 @pytest.mark.parametrize(
     ("home", "said"),
     [
-        ("mysql://x/y", "a home is a folder or a database of PostgreSQL, not mysql://"),
+        ("mysql://x/y", "a home is a folder or the URL of a PostgreSQL database, not mysql:"),
+        (str(Path(f"postgresql://u:{PASSWORD}@host/x")), "the URL of a PostgreSQL database, not postgresql:"),
         (f"postgresql://u:{PASSWORD}@[", "the URL of the database can't be read"),
         (f"postgresql://u:{PASSWORD}@/x?host=/nowhere", "postgresql://u@/nowhere/x"),
     ],

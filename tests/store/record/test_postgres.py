@@ -110,7 +110,12 @@ def test_a_failure_says_what_to_do_and_never_the_password(url: str) -> None:
         assert caught.value.code == "io_error"
         assert hint in str(caught.value.hint)
         assert "secret" not in str(caught.value) + str(caught.value.details)
-    for bad in ("postgresql://albert:secret@[", "postgresql://albert:secret@host/x?what=1", "/home/albert"):
+    for bad in (
+        "postgresql://albert:secret@[",
+        "postgresql://u:p@secret@h/x",
+        "postgresql://albert:secret@host/x?what=1",
+        "/home/albert",
+    ):
         with pytest.raises(Failure, match="the URL of the database can't be read") as caught:
             Record(bad)
         assert caught.value.code == "invalid_arguments"
