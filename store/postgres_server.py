@@ -50,7 +50,7 @@ class Server:
         except psycopg.Error:  # Its message could contain the password.
             raise _unreadable() from None
         host, port, user, database = (self._given.get(key) or "" for key in ("host", "port", "user", "dbname"))
-        if "@" in str(host):  # It is a part of a password.
+        if "@" in f"{host}{database}":  # A part of a password that is not escaped.
             raise _unreadable()
         self.name = f"postgresql://{f'{user}@' if user else ''}{host}{f':{port}' if port else ''}/{database}"
 

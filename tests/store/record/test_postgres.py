@@ -110,12 +110,8 @@ def test_a_failure_says_what_to_do_and_never_the_password(url: str) -> None:
         assert caught.value.code == "io_error"
         assert hint in str(caught.value.hint)
         assert "secret" not in str(caught.value) + str(caught.value.details)
-    for bad in (
-        "postgresql://albert:secret@[",
-        "postgresql://u:p@secret@h/x",
-        "postgresql://albert:secret@host/x?what=1",
-        "/home/albert",
-    ):
+    wrong_urls = ("u:secret@[", "u:p@secret@h/x", "u:sec/ret@h/x", "u:secret@host/x?what=1")
+    for bad in ("/home/albert", *(f"postgresql://{url}" for url in wrong_urls)):
         with pytest.raises(Failure, match="the URL of the database can't be read") as caught:
             Record(bad)
         assert caught.value.code == "invalid_arguments"
