@@ -100,25 +100,25 @@ class ToolService(engine.ToolService):
         if home is not None:
             environ["ALBERT_HOME"] = os.fspath(home) or "."
         homes = Homes.resolve(environ)
-        of_home = home_at(homes)
-        store, ledger = of_home.tools, of_home.record
+        stored = home_at(homes)
+        store, ledger = stored.tools, stored.record
         registry = ToolRegistry(primitives, store, builtin_loaders(builtins))
-        _add_mounts(of_home, registry)
+        _add_mounts(stored, registry)
         found = _workspace(workspace, homes)
-        rules = _rules(governance, of_home, found, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
+        rules = _rules(governance, stored, found, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
         _import_primitives(rules, registry, found)
         examiner = _Examiner()
         context = ServiceContext(
             found,
             rules,
-            modes=of_home.modes(),
+            modes=stored.modes(),
             ask=ask,
             patience=patience,
             ledger=ledger,
             projections=Projections(ledger, store),
             runs=Runs(ledger),
-            contents=of_home.contents,
-            artifacts=of_home.artifacts,
+            contents=stored.contents,
+            artifacts=stored.artifacts,
             examine=examiner.examine,
             observer=telemetry,
             resource_locks=ResourceLocks(homes.state / "turns"),
@@ -127,7 +127,7 @@ class ToolService(engine.ToolService):
         )
         service = cls(registry, store, context, Sandbox(_limits(rules)))
         service.running.agent_tools = _AgentTools(service)
-        service.home = of_home
+        service.home = stored
         examiner.service = service
         return service
 

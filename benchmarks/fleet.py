@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,19 +43,21 @@ CALLS = {"look": "only reads", "change": "may change something"}
 
 
 def table(rounds: int) -> list[str]:
-    """The lines of the table."""
-    lines = [f"| calls a second | {' | '.join(f'{n} processes' for n in PROCESSES)} | messages a call |"]
-    lines.append("|---|" + "---:|" * (len(PROCESSES) + 1))
-    with tempfile.TemporaryDirectory(prefix="albert-fleet-") as name:
-        places = {"a folder (SQLite)": str(Path(name) / "home"), "PostgreSQL": _url()}
-        for place, home in places.items():
-            for tool, what in CALLS.items() if home else ():
-                found = []
-                for count in PROCESSES:
-                    rates = [_rate(home, name, tool, count) for _ in range(rounds)]
-                    found.append(f"{statistics.median(rates):,.0f}")
-                messages = f"{_messages(home, name, tool):.1f}" if "://" in home else "–"
-                lines.append(f"| {place}: a call that {what} | {' | '.join(found)} | {messages} |")
+    """The lines of the table. In each round, every cell is measured once, in turn."""
+    with tempfile.TemporaryDirectory(prefix="albert-fleet-") as folder:
+        homes = {"a folder (SQLite)": str(Path(folder) / "home"), "PostgreSQL": _url()}
+        rows = [(place, tool) for place, home in homes.items() if home for tool in CALLS]
+        rates: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+        for _ in range(rounds):
+            for count in PROCESSES:
+                for place, tool in rows:
+                    rates[place, tool, count].append(_rate(homes[place], folder, tool, count))
+        lines = [f"| calls a second, by | {' | '.join(f'{n} processes' for n in PROCESSES)} | messages a call |"]
+        lines.append("|---|" + "---:|" * (len(PROCESSES) + 1))
+        for place, tool in rows:
+            found = " | ".join(f"{statistics.median(rates[place, tool, count]):,.0f}" for count in PROCESSES)
+            messages = f"{_messages(homes[place], folder, tool):.1f}" if place == "PostgreSQL" else "–"
+            lines.append(f"| {place}: a call that {CALLS[tool]} | {found} | {messages} |")
     return lines
 
 

@@ -95,6 +95,7 @@ class Modes:
         self._ledger = ledger
         self._free = free or self._measured
         self._seen: Stamp | None = None
+        self._was_there = False
         self._state = ModeState()
         self._listeners: list[Callable[[ModeState, ModeState], None]] = []
         self._time = wall_clock
@@ -110,12 +111,12 @@ class Modes:
         if self._file is None:
             return self._state
         try:
-            seen = self._file.stamp()
+            seen = self._stamp(self._file)
         except Failure as failure:
             seen, state = _NO_STAMP, _unknown(failure.message)
         else:
             # Albert never deletes the file. So if the file disappears, the mode doesn't return to `NORMAL`.
-            if seen is None and self._seen is not None and self._state.mode != "NORMAL":
+            if seen is None and self._was_there and self._state.mode != "NORMAL":
                 seen, state = _NO_STAMP, _unknown("its file is gone")
             elif seen == self._seen:
                 # Without a file, a mode that couldn't be stored applies to this process.
@@ -242,7 +243,12 @@ class Modes:
         if self._file is not None:
             self._file.write(f"{json.dumps(state._asdict(), indent=1)}\n".encode())
             with suppress(Failure):
-                self._seen = self._file.stamp()
+                self._seen = self._stamp(self._file)
+
+    def _stamp(self, file: HomeFile) -> Stamp | None:
+        found = file.stamp()
+        self._was_there = self._was_there or found is not None
+        return found
 
     def _changed(self, before: ModeState, now: ModeState) -> None:
         if before.mode == now.mode:

@@ -137,6 +137,21 @@ def test_the_rules_in_a_database(homes: list[PostgresHome]) -> None:
     assert "is gone; its rules stay in force" in str(source.problem)
 
 
+def test_after_an_outage_the_mode_and_the_rules_are_what_they_were(homes: list[PostgresHome]) -> None:
+    modes, source = homes[0].modes(), RulesSource(homes[0].rules, None)
+    assert (modes.mode, source.current()) == ("NORMAL", Governance())
+    homes[1].rules.write(b"deny: [bash]")
+    server().stop()
+    homes[0]._files.forget()
+    assert (modes.mode, source.current()) == ("LOCKDOWN", Governance())
+    server().start()
+    homes[0]._files.forget()
+    assert modes.mode == "NORMAL"
+    found = source.current()
+    assert isinstance(found, Governance)
+    assert found.deny == {"bash"}
+
+
 def test_without_a_server_nothing_is_allowed(tmp_path: Path) -> None:
     url = "postgresql://u:secret@/x?host=/nowhere"
     home = PostgresHome(Homes(tmp_path, moved=True, url=url), Record(url))
