@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.postgres_layout import FIND, LAYOUT, all_tables
+from albert_tools.store.postgres_layout import FIND, all_tables, find
 from albert_tools.store.postgres_server import Server, failure_of
 from albert_tools.store.record.entry import CHECKPOINT
 from albert_tools.store.record.gate import START, Gate, Tail
@@ -50,20 +50,16 @@ def copy(url: str, folder: Path, most: int | None = None) -> None:
     """Copy the record into the empty `folder`; nothing if it does not exist. `most` is as for `snapshot.as_folder`.
 
     Raises:
-        Failure: `io_error`.
+        Failure: `io_error`; `damaged` for the tables of a later release.
         Wrong: The tables are not the record's.
     """
     server = Server(url)
     # While rows are written to the copy, the server must not end the transaction.
     with closing(server.connect(idle_in_transaction_session_timeout="0")) as connection:
         try:
-            schema = connection.execute(FIND).fetchone()
-            if schema is None:
+            if not find(connection, server.name):
                 return
-            (layout,) = connection.execute("SELECT format FROM gate").fetchone() or (None,)
-            if layout != LAYOUT:
-                raise Wrong(f"the database has layout {layout}, and this version of Albert Tools reads {LAYOUT}")
-            _check_content(connection, *schema)
+            _check_content(connection, *(connection.execute(FIND).fetchone() or (0,)))
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             tail = Tail(*(connection.execute("SELECT n, hash FROM gate").fetchone() or START))
             with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as there:
