@@ -8,8 +8,8 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.store.contents.stored_contents import BLOCK, Collected, StoredContents, not_found, parts_of, ref_of
 from albert_tools.store.home_tables import HomeTables
 
-#: The most bytes of a value. The server refuses a row of a gigabyte.
-MAX_BYTES = 512 * 1024 * 1024
+#: The most bytes of a value. It is more than a file that a tool may write. A larger one would occupy the connection for long.
+MAX_BYTES = 128 * 1024 * 1024
 
 # An equal content is not written again.
 _PUT = """

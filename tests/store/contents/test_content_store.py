@@ -70,6 +70,15 @@ def test_get_returns_what_was_put(contents: StoredContents, content: bytes) -> N
     assert contents.put(content) == ref
 
 
+def test_a_value_that_is_too_large_for_a_row_is_refused(tables: HomeTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("albert_tools.store.contents.postgres_contents.MAX_BYTES", 10)
+    contents = PostgresContents(tables)
+    contents.put(b"x" * 10)
+    with pytest.raises(Failure, match="at most 10 bytes") as caught:
+        contents.put(b"x" * 11)
+    assert caught.value.code == "too_large"
+
+
 @on_files
 def test_files_and_folders_are_private(contents: Contents) -> None:
     ref = contents.put(b"x")
