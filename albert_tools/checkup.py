@@ -22,11 +22,13 @@ from albert_tools.engine.pipeline.notify import problem_of
 from albert_tools.engine.policy.lint import lint, lint_settings
 from albert_tools.engine.policy.partly_forbidden import partly_forbidden
 from albert_tools.engine.policy.settings import Governance
+from albert_tools.store.contents.stored_contents import ref_of
 from albert_tools.store.private_folder import check_private
 
 if TYPE_CHECKING:
+    from albert_tools.engine.model.home_file import HomeFile
     from albert_tools.engine.service import ToolService
-    from albert_tools.store.places import Homes
+    from albert_tools.store.home import Home
 
 #: Runs that are counted.
 MAX_RUNS = 1000
@@ -72,9 +74,9 @@ def document(findings: list[Finding]) -> dict[str, Any]:
     return {"ok": not problems, "facts": facts, "problems": problems, "trials": trials}
 
 
-async def checkup(service: ToolService, homes: Homes, trials: bool = True) -> AsyncGenerator[Finding, None]:
+async def checkup(service: ToolService, home: Home, trials: bool = True) -> AsyncGenerator[Finding, None]:
     """Yields the findings in order. If `trials` is false, no program is run."""
-    for finding in _about(service, homes):
+    for finding in _about(service, home):
         yield finding
     governance = service.governance
     if isinstance(governance, Failure):
@@ -82,22 +84,28 @@ async def checkup(service: ToolService, homes: Homes, trials: bool = True) -> As
     else:
         for finding in await asyncio.to_thread(_rules, service, governance):
             yield finding
-    for finding in await asyncio.to_thread(_waiting, service, homes):
+    for finding in await asyncio.to_thread(_waiting, service, home):
         yield finding
-    for finding in await _saved(service, homes):
+    for finding in await _saved(service, home):
         yield finding
     async for finding in _sandbox(trials):
         yield finding
 
 
-def _about(service: ToolService, homes: Homes) -> Iterator[Finding]:
+def _about(service: ToolService, home: Home) -> Iterator[Finding]:
     from albert_tools import __version__
 
     yield Finding("version", f"albert-tools {__version__}, Python {platform.python_version()}, {platform.system()}")
-    for name, folder in (("tools", homes.tools), ("cache", homes.cache), ("state", homes.state)):
+    local = home.local
+    places = [("cache", local.cache), ("state", local.state)]
+    if local.url:
+        yield Finding("database", f"{home.record.database.name}: the folders have only what is local to this machine")
+    else:
+        places.insert(0, ("tools", local.tools))
+    for name, folder in places:
         why = unwritable(folder)
         yield Finding(name, str(folder) if why is None else f"{folder} can't be written: {why}", why is None)
-    yield _file_of_rules(service, homes)
+    yield _file_of_rules(service, home)
     workspace = service.workspace_or_failure
     if isinstance(workspace, Failure):
         yield Finding("workspace", f"none, so every run is denied: {workspace.message} ({workspace.hint})", False)
@@ -105,14 +113,24 @@ def _about(service: ToolService, homes: Homes) -> Iterator[Finding]:
         yield Finding("workspace", str(workspace.root))
 
 
-def _file_of_rules(service: ToolService, homes: Homes) -> Finding:
+def _file_of_rules(service: ToolService, home: Home) -> Finding:
     """The location of the owner's rules, and whether they are valid."""
-    file, governance = homes.config / "governance.yaml", service.governance
+    file, governance = home.rules, service.governance
     if isinstance(governance, Failure):
         return Finding("rules", f"{file}: {governance.message} ({governance.hint})", False)
-    return Finding(
-        "rules", str(file) if os.path.lexists(file) else f"{file}: no such file yet, so the shipped rules apply"
-    )
+    exists = os.path.lexists(file) if isinstance(file, Path) else file.stamp() is not None
+    if not isinstance(file, Path) and (problem := _changed_rules(home, file)) is not None:
+        return Finding("rules", f"{file}: {problem}", False)
+    return Finding("rules", str(file) if exists else f"{file}: no such file yet, so the shipped rules apply")
+
+
+def _changed_rules(home: Home, file: HomeFile) -> str | None:
+    """What is wrong with the rules in a database: others than those that were last imported, as far as the ledger goes back."""
+    content = file.read()
+    imported = [entry.data for entry in home.record.entries(["policy"]) if entry.data.get("event") == "imported"]
+    if content is None or not imported or imported[-1].get("content") == ref_of(content):
+        return None
+    return "they were not written by `albert policy`; look at them with `albert policy show`, and import the right ones"
 
 
 def _rules(service: ToolService, governance: Governance) -> list[Finding]:
@@ -139,16 +157,16 @@ def _threads(service: ToolService) -> list[Finding]:
     )
 
 
-def _waiting(service: ToolService, homes: Homes) -> list[Finding]:
+def _waiting(service: ToolService, home: Home) -> list[Finding]:
     """Whether other users can read or change the state, and which approvals and runs wait for a person."""
     for what, name in _PRIVATE:
-        folder = homes.state / name
+        folder = home.local.state / name
         try:
             check_private(folder, what)
         except Failure as failure:
             return [Finding("private", f"{failure.message} ({failure.hint})", False)]
-    found = [Finding("private", "only the owner can read the state"), _record(homes)]
-    old = [str(homes.state / name) for name in _OLD_RECORD if os.path.lexists(homes.state / name)]
+    found = [Finding("private", "only the owner can read the state"), _record(home)]
+    old = [str(path) for name in _OLD_RECORD if os.path.lexists(path := home.local.state / name)]
     if old:
         message = f"{' and '.join(old)}: an earlier version wrote this, and nothing reads it; delete it or keep it"
         found.append(Finding("old record", message, note=True))
@@ -172,29 +190,21 @@ def _waiting(service: ToolService, homes: Homes) -> list[Finding]:
     return found + [Finding("damaged", f"run {run.id}: {run.problem}", False) for run in runs if run.problem]
 
 
-def _record(homes: Homes) -> Finding:
+def _record(home: Home) -> Finding:
     """The place of the record, and whether it can be written."""
-    from albert_tools.store.record.sqlite import FILE, SqliteDatabase
-
-    path = homes.state / "record" / FILE
-    if not os.path.lexists(path):
-        return Finding("record", f"{path}: no entry yet")
-    database = SqliteDatabase(path.parent)
+    database = home.record.database
     try:
+        if not database.exists:
+            return Finding("record", f"{database.name}: no entry yet")
         with database.transaction():
             entries = database.tail.n
+        size = database.size()
     except Failure as failure:
         return Finding("record", f"{failure.message} ({failure.hint})", False)
-    finally:
-        database.close()
-    return Finding(
-        "record", f"{path}: {entries:,} entries, {path.stat().st_size:,} bytes; `albert ledger verify` checks it"
-    )
+    return Finding("record", f"{database.name}: {entries:,} entries, {size:,} bytes; `albert ledger verify` checks it")
 
 
-async def _saved(service: ToolService, homes: Homes) -> list[Finding]:
-    from albert_tools.store.tools.tool_store import TinyToolStore
-
+async def _saved(service: ToolService, home: Home) -> list[Finding]:
     found: list[Finding] = []
     try:
         listed = [t for t in await service.list() if t.kind == "composite"]
@@ -207,7 +217,7 @@ async def _saved(service: ToolService, homes: Homes) -> list[Finding]:
             again = f"{', '.join(outdated)}: `albert upgrade` checks {'it' if len(outdated) == 1 else 'them'} again"
             found.append(Finding("outdated", again, note=True))
         hidden = [f"{t.name}: {t.problem}" for t in listed if t.problem and t.version]
-        damaged = await asyncio.to_thread(TinyToolStore(homes.tools).verify)
+        damaged = await asyncio.to_thread(home.tools.verify)
         for why in [*hidden, *(f"{path}: {reason}; {_REPAIR}" for path, reason in damaged[:MAX_DAMAGED])]:
             found.append(Finding("damaged", why, False))
         if len(damaged) > MAX_DAMAGED:

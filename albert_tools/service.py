@@ -20,20 +20,17 @@ from albert_tools.engine.call.context import ServiceContext
 from albert_tools.engine.call.resource_locks import ResourceLocks
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.home_file import FolderFile
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.reserved_names import RESERVED
-from albert_tools.engine.policy.modes import Modes
 from albert_tools.engine.policy.settings import Governance, read_governance
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.engine.workspace.workspace import Workspace
-from albert_tools.store.artifacts import Artifacts
-from albert_tools.store.contents.content_store import Contents
+from albert_tools.store.home import Home, home_at
 from albert_tools.store.places import Homes
-from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
-from albert_tools.store.tools.tool_store import TinyToolStore
 
 if TYPE_CHECKING:
     from albert_tools.engine.agent.offers import Offer
@@ -58,7 +55,7 @@ class ToolService(engine.ToolService):
         print(result.value())
     """
 
-    homes: Homes
+    home: Home
 
     @classmethod
     def open(
@@ -78,6 +75,7 @@ class ToolService(engine.ToolService):
 
         Args:
             home: The folder to use instead of ``~/.albert``, with configuration, cache and state; by default that of `ALBERT_HOME`.
+                Or the URL of a PostgreSQL database, ``postgresql://user@host/database``, which needs the extra ``fleet``.
             workspace: The folder that tools work in; by default the nearest one at or above the current folder that has
                 ``.albert`` or ``.git``. Without a workspace tools can be defined, but every call is denied.
             governance: The rules, as a mapping or as the path of a file; by default the user's ``governance.yaml``. The project's
@@ -95,34 +93,34 @@ class ToolService(engine.ToolService):
             The service. Nothing has been started yet.
 
         Raises:
-            Failure: `io_error`: the home folder can't be found.
+            Failure: `io_error`: the home folder can't be found; `invalid_arguments`: the URL is wrong; `not_found`: the extra
+                ``fleet`` is not installed.
             ValueError: the name of a primitive is taken, or `builtins` names none.
         """
         environ = dict(os.environ)
         if home is not None:
             environ["ALBERT_HOME"] = os.fspath(home) or "."
         homes = Homes.resolve(environ)
-        store = TinyToolStore(homes.tools, lambda: homes.cache)
+        stored = home_at(homes)
+        store, ledger = stored.tools, stored.record
         registry = ToolRegistry(primitives, store, builtin_loaders(builtins))
-        registry.refresh = _Mounts(homes, registry)
+        registry.refresh = _Mounts(stored, registry)
         registry.refresh()
         found = _workspace(workspace, homes)
-        ledger = Record(homes.state / "record")
-        rules = _rules(governance, homes, found, ledger, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
+        rules = _rules(governance, stored, found, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
         _import_primitives(rules, registry, found)
         examiner = _Examiner()
-        contents = Contents(homes.state / "contents")
         context = ServiceContext(
             found,
             rules,
-            modes=Modes(homes.state / "mode.json", ledger=ledger),
+            modes=stored.modes(),
             ask=ask,
             patience=patience,
             ledger=ledger,
             projections=Projections(ledger, store),
             runs=Runs(ledger),
-            contents=contents,
-            artifacts=Artifacts(homes.state / "artifacts", contents),
+            contents=stored.contents,
+            artifacts=stored.artifacts,
             examine=examiner.examine,
             observer=telemetry,
             resource_locks=ResourceLocks(homes.state / "turns"),
@@ -131,7 +129,7 @@ class ToolService(engine.ToolService):
         )
         service = cls(registry, store, context, Sandbox(_limits(rules)))
         service.running.agent_tools = _AgentTools(service)
-        service.homes = homes
+        service.home = stored
         examiner.service = service
         return service
 
@@ -214,7 +212,7 @@ class _Examiner:
 
         from albert_tools.checkup import checkup, document
 
-        async with aclosing(checkup(self.service, self.service.homes, trials)) as found:
+        async with aclosing(checkup(self.service, self.service.home, trials)) as found:
             return document([finding async for finding in found])
 
 
@@ -235,9 +233,8 @@ def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Workspace 
 
 def _rules(
     given: Mapping[str, Any] | str | os.PathLike[str] | None,
-    homes: Homes,
+    home: Home,
     workspace: Workspace | Failure,
-    ledger: Record,
     primitives: Collection[str],
 ) -> RulesSource | Failure:
     project = None
@@ -246,9 +243,9 @@ def _rules(
     try:
         if isinstance(given, Mapping):
             own = read_governance(given, "the application", primitives=primitives)
-            return RulesSource(own, project, ledger=ledger, primitives=primitives)
-        user = Path(given) if given is not None else homes.config / "governance.yaml"
-        return RulesSource(user, project, required=given is not None, ledger=ledger, primitives=primitives)
+            return RulesSource(own, project, ledger=home.record, primitives=primitives)
+        user = Path(given) if given is not None else home.rules
+        return RulesSource(user, project, required=given is not None, ledger=home.record, primitives=primitives)
     except Failure as failure:
         return failure
 
@@ -272,28 +269,25 @@ class _Mounts:
     Their library is not loaded before a call.
     """
 
-    def __init__(self, homes: Homes, registry: ToolRegistry) -> None:
+    def __init__(self, home: Home, registry: ToolRegistry) -> None:
         self._registry = registry
-        self._file, self._state = homes.config / "mounts.json", homes.state / "mounts"
+        self._file, self._suspended = home.mounts, FolderFile(home.local.state / "mounts")
         self._seen: tuple[object, ...] = (None, None)
 
     def __call__(self) -> None:
-        """Two looks at the disk, if nothing has changed."""
-        now = _stamp(self._file), _stamp(self._state)
+        """Two looks at the home, if nothing has changed."""
+        try:
+            now = self._file.stamp(), self._suspended.stamp()
+        except Failure as failure:
+            # Nobody knows whether the tools are still mounted.
+            self._registry.set_mounted({}, {}, [failure.message])
+            self._seen = ()
+            return
         if now != self._seen:
             from albert_tools.builtins.mounts.mounted_tools import set_mounts
 
-            set_mounts(self._registry, self._file, self._state)
+            set_mounts(self._registry, self._file, Path(str(self._suspended)))
             self._seen = now
-
-
-def _stamp(path: Path) -> object:
-    """Facts that change with a file or folder; None if it does not exist."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _limits(rules: RulesSource | Failure) -> RunLimits:

@@ -12,6 +12,7 @@ from benchmarks import (
     doors,
     evaluate,
     files,
+    fleet,
     governed,
     journaled,
     keeping,
@@ -46,6 +47,7 @@ def main() -> None:
             "many",
             "spared",
             "suggested",
+            "fleet",
         ],
         help="one part",
     )
@@ -94,6 +96,10 @@ def main() -> None:
         print("## What a saved tool spares an agent\n", *spared.table(), "", sep="\n", flush=True)
     if options.only in (None, "suggested"):
         print("## Suggested tools\n", *suggested.table(), "", sep="\n", flush=True)
+    if options.only in (None, "fleet"):
+        print(
+            "## One home for several processes\n", *fleet.table(max(1, options.rounds // 3)), "", sep="\n", flush=True
+        )
 
 
 if __name__ == "__main__":

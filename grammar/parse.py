@@ -142,7 +142,8 @@ def _cache_file() -> str | None:
     """
     try:
         home = os.environ.get("ALBERT_HOME")
-        if home:
+        # A home can be the URL of a database.
+        if home and "://" not in home:
             folder = Path(home) / "cache"
         else:
             from platformdirs import user_cache_path

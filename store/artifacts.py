@@ -1,12 +1,12 @@
-"""The artifact store: one small file for each artifact. A file is written once and never changed.
+"""The artifact store: one small record for each artifact. A record is written once and never changed.
 
-The file is `artifacts/<first two hex digits>/<the other sixty-two>`. Its name is the BLAKE3 hash of the workspace and the id. So
-any text can be an id, and a workspace can't see artifacts of other workspaces. The file refers to the content in the content
-store. The content store never deletes this content, because `contents.references` also searches the artifacts. The file contains
-its own hash, so a changed file is detected as damaged.
+Its name is the BLAKE3 hash of the workspace and the id. So any text can be an id, and a workspace can't see artifacts of other
+workspaces. The record refers to the content in the content store. The content store never deletes this content, because
+`contents.references` also searches the artifacts. The record contains its own hash, so a changed one is detected as damaged.
 
-Reading and writing use the lock of the two-digit folder. So if two processes publish under one id, the second finds the artifact
-of the first. Writing is atomic: if a process is killed, the file is complete or doesn't exist.
+In a folder, a record is the file `artifacts/<first two hex digits>/<the other sixty-two>`. Reading and writing use the lock of the
+two-digit folder. So if two processes publish under one id, the second finds the artifact of the first. Writing is atomic: if a
+process is killed, the file is complete or doesn't exist.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,8 @@ from albert_tools.engine.model.definition import canonical
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Artifact, ContentStore
 from albert_tools.store.atomic import write_atomic, writing
-from albert_tools.store.contents.content_store import REF
+from albert_tools.store.contents.references import texts_in
+from albert_tools.store.contents.stored_contents import REF
 from albert_tools.store.os_errors import io_failure
 from albert_tools.store.private_folder import check_private, make_private
 
@@ -31,11 +34,10 @@ from albert_tools.store.private_folder import check_private, make_private
 MAX_RECORD = 16 * 1024 * 1024
 
 
-class Artifacts:
-    """An `ArtifactStore` in files under `folder`, which need not exist. Safe to use from any number of threads and processes."""
+class StoredArtifacts(ABC):
+    """An `ArtifactStore`. Safe to use from any number of threads and processes."""
 
-    def __init__(self, folder: Path, contents: ContentStore) -> None:
-        self.folder = Path(os.path.abspath(folder))
+    def __init__(self, contents: ContentStore) -> None:
         self._contents = contents
 
     def publish(self, workspace: str, artifact: Artifact) -> tuple[Artifact, bool]:
@@ -44,18 +46,12 @@ class Artifacts:
         Raises:
             Failure: `exists`, `not_found`, `damaged`, `io_error`; `invalid_arguments` if the content is not a reference.
         """
-        path = self._path(workspace, artifact.id)
         # A running collection may have searched the artifacts before this one was written. `renew` protects the content from it.
         self._contents.renew(artifact.content)
-        make_private(self.folder, "the artifacts")
-        with writing(path.parent):
-            there = self._read(workspace, artifact.id, path)
-            if there is None:
-                try:
-                    write_atomic(path.parent, path, _record(workspace, artifact))
-                except OSError as error:
-                    raise io_failure("write the record of an artifact at", path, error) from error
-                return artifact, True
+        found = self._add(_name(workspace, artifact.id), _record(workspace, artifact))
+        if found is None:
+            return artifact, True
+        there = self._read(found, workspace, artifact.id)
         differs = [
             name.replace("_", " ")
             for name in ("content", "category", "metadata")
@@ -72,44 +68,97 @@ class Artifacts:
 
     def get(self, workspace: str, id: str) -> Artifact:
         """As `ArtifactStore`."""
-        path = self._path(workspace, id)
-        check_private(self.folder, "the artifacts")
-        found = self._read(workspace, id, path)
+        found = self._get(_name(workspace, id))
         if found is None:
             raise Failure(
                 "not_found",
                 f"no artifact {id[:100]!r} was published in this workspace",
                 hint="give the id exactly as it was published; publish_artifact publishes one",
             )
-        return found
+        return self._read(found, workspace, id)
 
-    def _path(self, workspace: str, id: str) -> Path:
-        name = blake3(canonical([workspace, id])).hexdigest()
-        return self.folder / name[:2] / name[2:]
-
-    def _read(self, workspace: str, id: str, path: Path) -> Artifact | None:
-        """The artifact at `path`, verified to have this id; None if there is no file."""
-        try:
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise io_failure("read the record of an artifact at", path, error) from error
-        try:
-            with open(handle, "rb") as file:
-                found = os.fstat(handle)
-                data = file.read(MAX_RECORD + 1) if stat.S_ISREG(found.st_mode) else b""
-        except OSError as error:
-            raise io_failure("read the record of an artifact at", path, error) from error
-        artifact = _artifact(data, workspace, id)
+    def _read(self, record: bytes, workspace: str, id: str) -> Artifact:
+        """The artifact in a record, verified to have this id."""
+        artifact = _artifact(record, workspace, id)
         if artifact is None:
+            place = self._place(_name(workspace, id))
             raise Failure(
                 "damaged",
                 f"the record of the artifact {id[:100]!r} was changed after it was written",
-                hint=f"move {path} away and publish the artifact again",
-                details={"path": str(path)},
+                hint=f"move it away and publish the artifact again: {place}",
+                details={"path": place},
             )
         return artifact
+
+    @abstractmethod
+    def texts(self) -> Iterable[str]:
+        """All records. Raises Failure `io_error`."""
+
+    @abstractmethod
+    def _get(self, name: str) -> bytes | None:
+        """The record with this name. Raises Failure `io_error`."""
+
+    @abstractmethod
+    def _add(self, name: str, record: bytes) -> bytes | None:
+        """Store a record durably, unless there is one. Returns the one that was there. Raises Failure `io_error`."""
+
+    @abstractmethod
+    def _place(self, name: str) -> str:
+        """Where a record is, for messages."""
+
+
+class Artifacts(StoredArtifacts):
+    """The artifacts in files under `folder`, which need not exist."""
+
+    def __init__(self, folder: Path, contents: ContentStore) -> None:
+        super().__init__(contents)
+        self.folder = Path(os.path.abspath(folder))
+
+    def texts(self) -> Iterable[str]:
+        """See `StoredArtifacts`."""
+        return texts_in(self.folder)
+
+    def _get(self, name: str) -> bytes | None:
+        check_private(self.folder, "the artifacts")
+        return _content(self._path(name))
+
+    def _add(self, name: str, record: bytes) -> bytes | None:
+        path = self._path(name)
+        make_private(self.folder, "the artifacts")
+        with writing(path.parent):
+            there = _content(path)
+            if there is None:
+                try:
+                    write_atomic(path.parent, path, record)
+                except OSError as error:
+                    raise io_failure("write the record of an artifact at", path, error) from error
+            return there
+
+    def _path(self, name: str) -> Path:
+        return self.folder / name[:2] / name[2:]
+
+    def _place(self, name: str) -> str:
+        return str(self._path(name))
+
+
+def _content(path: Path) -> bytes | None:
+    """The content of a file; None if there is none, and empty if it is not a file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise io_failure("read the record of an artifact at", path, error) from error
+    try:
+        with open(handle, "rb") as file:
+            found = os.fstat(handle)
+            return file.read(MAX_RECORD + 1) if stat.S_ISREG(found.st_mode) else b""
+    except OSError as error:
+        raise io_failure("read the record of an artifact at", path, error) from error
+
+
+def _name(workspace: str, id: str) -> str:
+    return blake3(canonical([workspace, id])).hexdigest()
 
 
 def _record(workspace: str, artifact: Artifact) -> bytes:

@@ -4,30 +4,56 @@ Tools are the user's own work. They are in `~/.albert/tools`, where they are eas
 control. Configuration, cache and state are in the standard folders of the platform. `ALBERT_HOME` replaces `~/.albert`, and then
 all other folders are inside it. So one variable creates a separate home for a test, a project or a service.
 
+`ALBERT_HOME` can also be the URL of a PostgreSQL database, which machines share. What is local to a machine (sockets, locks,
+caches, chats) is then in a folder of its own below the standard folder for state.
+
 These properties don't create the folders. A folder is created at its first write, with access only for its owner. Importing
 `platformdirs` takes tens of milliseconds, and running a saved tool does not need it. So only the folders that need it import it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.replace_file import sync_folder
+from albert_tools.engine.model.replace_file import make_folders
 from albert_tools.store.os_errors import io_failure
 
-#: The mode of folders that are created here.
-FOLDER_MODE = 0o700
+#: The names of a home's small files.
+RULES, MODE, MOUNTS = "governance.yaml", "mode.json", "mounts.json"
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|postgres(ql)?:")
+_DATABASE = re.compile(r"postgres(ql)?://")
+#: Passwords in a URL, as libpq reads it: after the user's name, and among the parameters.
+_PASSWORDS = re.compile(r"(?<=://)([^:@/]*):[^/]*(?=@)|(?<=[?&])(?:ssl)?password=[^&]*&?")
+
+
+def without_password(home: str) -> str:
+    """A home as it may be shown: a URL without passwords, or the same text."""
+    return _PASSWORDS.sub(r"\1", home) if _URL.match(home) else home
 
 
 class Homes(NamedTuple):
-    """The four folders. `albert` is `~/.albert`, or `ALBERT_HOME` if `moved` is true."""
+    """The four folders. `albert` is `~/.albert`, or `ALBERT_HOME` if `moved` is true.
+
+    If the home is a database, `url` is its URL, and only what is local to this machine is in the folders. Show `url` to nobody: it
+    may have a password.
+    """
 
     albert: Path
     moved: bool = False
+    url: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The home, as it may be shown."""
+        return without_password(self.url) if self.url else str(self.albert)
 
     @classmethod
     def resolve(cls, environ: Mapping[str, str] | None = None) -> Homes:
@@ -36,10 +62,12 @@ class Homes(NamedTuple):
         An empty `ALBERT_HOME` counts as unset. A relative path is relative to the current folder.
 
         Raises:
-            Failure: `io_error` if the home folder is unknown.
+            Failure: `io_error` if the home folder is unknown, `invalid_arguments` if the URL is not of PostgreSQL.
         """
         values = os.environ if environ is None else environ
         moved = values.get("ALBERT_HOME", "")
+        if _URL.match(moved):
+            return cls(_local_folder(moved), moved=True, url=moved)
         try:
             if moved and moved != "~" and not moved.startswith("~/"):
                 return cls(Path(os.path.abspath(moved)), moved=True)
@@ -81,6 +109,21 @@ class Homes(NamedTuple):
         return found
 
 
+def _local_folder(url: str) -> Path:
+    """The folder of this machine for a home in a database."""
+    if not _DATABASE.match(url):
+        raise Failure(
+            "invalid_arguments",
+            f"a home is a folder or the URL of a PostgreSQL database, not {url.partition(':')[0]}:…",
+            hint="write it like postgresql://user@host:5432/database",
+        )
+    import platformdirs
+
+    # Another password does not make another home.
+    name = hashlib.sha256(without_password(url).partition("://")[2].encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return platformdirs.user_state_path("albert") / "databases" / name
+
+
 def make_folder(folder: Path) -> Path:
     """Create `folder` and its missing parents, durably and with mode 0700. Returns `folder`.
 
@@ -88,21 +131,7 @@ def make_folder(folder: Path) -> Path:
         Failure: `io_error` if a file has this path, or if the system refuses.
     """
     try:
-        _make(folder)
+        make_folders(folder)
     except OSError as error:
         raise io_failure("create the folder", folder, error) from error
     return folder
-
-
-def _make(folder: Path) -> None:
-    if folder.is_dir():
-        return
-    if folder.parent != folder:
-        _make(folder.parent)
-    try:
-        folder.mkdir(FOLDER_MODE)
-    except FileExistsError:
-        if not folder.is_dir():
-            raise
-        return  # another process has created the folder meanwhile
-    sync_folder(folder.parent)

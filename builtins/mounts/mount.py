@@ -1,6 +1,6 @@
 """What the owner has mounted: servers of the Model Context Protocol (MCP), each with the definitions that the owner has accepted.
 
-The file ``mounts.json`` in the configuration folder has all of it, so a service knows the tools without starting a server. Only
+The file ``mounts.json`` of the home has all of it, so a service knows the tools without starting a server. Only
 `albert mount` writes it. A tool is pinned by a hash of everything that its server says about it.
 """
 
@@ -14,8 +14,8 @@ import msgspec
 
 from albert_tools.engine.model.definition import Schema
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.home_file import HomeFile
 
-FILE = "mounts.json"
 #: The folder in the state folder with the suspended tools of each mount: what has changed, by the hash of the accepted tool.
 SUSPENDED = "mounts"
 
@@ -64,18 +64,15 @@ class Mount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tools: tuple[PinnedTool, ...] = ()
 
 
-def read_mounts(file: Path) -> dict[str, Mount]:
+def read_mounts(file: HomeFile) -> dict[str, Mount]:
     """The mounts by name; empty without a file.
 
     Raises:
         Failure: `damaged`, `io_error`.
     """
-    try:
-        data = file.read_bytes()
-    except FileNotFoundError:
+    data = file.read()
+    if data is None:
         return {}
-    except OSError as error:
-        raise Failure("io_error", f"{file} can't be read: {error.strerror}") from error
     try:
         return {mount.name: mount for mount in msgspec.json.decode(data, type=list[Mount])}
     except (msgspec.MsgspecError, RecursionError) as error:

@@ -23,6 +23,7 @@ from albert_tools.builtins.mounts.server_schemas import plain_text, quoted
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.model.definition import EFFECTS, Effect, digest
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.home_file import HomeFile
 from albert_tools.engine.model.messages import install_command
 from albert_tools.engine.model.primitive import DataUse, Primitive, primitive_from_schema
 from albert_tools.engine.model.protocols import CallContext
@@ -33,7 +34,7 @@ _UNKNOWN = frozenset({"read", "write", "delete", "execute", "network"})
 _MAX_ERROR = 4000
 
 
-def set_mounts(registry: ToolRegistry, file: Path, state: Path) -> None:
+def set_mounts(registry: ToolRegistry, file: HomeFile, state: Path) -> None:
     """Give a registry the tools of the mounted servers. If the file can't be read, it has none of them.
 
     The folder `state` has the suspended tools, see `suspended_tools`.

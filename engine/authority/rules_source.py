@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from albert_tools.engine.authority.authorization import Authority
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.home_file import HomeFile, Stamp
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.engine.policy.modes import Modes
@@ -42,9 +43,10 @@ _TRIES = 3
 #: The most workspaces whose index of the rules is cached.
 _MAX_WORKSPACES = 64
 
-#: Facts that change with a file; None if the file doesn't exist.
-Stamp = tuple[int, int, int, int] | None
-Stamps = tuple[Stamp, ...]
+#: Facts that change with each file; None if the file doesn't exist.
+Stamps = tuple[Stamp | None, ...]
+#: The stamp of a file that can't be reached.
+_UNREACHABLE: Stamp = (-1, 0, 0, 0)
 
 
 class RulesInForce(NamedTuple):
@@ -85,7 +87,7 @@ class RulesSource:
 
     def __init__(
         self,
-        user: Path | Governance,
+        user: Path | HomeFile | Governance,
         project: Path | None,
         *,
         required: bool = False,
@@ -96,7 +98,7 @@ class RulesSource:
         """The constructor doesn't read the files.
 
         Args:
-            user: The owner's file, or the constant rules of an application.
+            user: The owner's file, in a folder or in the home's database, or the constant rules of an application.
             project: The project's file.
             required: Whether the owner's file must exist.
             ledger: Gets an entry for each change, at the first call under the new rules.
@@ -107,14 +109,14 @@ class RulesSource:
         self._project = project
         self._required = required
         self._ledger = ledger
-        self._files = tuple(p for p in (user, project) if isinstance(p, Path))
-        self._paths = tuple(os.fspath(path) for path in self._files)
+        self._files = tuple(f for f in (user, project) if f is not None and not isinstance(f, Governance))
+        self._places = tuple(os.fspath(f) if isinstance(f, Path) else f for f in self._files)
         self._interval = interval
         self._primitives = primitives
         self._next_look = 0.0
         self._seen: _Seen | None = None
         self._in_force: tuple[Governance | None, dict[str, RulesInForce]] = None, {}
-        self._read: set[Path] = set()
+        self._read: set[Path | HomeFile] = set()
         self._problem: str | None = None
         self._unrecorded: list[dict[str, Any]] = []
         self._listeners: list[Callable[[Change], None]] = []
@@ -165,7 +167,7 @@ class RulesSource:
         return found
 
     def _stamps(self) -> Stamps:
-        return tuple(map(_stamp, self._paths))
+        return tuple(map(_stamp, self._places))
 
     def _reread(self) -> Governance | Failure:
         """Read the files. If they are valid, put their rules in force."""
@@ -244,7 +246,7 @@ class RulesSource:
                 del self._unrecorded[0]
 
 
-def _existing(files: tuple[Path, ...], stamps: Stamps) -> set[Path]:
+def _existing(files: tuple[Path | HomeFile, ...], stamps: Stamps) -> set[Path | HomeFile]:
     return {path for path, stamp in zip(files, stamps, strict=True) if stamp is not None}
 
 
@@ -254,9 +256,13 @@ def _changing() -> Failure:
     )
 
 
-def _stamp(path: str) -> Stamp:
+def _stamp(place: str | HomeFile) -> Stamp | None:
     try:
-        facts = os.lstat(path)
+        if not isinstance(place, str):
+            return place.stamp()
+        facts = os.lstat(place)
+    except Failure:
+        return _UNREACHABLE
     except OSError:
         # If a file has no facts, reading it fails too, and that failure contains the reason.
         return None

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.file_lock import lock, open_lock, release
+from albert_tools.engine.model.replace_file import make_folders
 
 #: Seconds between two attempts to lock a file that another process has locked.
 _POLL_SECONDS = 0.02
@@ -72,7 +73,7 @@ class ResourceLocks:
             try:
                 handle = open_lock(folder / name)
             except FileNotFoundError:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folders(folder)
                 handle = open_lock(folder / name)
         except OSError as error:
             raise Failure(

@@ -1,4 +1,4 @@
-"""Replaces a file: after a crash at any time, it has its complete old content or its complete new content.
+"""Replaces a file, and creates folders. After a crash at any time, it has its complete old content or its complete new content.
 
 The new content is written to a temporary file, through a buffered file object, because a bare `os.write` may write only a part. The
 temporary file is synced and then renamed to the name of the old file. Then the folder is synced, which makes the new name durable.
@@ -41,3 +41,18 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def make_folders(folder: Path, mode: int = 0o700) -> None:
+    """Create `folder` and its missing parents, durably and with this mode. Raises OSError."""
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        make_folders(folder.parent, mode)
+    try:
+        folder.mkdir(mode)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+        return  # another process has created the folder meanwhile
+    sync_folder(folder.parent)

@@ -1,9 +1,9 @@
 """The mode of the whole installation, and its changes.
 
-The mode is stored in one small file. Every process reads the file at its next call and so sees a change. Usually a person
-switches the mode. Two changes are automatic: from `NORMAL` to `ALERT` (too many violations), and between `NORMAL` and `DEGRADED`
-(disk or memory nearly full). Only a person can leave `LOCKDOWN`, and only to `RECOVERY`. If the file can't be read or is invalid,
-the mode is `LOCKDOWN` (fail closed).
+The mode is stored in one small file of the home. Every process reads the file at its next call and so sees a change. Usually a
+person switches the mode. Two changes are automatic: from `NORMAL` to `ALERT` (too many violations), and between `NORMAL` and
+`DEGRADED` (disk or memory nearly full). Only a person can leave `LOCKDOWN`, and only to `RECOVERY`. If the file can't be read or is
+invalid, the mode is `LOCKDOWN` (fail closed).
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from albert_tools.engine.model.definition import MODES, Mode
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.file_lock import open_locked, release
+from albert_tools.engine.model.home_file import FolderFile, HomeFile, Stamp
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import ESCAPES
-from albert_tools.engine.model.replace_file import replace_file
 
 #: The modes that can follow each mode. A service itself makes only the changes in `_AUTOMATIC`.
 NEXT: dict[Mode, tuple[Mode, ...]] = {
@@ -35,11 +34,10 @@ NEXT: dict[Mode, tuple[Mode, ...]] = {
 }
 _AUTOMATIC = {("NORMAL", "ALERT"), ("NORMAL", "DEGRADED"), ("DEGRADED", "NORMAL")}
 
-#: Seconds to wait for the lock while another process writes the mode.
-_LOCK_SECONDS = 1.0
-
 #: The most bytes that are read of the file. A valid file is much shorter.
 _MAX_BYTES = 8192
+#: A stamp that no file has.
+_NO_STAMP: Stamp = (0, 0, 0, 0)
 
 
 #: Free MiB on the disk with the state folder, and available memory as a fraction of all memory: thresholds for leaving `NORMAL`,
@@ -74,11 +72,12 @@ class Modes:
 
     def __init__(
         self,
-        file: Path | None,
+        file: Path | HomeFile | None,
         clock: Callable[[], float] = time.monotonic,
         ledger: Record | None = None,
         free: Callable[[], tuple[float, float]] | None = None,
         wall_clock: Callable[[], float] = time.time,
+        folder: Path | None = None,
     ) -> None:
         """Args:
         file: The file with the mode; None stores the mode only in this process.
@@ -86,13 +85,17 @@ class Modes:
         ledger: Gets an entry for each change that this object makes, and counts the attempts to leave the workspace.
         free: Returns the free MiB of the disk and the available fraction of memory.
         wall_clock: Returns seconds since 1970, which are equal in all processes.
+        folder: The folder on this machine whose disk is measured, if machines share the file. A disk or memory that is nearly full
+            then changes the mode of this process only.
         """
-        self._file = file
-        self._path = "" if file is None else str(file)
+        self._file: HomeFile | None = FolderFile(file) if isinstance(file, Path) else file
+        self._folder = file.parent if isinstance(file, Path) else folder
+        self._is_shared = folder is not None
         self._clock = clock
         self._ledger = ledger
         self._free = free or self._measured
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: Stamp | None = None
+        self._was_there = False
         self._state = ModeState()
         self._listeners: list[Callable[[ModeState, ModeState], None]] = []
         self._time = wall_clock
@@ -108,21 +111,18 @@ class Modes:
         if self._file is None:
             return self._state
         try:
-            facts = os.stat(self._path)
-        except (FileNotFoundError, NotADirectoryError):
-            # Albert never deletes the file. So if the file disappears, the mode doesn't return to `NORMAL`.
-            if self._seen is None:
-                # There was none yet. A mode that couldn't be stored still applies to this process.
-                return self._state
-            gone = self._state.mode != "NORMAL"
-            seen, state = (0, 0, 0) if gone else None, _unknown("its file is gone") if gone else ModeState()
-        except OSError as error:
-            seen, state = (0, 0, 0), _unknown(error.strerror or "it can't be reached")
+            seen = self._stamp(self._file)
+        except Failure as failure:
+            seen, state = _NO_STAMP, _unknown(failure.message)
         else:
-            seen = _stamp(facts)
-            if seen == self._seen:
+            # Albert never deletes the file. So if the file disappears, the mode doesn't return to `NORMAL`.
+            if seen is None and self._was_there and self._state.mode != "NORMAL":
+                seen, state = _NO_STAMP, _unknown("its file is gone")
+            elif seen == self._seen:
+                # Without a file, a mode that couldn't be stored applies to this process.
                 return self._state
-            state = _read(self._file)
+            else:
+                state = _read(self._file)
         before, self._state, self._seen = self._state, state, seen
         if before.mode != state.mode:
             self._tell(before, state)
@@ -200,24 +200,24 @@ class Modes:
             return
         mode = self.mode
         if mode == "NORMAL" and disk < _DISK_FREE:
-            self._automatic("DEGRADED", f"{disk:.0f} MiB of disk are free")
+            self._automatic("DEGRADED", f"{disk:.0f} MiB of disk are free", not self._is_shared)
         elif mode == "NORMAL" and memory < _MEMORY_FREE:
-            self._automatic("DEGRADED", f"{memory:.1%} of memory is available")
+            self._automatic("DEGRADED", f"{memory:.1%} of memory is available", not self._is_shared)
         elif mode == "DEGRADED" and disk >= _DISK_FREE_AGAIN and memory >= _MEMORY_FREE_AGAIN:
             if self.state().by == "albert":
-                self._automatic("NORMAL", "disk and memory have room again")
+                self._automatic("NORMAL", "disk and memory have room again", not self._is_shared)
 
     def _measured(self) -> tuple[float, float]:
-        place = self._file.parent if self._file is not None else Path.cwd()
+        place = self._folder or Path.cwd()
         while not place.exists():
             place = place.parent
         disk = os.statvfs(place)
         return disk.f_bavail * disk.f_frsize / 2**20, _memory_available()
 
-    def _automatic(self, mode: Mode, cause: str) -> None:
+    def _automatic(self, mode: Mode, cause: str, store: bool = True) -> None:
         try:
             with self._locked():
-                change = self._stepped(mode, cause, store=True)
+                change = self._stepped(mode, cause, store)
         except Failure:
             change = self._stepped(mode, cause, store=False)
         if change is not None:
@@ -235,31 +235,20 @@ class Modes:
                 self._write(now)
         return before, now
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Lock the mode against other writers while it is read and written.
-
-        Raises:
-            Failure: `io_error`: timed out after `_LOCK_SECONDS`.
-        """
-        if self._file is None:
-            yield
-            return
-        try:
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = open_locked(self._file.with_name(f".{self._file.name}-lock"), _LOCK_SECONDS)
-        except OSError as error:
-            raise _unwritten(self._file, error) from error
-        try:
-            yield
-        finally:
-            release(handle)
+    def _locked(self) -> AbstractContextManager[None]:
+        """Lock the mode against other writers while it is read and written. Raises Failure `io_error`."""
+        return nullcontext() if self._file is None else self._file.locked()
 
     def _write(self, state: ModeState) -> None:
         if self._file is not None:
-            _write(self._file, state)
-            with suppress(OSError):
-                self._seen = _stamp(os.stat(self._file))
+            self._file.write(f"{json.dumps(state._asdict(), indent=1)}\n".encode())
+            with suppress(Failure):
+                self._seen = self._stamp(self._file)
+
+    def _stamp(self, file: HomeFile) -> Stamp | None:
+        found = file.stamp()
+        self._was_there = self._was_there or found is not None
+        return found
 
     def _changed(self, before: ModeState, now: ModeState) -> None:
         if before.mode == now.mode:
@@ -296,35 +285,19 @@ def _memory_available() -> float:
     return sizes["MemAvailable"] / sizes["MemTotal"]
 
 
-def _stamp(facts: os.stat_result) -> tuple[int, int, int]:
-    """Facts that change with the file. Unlike the other times, the change time of an inode can't be set by a program."""
-    return facts.st_ino, facts.st_ctime_ns, facts.st_size
-
-
-def _unwritten(file: Path, error: OSError) -> Failure:
-    return Failure("io_error", f"the mode can't be written to {str(file)!r}: {error.strerror}")
-
-
 def _unknown(why: str) -> ModeState:
     return ModeState("LOCKDOWN", "", "albert", f"the mode can't be read: {why}")
 
 
-def _read(file: Path) -> ModeState:
+def _read(file: HomeFile) -> ModeState:
     try:
-        with open(file, "rb") as opened:
-            document = json.loads(opened.read(_MAX_BYTES))
+        content = file.read()
+        if content is None:
+            return ModeState()
+        document = json.loads(content[:_MAX_BYTES])
         state = ModeState(*(document[name] for name in ModeState._fields))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (Failure, ValueError, TypeError, KeyError, RecursionError) as error:
         return _unknown(str(error) or type(error).__name__)
     if state.mode not in MODES or not all(isinstance(part, str) for part in state):
         return _unknown(f"{state.mode!r} is not a mode")
     return state
-
-
-def _write(file: Path, state: ModeState) -> None:
-    content = f"{json.dumps(state._asdict(), indent=1)}\n".encode()
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(file, content, file.with_name(f".{file.name}-{os.urandom(8).hex()}"))
-    except OSError as error:
-        raise _unwritten(file, error) from error

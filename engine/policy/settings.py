@@ -43,6 +43,7 @@ from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.home_file import HomeFile
 from albert_tools.engine.model.limits import MOST_OF_LOOPS, MOST_OF_RUN, LoopLimits, MiB, RunLimits
 
 if TYPE_CHECKING:
@@ -161,7 +162,9 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, bool, int)) else repr(value)
 
 
-def load_governance(user: Path | Governance, project: Path | None, primitives: Collection[str] = ()) -> Governance:
+def load_governance(
+    user: Path | HomeFile | Governance, project: Path | None, primitives: Collection[str] = ()
+) -> Governance:
     """The rules of the owner (or of an application), combined with the project's rules. A missing file contains no rules.
 
     Rules on names that look like misspelled names of `primitives` are mistakes.
@@ -180,9 +183,15 @@ def load_governance(user: Path | Governance, project: Path | None, primitives: C
     return rules if own is None else rules.tightened(own)
 
 
-def _load(path: Path, primitives: Collection[str], unstated: _Limits = _DEFAULTS) -> Governance | None:
+def _load(file: Path | HomeFile, primitives: Collection[str], unstated: _Limits = _DEFAULTS) -> Governance | None:
+    path = file if isinstance(file, Path) else str(file)
     try:
-        document, marks = read_yaml(path)
+        if isinstance(file, Path):
+            document, marks = read_yaml(file)
+        elif (data := file.read()) is not None:
+            document, marks = parse_yaml(data)
+        else:
+            return None
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError as why:
@@ -215,13 +224,13 @@ def read_yaml(path: Path) -> tuple[Any, Marks]:
         raise ValueError(f"it can't be read: {error.strerror}") from None
     finally:
         os.close(handle)
+    return parse_yaml(data)
+
+
+def parse_yaml(data: bytes) -> tuple[Any, Marks]:
+    """As `read_yaml`, for the content of a file. Raises ValueError."""
     if len(data) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
-    return _parse(data)
-
-
-def _parse(data: bytes) -> tuple[Any, Marks]:
-    """As `read_yaml`, for the content of a file."""
     import yaml
 
     class Loader(yaml.SafeLoader):

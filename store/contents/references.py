@@ -16,19 +16,22 @@ from albert_tools.store.os_errors import io_failure
 _REF = re.compile(r"b3:[0-9a-f]{64}")
 
 
-def named(texts: Iterable[str], *folders: Path) -> set[str]:
-    """The references in `texts` (`Record.texts`), and in all files below `folders`. Missing folders are skipped.
+def named(*sources: Iterable[str]) -> set[str]:
+    """The references in texts: those of `Record.texts`, and of the artifacts.
+
+    Raises:
+        Failure: as the sources.
+    """
+    return {ref for source in sources for text in source for ref in _REF.findall(text)}
+
+
+def texts_in(folder: Path) -> Iterator[str]:
+    """The texts of all files below `folder`, which may be missing.
 
     Raises:
         Failure: `io_error`.
     """
-    found: set[str] = set()
-    for text in texts:
-        found.update(_REF.findall(text))
-    for folder in folders:
-        for path in _files(folder):
-            found.update(_REF.findall(_read(path)))
-    return found
+    return map(_read, _files(folder))
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -17,25 +17,18 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
-from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.postgres_layout import FIND, check, create, damaged, find
+from albert_tools.store.postgres_server import Link, Server, can_be_stored, ends_connection, failure_of
 from albert_tools.store.record.database import Database, Row
 from albert_tools.store.record.gate import START, Tail
 from albert_tools.store.record.owner import check_owner
 from albert_tools.store.record.postgres_durability import FIRST_FROM, PostgresDurability, has_kept
-from albert_tools.store.record.postgres_server import Server, ends_connection, failure_of
 from albert_tools.store.record.read_ahead import Found, Query, ReadAhead
-from albert_tools.store.record.schema import ALL_TABLES, VERSION, postgres_tables
+from albert_tools.store.record.schema import ALL_TABLES
 
-#: The lock that keeps two processes from creating the tables at the same time.
-_CREATING = 0x416C62657274
-#: The schema of the tables, if they exist. `to_regclass` can miss a table that another process has just created.
-FIND = (
-    "SELECT space.oid FROM pg_namespace space JOIN pg_class ON relnamespace = space.oid "
-    "WHERE nspname = current_setting('search_path') AND relname = 'gate'"
-)
 _FORMAT = "SELECT format, n, hash FROM gate"
 #: Three statements in one message.
 _BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_FORMAT} FOR UPDATE"
@@ -78,7 +71,7 @@ class PostgresDatabase(Database):
         """Raises Failure `invalid_arguments`."""
         self._server = Server(url)
         super().__init__(self._server.name)
-        self._connection: psycopg.Connection | None = None
+        self._link = Link(self._server, self._lost, synchronous_commit="off")
         #: Whether the connection has found the tables.
         self._is_ready = False
         self._owner = ""
@@ -104,7 +97,7 @@ class PostgresDatabase(Database):
 
         A crash of the server loses the last commits, if they were not synced.
         """
-        is_ready = connection.execute(FIND).fetchone() is not None
+        is_ready = find(connection, self.name)
         tail = self._checked(connection.execute(_FORMAT).fetchone()) if is_ready else START
         for known in (tail, self.durability.synced):
             if known.n and not (is_ready and self._has(connection, known)):
@@ -115,73 +108,26 @@ class PostgresDatabase(Database):
     def _has(self, connection: psycopg.Connection, known: Tail) -> bool:
         return has_kept(connection.execute(FIRST_FROM, (known.n,)).fetchone(), known)
 
-    def _create(self, connection: psycopg.Connection) -> None:
-        if connection.info.parameter_status("server_encoding") != "UTF8":
-            raise self._damaged(f"the database {self.name} has another encoding than UTF8")
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATING,))
-            if self._find(connection):
-                return
-            connection.execute("SET LOCAL synchronous_commit = on")
-            (schema,) = connection.execute("SELECT current_setting('search_path')").fetchone() or ("",)
-            if connection.execute("SELECT to_regnamespace(%s)", (schema,)).fetchone() == (None,):
-                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
-            connection.execute(postgres_tables(), prepare=False)
-            connection.execute("INSERT INTO gate VALUES (%s, 0, %s)", (VERSION, START.hash))
-        self._is_ready = True
-
     def _checked(self, row: Row | None) -> Tail:
         """The end of the chain by the row of the gate."""
-        if row is None:
-            raise self._damaged(f"the record {self.name} has lost the row of its gate")
-        version, *tail = row
-        if version != VERSION:
-            raise Failure(
-                "damaged",
-                f"the record {self.name} has format {version}, and this version of Albert Tools reads {VERSION}",
-                hint="use the version that wrote it, or another database or schema",
-            )
-        return Tail(*tail)
+        layout, n, digest = row or (None, 0, b"")
+        check(layout, self.name)
+        return Tail(n, digest)
 
     def _cut_off(self, known: Tail) -> Failure:
-        return self._damaged(f"the record {self.name} has lost entry {known.n}: it was cut off or replaced", n=known.n)
+        problem = f"the record {self.name} has lost entry {known.n}: it was cut off or replaced"
+        return damaged(problem, self.name, n=known.n)
 
-    def _damaged(self, problem: str, **details: Any) -> Failure:
-        hint = "keep the database unchanged and examine it; to begin a new record, use another database or schema"
-        return Failure("damaged", problem, hint=hint, details={"path": self.name, **details})
-
-    def _living(self) -> psycopg.Connection:
-        """The connection, or a new one if it is lost, or an exception has left it in the middle of a statement."""
-        connection = self._connection
-        if connection is not None and connection.pgconn.transaction_status != TransactionStatus.IDLE:
-            self._drop()
-        if self._connection is None:
-            if self.durability.broken is not None:
-                raise self.durability.broken.copy()
-            self._connection = self._server.connect(synchronous_commit="off")
-        return self._connection
-
-    def _drop(self) -> None:
-        # First, because this thread can be interrupted: all that belongs to the connection is lost.
+    def _lost(self) -> None:
+        """The connection is given up, with all that belongs to it."""
         self.connection_number += 1
         self._is_ready, self._owner = False, ""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
 
     def _retried(self, use: Callable[[psycopg.Connection], _T]) -> _T:
-        """`use(connection)`, once more on a new connection if the old one is found to be lost. Outside of transactions."""
-        for again in (True, False):
-            connection = self._living()
-            try:
-                return use(connection)
-            except psycopg.Error as error:
-                if ends_connection(error, connection):
-                    self._drop()
-                    if again:
-                        continue
-                raise failure_of(error, self.name) from error
-        raise AssertionError
+        """As `Link.retried`. A forked child of a process that uses the record makes no new connection."""
+        if self._link.connection is None and self.durability.broken is not None:
+            raise self.durability.broken.copy()
+        return self._link.retried(use)
 
     # Transactions
 
@@ -195,7 +141,7 @@ class PostgresDatabase(Database):
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """See `Database`."""
-        if not all(map(_can_be_stored, values)):
+        if not all(map(can_be_stored, values)):
             return []
         with self._threads:
             if self._depth:
@@ -214,7 +160,8 @@ class PostgresDatabase(Database):
 
     def _enter(self, connection: psycopg.Connection) -> Tail:
         if not (self._is_ready or self._find(connection)):
-            self._create(connection)
+            create(connection, self.name)
+            self._is_ready = True
         cursor = connection.execute(_BEGIN, prepare=False)
         cursor.nextset()
         tail = self._checked(cursor.fetchone())
@@ -224,7 +171,7 @@ class PostgresDatabase(Database):
 
     def _send(self, queries: list[Query]) -> list[Found]:
         """Execute what is buffered, and the queries, in one message."""
-        connection, statements = self._connection, [*self._buffer, *queries]
+        connection, statements = self._link.connection, [*self._buffer, *queries]
         assert connection is not None, "only inside a transaction"
         self._buffer = []
         try:
@@ -257,7 +204,7 @@ class PostgresDatabase(Database):
 
     def _was_committed(self, failure: Failure) -> bool:
         """Whether the server had committed before the connection was lost. Raises Failure if nobody can know."""
-        connection = self._connection
+        connection = self._link.connection
         if connection is None or not connection.closed or self.tail == self._before:
             return False
         try:
@@ -265,12 +212,12 @@ class PostgresDatabase(Database):
         except Failure as error:
             unknown = f"{failure.message}; whether the change was recorded is unknown"
             raise failure.copy(message=unknown) from error
-        assert self._connection is not None
-        return self._has(self._connection, self.tail)
+        assert self._link.connection is not None
+        return self._has(self._link.connection, self.tail)
 
     def _leave(self, committed: bool) -> None:
         self._ahead.end()
-        connection = self._connection
+        connection = self._link.connection
         if connection is None:
             return
         with suppress(psycopg.Error):
@@ -326,26 +273,7 @@ class PostgresDatabase(Database):
         """See `Database`."""
         with self._threads:
             self.durability.close()
-            self._drop()
+            self._link.drop()
 
     def _abandon(self) -> bool:
-        opened = (self._connection, self.durability.connection)
-        if opened == (None, None):
-            return False
-        _parents_connections.extend(opened)
-        self._connection = self.durability.connection = None
-        return True
-
-
-def _can_be_stored(value: Any) -> bool:
-    """Whether PostgreSQL can have this value: no text with NUL or half of a surrogate pair."""
-    if not isinstance(value, str):
-        return True
-    try:
-        return b"\0" not in value.encode()
-    except UnicodeEncodeError:
-        return False
-
-
-#: What a forked child must neither use nor close: closing would end the session of its parent.
-_parents_connections: list[object] = []
+        return any([self._link.abandon(), self.durability.link.abandon()])

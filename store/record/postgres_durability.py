@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import psycopg
-
+from albert_tools.store.postgres_server import Link, Server
 from albert_tools.store.record.database import Row
 from albert_tools.store.record.durability import Durability, lost
 from albert_tools.store.record.gate import START, Tail
-from albert_tools.store.record.postgres_server import Server, failure_of
 
 #: The first entry from a number on.
 FIRST_FROM = "SELECT n, hash FROM entries WHERE n >= %s ORDER BY n LIMIT 1"
@@ -25,24 +23,14 @@ class PostgresDurability(Durability):
 
     def __init__(self, server: Server, last: Callable[[], Tail], number: Callable[[], int]) -> None:
         super().__init__(number)
-        self._server, self._last = server, last
-        self.connection: psycopg.Connection | None = None
+        self.link = Link(server, synchronous_commit="on")
+        self._last = last
         #: The last entry that is known to be on the disk.
         self.synced = START
 
     def _write(self) -> int:
         covered = self._last()
-        for again in (True, False):
-            if self.connection is None:
-                self.connection = self._server.connect(synchronous_commit="on")
-            try:
-                found = self.connection.execute(_SYNC, (covered.n,)).fetchone()
-                break
-            except psycopg.Error as error:
-                self.connection.close()
-                self.connection = None
-                if not again:
-                    raise failure_of(error, self._server.name) from error
+        found = self.link.retried(lambda connection: connection.execute(_SYNC, (covered.n,)).fetchone())
         # The server may have crashed since the entry was committed.
         if not has_kept(found, covered):
             raise lost(covered.n)
@@ -52,9 +40,7 @@ class PostgresDurability(Durability):
     def close(self) -> None:
         """Also close the connection."""
         super().close()
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
+        self.link.drop()
 
 
 def has_kept(found: Row | None, known: Tail) -> bool:

@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.postgres_layout import FIND, all_tables, find
+from albert_tools.store.postgres_server import Server, failure_of
 from albert_tools.store.record.entry import CHECKPOINT
 from albert_tools.store.record.gate import START, Gate, Tail
-from albert_tools.store.record.postgres import FIND
-from albert_tools.store.record.postgres_server import Server, failure_of
 from albert_tools.store.record.replay import Wrong
-from albert_tools.store.record.schema import STATE_TABLES, TABLES, VERSION, postgres_tables
+from albert_tools.store.record.schema import STATE_TABLES, TABLES, VERSION
 from albert_tools.store.record.sqlite import FILE, GATE
 
 #: Rows that are fetched at once.
@@ -50,20 +50,16 @@ def copy(url: str, folder: Path, most: int | None = None) -> None:
     """Copy the record into the empty `folder`; nothing if it does not exist. `most` is as for `snapshot.as_folder`.
 
     Raises:
-        Failure: `io_error`.
+        Failure: `io_error`; `damaged` for the tables of a later release.
         Wrong: The tables are not the record's.
     """
     server = Server(url)
     # While rows are written to the copy, the server must not end the transaction.
     with closing(server.connect(idle_in_transaction_session_timeout="0")) as connection:
         try:
-            schema = connection.execute(FIND).fetchone()
-            if schema is None:
+            if not find(connection, server.name):
                 return
-            (version,) = connection.execute("SELECT format FROM gate").fetchone() or (None,)
-            if version != VERSION:
-                raise Wrong(f"the record has format {version}, and this version of Albert Tools reads {VERSION}")
-            _check_content(connection, *schema)
+            _check_content(connection, *(connection.execute(FIND).fetchone() or (0,)))
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             tail = Tail(*(connection.execute("SELECT n, hash FROM gate").fetchone() or START))
             with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as there:
@@ -95,11 +91,11 @@ def _copy_table(connection: psycopg.Connection, there: sqlite3.Connection, table
 
 
 def _check_content(connection: psycopg.Connection, schema: int) -> None:
-    """Compare the schema with what `postgres_tables` creates, in a transaction that is rolled back. Raises `Wrong`."""
+    """Compare the schema with what `all_tables` creates, in a transaction that is rolled back. Raises `Wrong`."""
     found = set(connection.execute(_CONTENT, {"schema": schema}))
     with connection.transaction(force_rollback=True):
         connection.execute("SET LOCAL search_path = pg_temp")
-        connection.execute(postgres_tables(), prepare=False)
+        connection.execute(all_tables(), prepare=False)
         (own,) = connection.execute("SELECT pg_my_temp_schema()").fetchone() or (0,)
         proper = set(connection.execute(_CONTENT, {"schema": own}))
     for kind, name, _ in sorted(found - proper):

@@ -64,7 +64,7 @@ STATE_TABLES = tuple(name for name in ALL_TABLES if name not in ("entries", "ste
 
 def postgres_tables() -> str:
     """`TABLES` for PostgreSQL. Texts are compared by their bytes, as SQLite does it. The one row of `gate` is locked by the process
-    that writes. It names the format and the last entry.
+    that writes. It has the number of the layout of all tables (`postgres_layout.py`), and names the last entry.
     """
     text = TABLES
     for ours, theirs in (("INTEGER", "BIGINT"), ("BLOB", "BYTEA"), ("TEXT", 'TEXT COLLATE "C"')):

@@ -1,8 +1,7 @@
-"""The versions of a tool: completes a hash prefix, lists the history, and verifies all files.
+"""The versions of a tool in files: lists their hashes and the history, and verifies all files.
 
-A person names a version by the first digits of its hash; `completed` finds the full hash. The hashes are taken from the entry and
-from the file names in its archive. So only requested versions are read and verified, and the archive is usable even if the entry
-is damaged.
+The hashes are taken from the entry and from the file names in its archive. So only requested versions are read and verified, and
+the archive is usable even if the entry is damaged.
 """
 
 from __future__ import annotations
@@ -13,35 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Saved
 from albert_tools.store.tools.entry import VERSIONS, Damaged, Entry, prove, read_entry
-from albert_tools.store.tools.names import ENTRY_SUFFIX, PREFIX, VERSION, Place, name_at
+from albert_tools.store.tools.names import ENTRY_SUFFIX, VERSION, Place, name_at
 from albert_tools.store.tools.scan import entries_of, shards_of
 
 
-def completed(place: Place, name: str, version: str) -> str | None:
-    """The full hash that begins with `version`; None if no hash does.
-
-    Raises:
-        Failure: `unknown_tool` if several hashes begin with it.
-    """
-    if VERSION.match(version):
-        return version
-    if not PREFIX.match(version):
-        return None
-    entry = _entry(place, name)
-    found = sorted({h for h in (*_versions_in(entry), *_archived(place)) if h.startswith(version)})
-    if len(found) > 1:
-        digits = next(n for n in range(len(version) + 1, 65) if len({h[:n] for h in found}) == len(found))
-        shown = [h[:digits] for h in found]
-        raise Failure(
-            "unknown_tool",
-            f"{len(found):,} versions of {name!r} begin with {version!r}: {', '.join(shown)}",
-            hint="give more digits",
-            tool=name,
-        )
-    return found[0] if found else None
+def hashes(place: Place, name: str) -> Iterator[str]:
+    """The hashes of all versions."""
+    yield from _versions_in(_entry(place, name))
+    yield from _archived(place)
 
 
 def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:

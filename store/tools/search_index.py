@@ -16,7 +16,6 @@ from __future__ import annotations
 import builtins
 import hashlib
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -31,6 +30,7 @@ from albert_tools.engine.model.protocols import Summary
 from albert_tools.store.places import make_folder
 from albert_tools.store.tools.entry import Stamp, is_settled
 from albert_tools.store.tools.scan import describe, entries_of, shards_of
+from albert_tools.store.tools.search_words import MAX_WORDS, containing, name_words, words_of
 
 _T = TypeVar("_T")
 
@@ -38,8 +38,6 @@ _T = TypeVar("_T")
 LAYOUT = 3
 #: Seconds to wait while another process updates the index.
 PATIENCE = 5.0
-#: The most words of a query that are used, because each word costs time.
-MAX_WORDS = 16
 
 _TABLES = """
 CREATE TABLE shards (shard TEXT PRIMARY KEY, mtime INTEGER NOT NULL) WITHOUT ROWID;
@@ -114,7 +112,7 @@ class Index:
         """
         if limit <= 0 or not text.strip():
             return self.page("", max(0, limit))
-        words = re.findall(r"[^\W_]+", text)[:MAX_WORDS]
+        words = words_of(text)[:MAX_WORDS]
         return self._answer(lambda database: _search(database, words, limit, any_word)) if words else []
 
     def close(self) -> None:
@@ -242,7 +240,7 @@ class Index:
         )
         row = database.execute(f"INSERT INTO entries VALUES (NULL{', ?' * len(values)})", values).lastrowid
         if not found.deleted:
-            words = (row, f"{s.name} {_split(s.name)}", s.description, found.source)
+            words = (row, name_words(s.name), s.description, found.source)
             database.execute("INSERT INTO words (rowid, name, description, source) VALUES (?, ?, ?, ?)", words)
         database.executemany("INSERT INTO calls VALUES (?, ?, ?)", [(c.name, c.version, row) for c in found.calls])
         return stamp is None
@@ -309,20 +307,7 @@ def _containing(database: sqlite3.Connection, words: list[str], limit: int, in_s
     count twice. Sources are read only if there is no full-text search, because that is slow."""
     source, table = ("w.source", "entries e JOIN words w ON w.rowid = e.id") if in_sources else ("''", "entries e")
     rows = database.execute(f"SELECT {_SUMMARY}, {source} FROM {table} WHERE NOT e.deleted ORDER BY e.name")
-    folded = [word.casefold() for word in words]
-    scored = []
-    for row in rows:
-        name, text = row[0].casefold(), f"{row[2]} {row[7]}".casefold()
-        score = sum(2 if word in name else word in text for word in folded)
-        if score:
-            scored.append((-score, Summary(*row[:7])))
-    scored.sort(key=lambda found: found[0])
-    return [summary for _, summary in scored[:limit]]
-
-
-def _split(name: str) -> str:
-    """Split a camel-case name into words: ``readFile2`` becomes ``read File 2``."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", name)
+    return containing(((Summary(*row[:7]), row[7]) for row in rows), words, limit)
 
 
 def _text(stamp: Stamp) -> str:

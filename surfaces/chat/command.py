@@ -12,6 +12,7 @@ from pathlib import Path
 
 from albert_tools.engine.authority.authorization import Asker
 from albert_tools.engine.session_runs import DAY
+from albert_tools.store.places import without_password
 from albert_tools.surfaces.chat.conversation import Saved
 from albert_tools.surfaces.chat.model_options import model_of
 from albert_tools.surfaces.chat.plain_view import PlainView
@@ -101,7 +102,7 @@ def _again(options: argparse.Namespace, conversation: str) -> str:
         if option in words:
             at = words.index(option)
             del words[at : at + (2 if value else 1)]
-    return shlex.join(["albert", *words, "--resume", conversation])
+    return shlex.join(["albert", *map(without_password, words), "--resume", conversation])
 
 
 def _folder(options: argparse.Namespace) -> Path:

@@ -159,12 +159,17 @@ COMMANDS: dict[str, Command] = {
         at="policy.mode",
     ),
     "policy": Command(
-        "write the first rules, check and test the rules, or explain what they decide about a call",
+        "write, show, check and test the rules, or explain what they decide about a call",
         bare="check",
         actions={
             "init": Command(
                 "write commented rules to begin with; existing rules are never replaced",
                 value("--preset", None, "default: standard", choices=PRESETS, default="standard"),
+            ),
+            "show": Command("print the owner's rules as they were written"),
+            "import": Command(
+                "replace the owner's rules by a file, if it has no mistakes",
+                value("file", "FILE", "a file of rules"),
             ),
             "check": Command("find mistakes in the rules, and rules without effect"),
             "explain": Command(

@@ -14,8 +14,8 @@ from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
-from albert_tools.store.tools.tool_store import TinyToolStore
-from albert_tools.surfaces.cli.service_options import homes_of
+from albert_tools.store.tools.stored_tools import StoredTools
+from albert_tools.surfaces.cli.service_options import home_of
 from albert_tools.surfaces.text.console import Console
 from albert_tools.surfaces.text.hints import DIGITS
 
@@ -137,15 +137,14 @@ def _definition(options: argparse.Namespace) -> ToolDefinition:
     return _store(options).load(name, getattr(options, "version", None)).definition
 
 
-def _store(options: argparse.Namespace) -> TinyToolStore:
+def _store(options: argparse.Namespace) -> StoredTools:
     """The tool store.
 
     Raises:
         Failure: `io_error`.
     """
-    homes = homes_of(options)
-    return TinyToolStore(homes.tools, lambda: homes.cache)
+    return home_of(options).tools
 
 
 def _log(options: argparse.Namespace) -> Record:
-    return Record(homes_of(options).state / "record")
+    return home_of(options).record

@@ -17,8 +17,10 @@ from albert_tools.engine.policy.decision import Decision
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.authorization import Authority
+    from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.model.definition import Mode, ToolDefinition
     from albert_tools.engine.policy.expectations import AssumedSession
+    from albert_tools.engine.policy.settings import Governance
     from albert_tools.service import ToolService
 
 
@@ -28,18 +30,26 @@ def authority_of(service: ToolService, file: Path) -> Authority:
     Raises:
         Failure: `not_found`, `governance_unavailable`.
     """
+    root = str(service.workspace.root)
+    return _in_force(service, file, root, Path(root) / ".albert" / "governance.yaml").authority
+
+
+def demand_rules(service: ToolService, file: Path) -> Governance:
+    """The owner's rules in another file. Raises as `authority_of`."""
+    return _in_force(service, file, "/", None).governance
+
+
+def _in_force(service: ToolService, file: Path, root: str, project: Path | None) -> RulesInForce:
     from albert_tools.engine.authority.rules_source import RulesSource
     from albert_tools.engine.model.reserved_names import RESERVED
 
     if not os.path.lexists(file):
         raise Failure("not_found", f"there is no file {str(file)!r}", hint="give the path of a file of rules")
-    root = str(service.workspace.root)
     primitives = {*service.registry.primitive_names, *RESERVED}
-    rules = RulesSource(file, Path(root) / ".albert" / "governance.yaml", primitives=primitives)
-    found = rules.in_force(root, service.modes, audit=False)
+    found = RulesSource(file, project, primitives=primitives).in_force(root, service.modes, audit=False)
     if isinstance(found, Failure):
         raise found.copy(hint="correct it and try again; the rules in force stay as they are")
-    return found.authority
+    return found
 
 
 async def decisions_on(

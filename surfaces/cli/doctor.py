@@ -26,7 +26,7 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
     tried = False
     async with (
         open_service(options) as service,
-        aclosing(checkup(service, service.homes, trials=not options.quick)) as found,
+        aclosing(checkup(service, service.home, trials=not options.quick)) as found,
     ):
         async for finding in found:
             findings.append(finding)

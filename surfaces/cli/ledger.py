@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.engine.model.messages import brief
-from albert_tools.surfaces.cli.service_options import homes_of, in_service
+from albert_tools.surfaces.cli.service_options import home_of, in_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.console import Console, safe
 from albert_tools.surfaces.text.person import demand_person
@@ -47,8 +47,6 @@ _TAIL = 20
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
     """Show, verify, export or trim the ledger. Returns 1 if `verify` finds a change."""
-    from albert_tools.store.record.record import Record
-
     for name, (written, actions) in _OPTIONS.items():
         if getattr(options, name) not in (None, False) and options.action not in actions:
             raise Usage(f"ledger {options.action} takes no {written}", f"{written} is for {' and '.join(actions)}")
@@ -56,7 +54,7 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
         demand_person("the ledger is trimmed")
     elif token() is not None:
         _demand_reading(options)
-    with Record(homes_of(options).state / "record") as record:
+    with home_of(options).record as record:
         action = _ACTIONS.get(options.action, _show)
         return action(record, options, console)
 
@@ -200,8 +198,9 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
             what = "" if d.get("ok") else f", {fields['code']}"
             rest = f"{fields['tool']}: repeated request, got the result of {fields['of']}{what}"
         case "policy":
-            mark, colour = ("·", "dim") if d.get("event") == "loaded" else ("!", "red")
+            mark, colour = ("·", "dim") if d.get("event") != "refused" else ("!", "red")
             rest = f"rules {safe(str(d.get('revision', ''))[:15])} {fields['event']}"
+            rest += f" by {fields['by']}" if d.get("by") else ""
             rest += f": {fields['message']}" if d.get("message") else ""
         case "definition" | "removal":
             mark, colour = "+" if entry.kind == "definition" else "-", "dim"
@@ -285,7 +284,7 @@ def _days(options: argparse.Namespace) -> float:
             raise Usage(f"--older-than: {error}", "write it like 90d") from None
     from albert_tools.engine.policy.settings import Governance, load_governance
 
-    rules = load_governance(homes_of(options).config / "governance.yaml", None)
+    rules = load_governance(home_of(options).rules, None)
     assert isinstance(rules, Governance)
     if rules.keep_days is None:
         raise Usage(
@@ -312,10 +311,8 @@ def _verify(record: Record, options: argparse.Namespace, console: Console) -> in
     found = verify(record.place, against)
     locked = False
     if found.problems:
-        from albert_tools.engine.policy.modes import Modes
-
         # An attacker who can change the ledger can do more, so no call is allowed until a person has examined the problem.
-        modes = Modes(homes_of(options).state / "mode.json", ledger=record)
+        modes = home_of(options).modes()
         if modes.mode not in ("LOCKDOWN", "RECOVERY"):
             locked = (
                 modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {found.problems[0]}").mode == "LOCKDOWN"

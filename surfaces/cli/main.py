@@ -228,7 +228,9 @@ def _everywhere(default: str | None = None) -> _Parser:
         help="the folder that tools work in; default: the nearest with .albert or .git",
     )
     group.add_argument(
-        "--home", metavar="FOLDER", help="where tools and records are kept; default: ALBERT_HOME, else ~/.albert"
+        "--home",
+        metavar="FOLDER",
+        help="where tools and records are kept, a folder or postgresql://…; default: ALBERT_HOME, else ~/.albert",
     )
     group.add_argument("--no-color", action="store_true", default=switch, help="print no colours, like NO_COLOR")
     group.add_argument("--quiet", action="store_true", default=switch, help="print no progress and no remarks")

@@ -71,7 +71,7 @@ async def _stdio(options: argparse.Namespace, console: Console) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
         # A host and a shell often have different environments, and so other homes.
-        console.note(f"serving {service.workspace.root}; tools, approvals and record are in {service.homes.albert}")
+        console.note(f"serving {service.workspace.root}; tools, approvals and record are in {service.home.local.shown}")
         given, own = token(), None
         if given is None:
             own, given = open_session(service, options, "an MCP client", PROCESS_SECONDS)
@@ -102,7 +102,7 @@ async def _http(options: argparse.Namespace, console: Console) -> None:
                 host or LOOPBACK,
                 int(port),
                 lambda url: console.note(
-                    f"serving {url}; `albert session new` makes the token of a client; the home is {service.homes.albert}"
+                    f"serving {url}; `albert session new` makes the token of a client; the home is {service.home.local.shown}"
                 ),
             )
         except OSError as error:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from albert_tools.builtins.mounts.mount import (
-    FILE,
     SUSPENDED,
     Mount,
     PinnedTool,
@@ -26,9 +25,10 @@ from albert_tools.builtins.mounts.mount import (
     written,
 )
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.home_file import HomeFile
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
-from albert_tools.surfaces.cli.service_options import homes_of, open_service
+from albert_tools.surfaces.cli.service_options import home_of, open_service
 from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.usage_error import Usage
 
@@ -43,12 +43,12 @@ def mount(options: argparse.Namespace, console: Console) -> int:
     """Mount a server, compare it with what was accepted, or list the mounts."""
     from albert_tools.surfaces.text.person import demand_person
 
-    homes = homes_of(options)
-    file = homes.config / FILE
+    home = home_of(options)
+    file = home.mounts
     match options.words:
         case [] | ["list"] if not options.server:
             demand_person("mounted servers are listed")
-            return _list(file, homes.state / SUSPENDED, console)
+            return _list(file, home.local.state / SUSPENDED, console)
         case ["look", name] if not options.server:
             demand_person("a server's tools are accepted")
             return asyncio.run(_look(options, file, _mounted(file, name), console))
@@ -63,7 +63,7 @@ def unmount(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.text.person import demand_person
 
     demand_person("a server is unmounted")
-    file = homes_of(options).config / FILE
+    file = home_of(options).mounts
     found = _mounted(file, options.name)
     _save(file, found.name, None)
     if console.json:
@@ -73,7 +73,7 @@ def unmount(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _new(options: argparse.Namespace, file: Path, name: str, url: str) -> Mount:
+def _new(options: argparse.Namespace, file: HomeFile, name: str, url: str) -> Mount:
     """The mount that the options describe."""
     from albert_tools.builtins.mounts.server_schemas import identifier
     from albert_tools.builtins.net.secrets import value_of
@@ -113,7 +113,7 @@ def _check_url(url: str, options: argparse.Namespace) -> None:
         raise Usage("--secret: a URL takes one secret, which is sent as its bearer token", "give one")
 
 
-async def _mount(options: argparse.Namespace, file: Path, new: Mount, console: Console) -> int:
+async def _mount(options: argparse.Namespace, file: HomeFile, new: Mount, console: Console) -> int:
     async with _service(options) as service:
         found = await _pinned(service, new)
         accepted = msgspec.structs.replace(new, tools=found.tools)
@@ -132,7 +132,7 @@ async def _mount(options: argparse.Namespace, file: Path, new: Mount, console: C
     return _done(accepted, found, console, f"mounted {new.name}: {_count(accepted.tools)}")
 
 
-async def _look(options: argparse.Namespace, file: Path, known: Mount, console: Console) -> int:
+async def _look(options: argparse.Namespace, file: HomeFile, known: Mount, console: Console) -> int:
     async with _service(options) as service:
         found = await _pinned(service, known)
         accepted = msgspec.structs.replace(known, tools=found.tools)
@@ -151,7 +151,7 @@ async def _look(options: argparse.Namespace, file: Path, known: Mount, console: 
                 console.say(f"{console.paint('gone', 'yellow')}: {known.name}.{tool.name}")
             _show_refused(found, console)
     if not changed and not before:
-        note_suspended(homes_of(options).state / SUSPENDED, known, {})
+        note_suspended(home_of(options).local.state / SUSPENDED, known, {})
         return _done(known, found, console, f"{known.name}: nothing has changed")
     if not _confirmed(options, console, f"Accept {_count(accepted.tools)} of {known.name} as they are now?"):
         return 1
@@ -183,7 +183,7 @@ async def _pinned(service: ToolService, server: Mount) -> Pinned:
     return pinned(server.name, listing)
 
 
-def _mounted(file: Path, name: str) -> Mount:
+def _mounted(file: HomeFile, name: str) -> Mount:
     mounts = read_mounts(file)
     if name not in mounts:
         near = did_you_mean(name, mounts)
@@ -191,20 +191,14 @@ def _mounted(file: Path, name: str) -> Mount:
     return mounts[name]
 
 
-def _save(file: Path, name: str, server: Mount | None) -> None:
+def _save(file: HomeFile, name: str, server: Mount | None) -> None:
     """Write a mount, or delete it. Other processes may write at the same time."""
-    from albert_tools.store.atomic import write_atomic, writing
-    from albert_tools.store.os_errors import io_failure
-
-    with writing(file.parent):
+    with file.locked():
         mounts = read_mounts(file)
         mounts.pop(name, None)
         if server is not None:
             mounts[name] = server
-        try:
-            write_atomic(file.parent, file, written(mounts.values()))
-        except OSError as error:
-            raise io_failure("write", file, error) from error
+        file.write(written(mounts.values()))
 
 
 def _confirmed(options: argparse.Namespace, console: Console, question: str) -> bool:
@@ -231,7 +225,7 @@ def _done(server: Mount, found: Pinned, console: Console, said: str) -> int:
     return 0
 
 
-def _list(file: Path, state: Path, console: Console) -> int:
+def _list(file: HomeFile, state: Path, console: Console) -> int:
     mounts = read_mounts(file)
     if console.json:
         documents = [

@@ -5,26 +5,27 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import tempfile
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.surfaces.cli.service_options import homes_of, in_service
+from albert_tools.engine.model.home_file import FolderFile, HomeFile
+from albert_tools.store.contents.stored_contents import ref_of
+from albert_tools.surfaces.cli.service_options import home_of, in_service
 from albert_tools.surfaces.text.console import Console, safe
 from albert_tools.surfaces.text.person import demand_person, person
 
 if TYPE_CHECKING:
     from albert_tools.service import ToolService
+    from albert_tools.store.home import Home
 
 
 def mode(options: argparse.Namespace, console: Console) -> int:
     """Print the mode, or switch it."""
-    from albert_tools.engine.policy.modes import Modes
-    from albert_tools.store.record.record import Record
-
-    state = homes_of(options).state
-    with Record(state / "record") as ledger:
-        modes = Modes(state / "mode.json", ledger=ledger)
+    home = home_of(options)
+    with home.record:
+        modes = home.modes()
         before = modes.state()
         if options.mode is not None:
             demand_person("the mode is switched")
@@ -42,10 +43,12 @@ def mode(options: argparse.Namespace, console: Console) -> int:
 
 
 def policy(options: argparse.Namespace, console: Console) -> int:
-    """Write, check, test or explain the rules. `explain` returns 3 if the call would be denied."""
+    """Write, show, check, test or explain the rules. `explain` returns 3 if the call would be denied."""
     if options.action == "init":
         return _init(options, console)
-    work = {"check": _check, "explain": _explain, "test": _test, "try": _try}[options.action]
+    if options.action == "show":
+        return _show(options, console)
+    work = {"check": _check, "explain": _explain, "import": _import, "test": _test, "try": _try}[options.action]
     return in_service(options, lambda service: work(service, options, console))
 
 
@@ -54,24 +57,71 @@ def _init(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.policy.presets import starter
 
     demand_person("rules are written")
-    file = homes_of(options).config / "governance.yaml"
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=file.parent) as written:
-            written.write(starter(options.preset))
-            written.flush()
-            # A link appears with its whole content, and only if there is no file.
-            os.link(written.name, file)
-    except FileExistsError:
-        hint = "edit them, or move the file away"
-        raise Failure("exists", f"there are rules already: {str(file)!r}", hint=hint) from None
-    except OSError as error:
-        raise Failure("io_error", f"the rules can't be written to {str(file)!r}: {error.strerror}") from error
+    home = home_of(options)
+    file = _file(home)
+    with file.locked():
+        if file.stamp() is not None or os.path.lexists(str(file)):  # A broken link counts.
+            hint = (
+                "edit them, or move the file away"
+                if isinstance(file, FolderFile)
+                else "`albert policy show` prints them"
+            )
+            raise Failure("exists", f"there are rules already: {str(file)!r}", hint=hint)
+        content = starter(options.preset).encode()
+        _record(home, file, content)
+        file.write(content)
     if console.json:
         console.document({"ok": True, "path": str(file), "preset": options.preset})
     else:
         console.say(f"wrote {safe(str(file))}")
-        console.note("Edit it, and then run `albert policy check`.")
+        console.note(
+            "Edit it, and then run `albert policy check`."
+            if isinstance(file, FolderFile)
+            else "To change it: `albert policy show > rules.yaml`, edit, `albert policy import rules.yaml`."
+        )
+    return 0
+
+
+def _file(home: Home) -> HomeFile:
+    """The file with the owner's rules."""
+    return FolderFile(home.rules) if isinstance(home.rules, Path) else home.rules
+
+
+def _show(options: argparse.Namespace, console: Console) -> int:
+    """Print the owner's rules as they were written."""
+    file = _file(home_of(options))
+    content = file.read()
+    if content is None:
+        raise Failure(
+            "not_found", f"there are no rules yet: {str(file)!r}", hint="`albert policy init` writes the first ones"
+        )
+    text = content.decode("utf-8", "replace")
+    if console.json:
+        console.document({"ok": True, "path": str(file), "rules": text})
+    else:
+        console.untrusted(text, sys.stdout)
+    return 0
+
+
+def _record(home: Home, file: HomeFile, content: bytes, revision: str = "") -> None:
+    """Record who replaces the owner's rules by which content. `albert doctor` compares it with the rules in a database."""
+    data = {"event": "imported", "revision": revision, "files": [str(file)], "by": person(), "content": ref_of(content)}
+    home.record.durable(home.record.append("policy", data))
+
+
+async def _import(service: ToolService, options: argparse.Namespace, console: Console) -> int:
+    """Replace the owner's rules by a file without mistakes, and record it."""
+    from albert_tools.surfaces.cli.decisions import demand_rules
+
+    demand_person("rules are written")
+    rules = demand_rules(service, Path(options.file))
+    content, file = Path(options.file).read_bytes(), _file(service.home)
+    _record(service.home, file, content, rules.revision)
+    file.write(content)
+    if console.json:
+        console.document({"ok": True, "path": str(file), "revision": rules.revision})
+    else:
+        console.say(f"the rules of {safe(options.file)} are in force: {safe(str(file))}")
     return 0
 
 

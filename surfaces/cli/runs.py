@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.resume import resume, run_of
-from albert_tools.surfaces.cli.service_options import homes_of, open_service
+from albert_tools.surfaces.cli.service_options import home_of, open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
 from albert_tools.surfaces.text.console import Console, one_line
@@ -214,9 +214,7 @@ def _both(error: Failure, console: Console) -> None:
 
 async def _sweep(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.authority.idempotency import KEPT_SECONDS
-    from albert_tools.store.contents.content_store import Contents
     from albert_tools.store.contents.references import named
-    from albert_tools.store.record.record import Record
     from albert_tools.store.record.runs import Runs
     from albert_tools.surfaces.text.person import demand_person
     from albert_tools.surfaces.text.usage_error import Usage
@@ -227,13 +225,13 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
             f"--older-than {lasting(options.older_than)} is less than a day",
             f"a call with a dedupe key gets the result of its run for {lasting(KEPT_SECONDS)}; give 1d or more",
         )
-    state = homes_of(options).state
+    home = home_of(options)
 
     def work() -> tuple[Swept, Any]:
-        with Record(state / "record") as record:
+        with home.record as record:
             swept = Runs(record).sweep(options.older_than)
             # References are read after the runs are deleted. Therefore values to which only these runs referred are deleted too.
-            return swept, Contents(state / "contents").collect(named(record.texts(), state / "artifacts"))
+            return swept, home.contents.collect(named(record.texts(), home.artifacts.texts()))
 
     swept, collected = await asyncio.to_thread(work)
     if console.json:

@@ -1,4 +1,4 @@
-"""The service, and the folders of the home, that the options ``--home`` and ``--workspace`` name. What they need loads late."""
+"""The service, the home and its folders that the options ``--home`` and ``--workspace`` name. What they need loads late."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from albert_tools.service import ToolService
+    from albert_tools.store.home import Home
     from albert_tools.store.places import Homes
 
 _T = TypeVar("_T")
@@ -22,6 +23,13 @@ def homes_of(options: argparse.Namespace) -> Homes:
     if getattr(options, "home", None) is not None:
         environ["ALBERT_HOME"] = options.home
     return Homes.resolve(environ)
+
+
+def home_of(options: argparse.Namespace) -> Home:
+    """What the home stores."""
+    from albert_tools.store.home import home_at
+
+    return home_at(homes_of(options))
 
 
 def open_service(options: argparse.Namespace, workspace: str | None = None, **settings: Any) -> ToolService:

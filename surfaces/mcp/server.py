@@ -96,7 +96,7 @@ class McpServer:
         )
         session_of = service.session_of
         security = RequestStateSecurity(
-            keys=[state_key(service.homes.state)],
+            keys=[state_key(service.home.local.state)],
             ttl=ANSWER_SECONDS,
             bind_principal=lambda ctx: session_of(token()).id,
         )

@@ -9,6 +9,8 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from albert_tools.store.places import without_password
+
 #: Digits of a version that are shown. Six digits are enough to identify a version on the command line.
 DIGITS = 12
 
@@ -51,10 +53,10 @@ def answer_and_resume(approval: str, run: str, home: str | None) -> str:
 
 
 def command_line(home: str | None, *words: str) -> str:
-    """A command line, quoted for a shell."""
+    """A command line, quoted for a shell. It has no password."""
     import shlex
 
-    return shlex.join(["albert", *words, *(["--home", home] if home is not None else [])])
+    return shlex.join(["albert", *words, *(["--home", without_password(home)] if home is not None else [])])
 
 
 def path_note(arguments: Mapping[str, Any], written: Collection[str], root: str) -> str | None:

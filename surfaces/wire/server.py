@@ -60,7 +60,7 @@ async def serving(
     """
     if service.contents(None) is None:
         raise Failure("not_found", "this service has no content store, so the wire protocol can't be served")
-    path = Path(os.path.abspath(socket if socket is not None else service.homes.state / "wire" / "albert.sock"))
+    path = Path(os.path.abspath(socket if socket is not None else service.home.local.state / "wire" / "albert.sock"))
     with _own(path):
         server = grpc.aio.server(
             interceptors=[BoundedReads(SERVICE)],

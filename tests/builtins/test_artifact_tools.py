@@ -11,7 +11,8 @@ import pytest
 
 from albert_tools import Failure
 from albert_tools.engine.authority.sessions import Budget
-from albert_tools.store.contents.content_store import Contents, ref_of
+from albert_tools.store.contents.content_store import Contents
+from albert_tools.store.contents.stored_contents import ref_of
 from tests.helpers.catalogue_rows import PUBLISHED, Row, reading
 from tests.helpers.governed import Governed
 from tests.surfaces.conftest import Albert

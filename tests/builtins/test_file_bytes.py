@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from albert_tools import Failure
 from albert_tools.builtins.files.file_bytes import MAX_FILE, read_bytes, write_bytes
 from albert_tools.engine.model.primitive import call_primitive
-from albert_tools.store.contents.content_store import Contents, ref_of
+from albert_tools.store.contents.content_store import Contents
+from albert_tools.store.contents.stored_contents import ref_of
 from tests.helpers.governed import Governed, governing
 
 BYTES = bytes(range(256)) + b"\r\n\0\xff"

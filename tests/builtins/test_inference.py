@@ -11,7 +11,7 @@ import pytest
 
 from albert_tools import Failure, ToolService
 from albert_tools.engine.authority.sessions import Budget
-from albert_tools.store.contents.content_store import ref_of
+from albert_tools.store.contents.stored_contents import ref_of
 from tests.helpers.catalogue_rows import elsewhere
 from tests.helpers.governed import Governed
 from tests.helpers.provider import KEY, Provider, providing

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.places import Homes, make_folder
+from albert_tools.store.places import Homes, make_folder, without_password
 from albert_tools.store.tools.tool_store import TinyToolStore
 
 
@@ -33,6 +33,31 @@ def test_albert_home_moves_all_folders() -> None:
 @pytest.mark.parametrize(("value", "expected"), [("", "/home/ada/.albert"), ("~/x", "/home/ada/x"), ("~", "/home/ada")])
 def test_albert_home_can_begin_with_a_tilde(value: str, expected: str) -> None:
     assert Homes.resolve({"HOME": "/home/ada", "ALBERT_HOME": value}).albert == Path(expected)
+
+
+@pytest.mark.parametrize(
+    ("home", "shown"),
+    [
+        ("postgresql://u@h/d", "postgresql://u@h/d"),
+        ("postgresql://u:p@ss@h/d", "postgresql://u@h/d"),
+        ("postgresql://u:secret@h1,h2:5/d?a=b", "postgresql://u@h1,h2:5/d?a=b"),
+        ("postgresql://:secret@h/d", "postgresql://@h/d"),
+        ("postgres:///d?password=secret&user=u&sslpassword=secret", "postgres:///d?user=u&"),
+        ("/home/u:secret@h", "/home/u:secret@h"),
+    ],
+)
+def test_a_home_is_shown_without_its_password(home: str, shown: str) -> None:
+    assert without_password(home) == shown
+
+
+def test_a_database_has_one_folder_on_each_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    urls = ["postgresql://u@h/d", "postgres://u:secret@h/d", "postgresql://u:other@h/d", "postgresql://u@h/e"]
+    found = [Homes.resolve({"ALBERT_HOME": url}) for url in urls]
+    assert len({homes.state for homes in found}) == 2
+    assert {homes.albert.parent for homes in found} == {tmp_path / "albert" / "databases"}
+    assert [homes.url for homes in found] == urls
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_relative_albert_home_is_relative_to_the_current_folder(

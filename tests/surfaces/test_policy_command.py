@@ -479,7 +479,7 @@ def test_init_writes_rules_and_replaces_none(albert: Any) -> None:
     rules = albert.home / "config" / "governance.yaml"
     done = albert("policy", "init", "--preset", "trusted")
     assert (done.code, done.out) == (0, f"wrote {rules}\n")
-    assert (rules.stat().st_mode & 0o777, list(rules.parent.iterdir())) == (0o600, [rules])
+    assert (rules.stat().st_mode & 0o777, list(rules.parent.glob("[!.]*"))) == (0o600, [rules])
     assert albert("policy", "check").out == "the rules have no mistakes\n"
     (albert.project / ".env").write_text("SECRET")
     assert albert("run", "read_file", "path=.env").code == 3
@@ -494,6 +494,19 @@ def test_init_writes_rules_and_replaces_none(albert: Any) -> None:
     rules.unlink()
     albert.environ["ALBERT_SESSION"] = "alb_x"
     assert albert("policy", "init").code == 3
+
+
+def test_import_replaces_rules_only_by_rules_without_mistakes(ruled: Any) -> None:
+    new = ruled.project / "new.yaml"
+    new.write_text("deny: [read_file]\n")
+    assert "are in force" in ruled("policy", "import", str(new)).out
+    assert ruled("policy", "show").out == "deny: [read_file]\n"
+    assert ruled("run", "read_file", "path=new.yaml").code == 3
+    new.write_text("dney: [read_file]\n")
+    assert "dney" in ruled("policy", "import", str(new)).err
+    assert ruled("policy", "import", "nowhere.yaml").code == 1
+    assert ruled("policy", "show").out == "deny: [read_file]\n"
+    assert "imported by" in ruled("ledger", "tail").out
 
 
 def test_a_rule_on_a_misspelled_tool_denies_every_call(ruled: Any) -> None:

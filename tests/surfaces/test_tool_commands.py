@@ -368,7 +368,7 @@ import sys
 from albert_tools.surfaces.cli.main import main
 assert main({words!r}) == 0
 heavy = {{"lark", "RestrictedPython", "pydantic", "tinydb", "platformdirs", "pygments", "httpx", "yaml", "structlog"}}
-heavy |= {{"pathspec", "re2", "hyperscan"}}
+heavy |= {{"pathspec", "re2", "hyperscan", "psycopg"}}
 ours = {{"groups", "asking", "timeline", "approvals", "sessions", "runs", "person"}}
 heavy |= {{"albert_tools.surfaces.cli." + name for name in ours}} | {{"albert_tools.telemetry"}}
 print(sorted(heavy & set(sys.modules)), file=sys.stderr)

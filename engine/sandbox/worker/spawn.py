@@ -94,7 +94,8 @@ def spawn_zygote(work: Work = PROGRAMS, output: int = subprocess.DEVNULL) -> Spa
         Failure: `sandbox_unavailable`.
     """
     arguments = [work.module, *_library_paths("albert_tools", "msgspec", *work.packages), *work.paths]
-    inherited = {name: os.environ[name] for name in work.variables if name in os.environ}
+    # A URL can contain a password.
+    inherited = {name: found for name in work.variables if "://" not in (found := os.environ.get(name, "://"))}
     return spawn_python(_ZYGOTE, arguments, {**inherited, **work.environment}, output)
 
 

@@ -20,6 +20,7 @@ from albert_tools.engine.check.checker import check
 from albert_tools.engine.compile.program import compile_program
 from albert_tools.engine.judging import source_judge
 from albert_tools.engine.judging.check_task import MANY_UNKNOWN
+from albert_tools.engine.judging.judging_limits import JUDGING
 from albert_tools.engine.judging.source_judge import SourceJudge
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.limits import MiB
@@ -375,3 +376,15 @@ print(sorted({{"lark", "RestrictedPython", "albert_tools.grammar.parse", "albert
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_the_judging_process_gets_no_url_of_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALBERT_HOME", "postgresql://albert:secret@host/x")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere/cache")
+    spawned = spawn.spawn_zygote(JUDGING)
+    try:
+        environ = psutil.Process(spawned[0].pid).environ()
+    finally:
+        spawn.discard(spawned)
+        spawned[0].wait()
+    assert (environ.get("ALBERT_HOME"), environ["XDG_CACHE_HOME"]) == (None, "/nowhere/cache")

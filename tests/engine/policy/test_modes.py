@@ -74,7 +74,7 @@ def test_a_folder_in_place_of_the_file_means_lockdown_and_can_not_be_written(tmp
     (tmp_path / "mode.json").mkdir()
     modes = Modes(tmp_path / "mode.json")
     assert modes.mode == "LOCKDOWN"
-    with pytest.raises(Failure, match="the mode can't be written"):
+    with pytest.raises(Failure, match=r"mode\.json' can't be written"):
         modes.switch("RECOVERY", "ada", "")
 
 
@@ -216,7 +216,7 @@ def test_a_mode_that_can_not_be_stored_loosens_no_rule(tmp_path: Path) -> None:
 def test_a_lock_that_is_never_released_does_not_prevent_a_lockdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("albert_tools.engine.policy.modes._LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("albert_tools.engine.model.home_file.LOCK_SECONDS", 0.05)
     file = tmp_path / "mode.json"
     one = Modes(file)
     one.switch("NORMAL", "ada", "")

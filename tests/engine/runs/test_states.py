@@ -172,7 +172,7 @@ class Machine(RuleBasedStateMachine):
     def _service(self) -> engine.ToolService:
         options = self.place.options()
         plain = ToolService.open(**{**options, "governance": str(self.file)})
-        folder = plain.homes.state / "log"
+        folder = plain.home.local.state / "log"
         ledger = Record(folder, nanoseconds=self._tick)
         context = replace(
             plain._context,

@@ -17,36 +17,69 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.contents.content_store import BLOCK, Collected, Contents, ref_of
+from albert_tools.store.contents.content_store import Contents
+from albert_tools.store.contents.postgres_contents import PostgresContents
+from albert_tools.store.contents.stored_contents import BLOCK, Collected, StoredContents, ref_of
+from albert_tools.store.home_tables import HomeTables
 from tests.helpers.children import Child, Parent, Report
 from tests.helpers.effort import examples
+from tests.helpers.postgres import server
 
 
-@pytest.fixture
-def contents(tmp_path: Path) -> Contents:
-    """An empty store. Its folder does not exist yet."""
-    return Contents(tmp_path / "contents")
+@pytest.fixture(params=["files", "postgres"])
+def contents(request: pytest.FixtureRequest, tmp_path: Path) -> StoredContents:
+    """An empty store. The folder of the one in files does not exist yet."""
+    if request.param == "files":
+        return Contents(tmp_path / "contents")
+    return PostgresContents(request.getfixturevalue("tables"))
+
+
+#: For a test that attacks files.
+on_files = pytest.mark.parametrize("contents", ["files"], indirect=True)
 
 
 def _file(contents: Contents, ref: str) -> Path:
     return contents.folder / ref[3:5] / ref[5:]
 
 
-def _age(contents: Contents, ref: str, seconds: float) -> None:
+def _age(contents: StoredContents, ref: str, seconds: float) -> None:
+    if isinstance(contents, PostgresContents):
+        with contents._tables.transaction() as connection:
+            statement = "UPDATE contents SET stored = clock_timestamp() - make_interval(secs => %s) WHERE ref = %s"
+            connection.execute(statement, (seconds, ref))
+        return
     then = time.time() - seconds
     os.utime(_file(contents, ref), (then, then))
 
 
+def _change(contents: StoredContents, ref: str, content: bytes) -> None:
+    """Change a value as another program does it."""
+    if isinstance(contents, PostgresContents):
+        with contents._tables.transaction() as connection:
+            connection.execute("UPDATE contents SET content = %s WHERE ref = %s", (content, ref))
+        return
+    _file(contents, ref).write_bytes(content)
+
+
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x00\xff" * 1000, os.urandom(3 * BLOCK + 17)])
-def test_get_returns_what_was_put(contents: Contents, content: bytes) -> None:
+def test_get_returns_what_was_put(contents: StoredContents, content: bytes) -> None:
     ref = contents.put(content)
     assert ref == f"b3:{blake3(content).hexdigest()}"
     assert contents.get(ref) == content
     assert contents.size(ref) == len(content)
     assert contents.put(content) == ref
-    assert Contents(contents.folder).get(ref) == content
 
 
+def test_a_value_that_is_too_large_for_a_row_is_refused(tables: HomeTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("albert_tools.store.contents.postgres_contents.MAX_BYTES", 10)
+    contents = PostgresContents(tables)
+    contents.put(b"x" * 10)
+    with pytest.raises(Failure, match="at most 10 bytes") as caught:
+        contents.put(b"x" * 11)
+    assert caught.value.code == "too_large"
+
+
+@on_files
 def test_files_and_folders_are_private(contents: Contents) -> None:
     ref = contents.put(b"x")
     path = _file(contents, ref)
@@ -55,10 +88,16 @@ def test_files_and_folders_are_private(contents: Contents) -> None:
     assert contents.folder.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Contents, str, bytes]:
+@pytest.fixture(scope="module", params=["files", "postgres"])
+def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredContents, str, bytes]:
     content = random.Random(1).randbytes(2 * BLOCK + 1000)
-    contents = Contents(tmp_path_factory.mktemp("kept") / "contents")
+    # Other tests empty the shared tables.
+    on_postgres = request.param == "postgres"
+    contents = (
+        PostgresContents(HomeTables(server().url()))
+        if on_postgres
+        else Contents(tmp_path_factory.mktemp("kept") / "contents")
+    )
     return contents, contents.put(content), content
 
 
@@ -68,19 +107,21 @@ NUMBERS = st.sampled_from(EDGES) | st.integers(0, 3 * BLOCK)
 
 @examples(25)
 @given(offset=NUMBERS, limit=NUMBERS)
-def test_a_slice_is_the_same_as_in_python(kept: tuple[Contents, str, bytes], offset: int, limit: int) -> None:
+def test_a_slice_is_the_same_as_in_python(kept: tuple[StoredContents, str, bytes], offset: int, limit: int) -> None:
     contents, ref, content = kept
     assert contents.slice(ref, offset, limit) == content[offset : offset + limit]
 
 
 @pytest.mark.parametrize(("offset", "limit"), [(-1, 1), (0, -1)])
-def test_a_slice_before_the_beginning_is_refused(kept: tuple[Contents, str, bytes], offset: int, limit: int) -> None:
+def test_a_slice_before_the_beginning_is_refused(
+    kept: tuple[StoredContents, str, bytes], offset: int, limit: int
+) -> None:
     with pytest.raises(Failure) as caught:
         kept[0].slice(kept[1], offset, limit)
     assert caught.value.code == "invalid_arguments"
 
 
-READS: list[Callable[[Contents, str], object]] = [
+READS: list[Callable[[StoredContents, str], object]] = [
     lambda contents, ref: contents.get(ref),
     lambda contents, ref: contents.slice(ref, 0, 1),
     lambda contents, ref: contents.size(ref),
@@ -106,7 +147,9 @@ READS: list[Callable[[Contents, str], object]] = [
         None,
     ],
 )
-def test_an_invalid_reference_is_refused(contents: Contents, read: Callable[[Contents, str], object], ref: str) -> None:
+def test_an_invalid_reference_is_refused(
+    contents: StoredContents, read: Callable[[StoredContents, str], object], ref: str
+) -> None:
     contents.put(b"x")
     with pytest.raises(Failure, match="is not a reference") as caught:
         read(contents, ref)
@@ -114,7 +157,9 @@ def test_an_invalid_reference_is_refused(contents: Contents, read: Callable[[Con
 
 
 @pytest.mark.parametrize("read", READS)
-def test_an_unknown_reference_is_not_found(contents: Contents, read: Callable[[Contents, str], object]) -> None:
+def test_an_unknown_reference_is_not_found(
+    contents: StoredContents, read: Callable[[StoredContents, str], object]
+) -> None:
     for _ in range(2):
         with pytest.raises(Failure) as caught:
             read(contents, ref_of(b"x"))
@@ -122,13 +167,12 @@ def test_an_unknown_reference_is_not_found(contents: Contents, read: Callable[[C
         contents.put(b"y")
 
 
-def test_every_changed_byte_is_detected_and_putting_again_repairs_it(contents: Contents) -> None:
+def test_every_changed_byte_is_detected_and_putting_again_repairs_it(contents: StoredContents) -> None:
     content = b"a value of some bytes"
     ref = contents.put(content)
-    path = _file(contents, ref)
     damaged = [content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :] for i in range(len(content))]
     for other in [*damaged, content[:-1], content + b"x", b""]:
-        path.write_bytes(other)
+        _change(contents, ref, other)
         for read in READS[:2]:
             with pytest.raises(Failure, match="was changed after it was stored") as caught:
                 read(contents, ref)
@@ -137,6 +181,7 @@ def test_every_changed_byte_is_detected_and_putting_again_repairs_it(contents: C
         assert contents.get(ref) == content
 
 
+@on_files
 def test_a_link_or_a_pipe_in_place_of_a_value_is_refused(contents: Contents, tmp_path: Path) -> None:
     ref = contents.put(b"x")
     path = _file(contents, ref)
@@ -155,7 +200,7 @@ def test_a_link_or_a_pipe_in_place_of_a_value_is_refused(contents: Contents, tmp
 # Collecting
 
 
-def test_collect_keeps_referenced_and_recent_values_only(contents: Contents) -> None:
+def test_collect_keeps_referenced_and_recent_values_only(contents: StoredContents) -> None:
     named, old, young, again = (contents.put(word) for word in (b"named", b"older", b"young", b"again"))
     for ref in (named, old, again):
         _age(contents, ref, 100)
@@ -170,7 +215,7 @@ def test_collect_keeps_referenced_and_recent_values_only(contents: Contents) -> 
     assert contents.get(young) == b"young"
 
 
-def test_by_default_values_stay_for_a_day(contents: Contents) -> None:
+def test_by_default_values_stay_for_a_day(contents: StoredContents) -> None:
     ref, older = contents.put(b"x"), contents.put(b"y")
     _age(contents, ref, 23 * 3600)
     _age(contents, older, 25 * 3600)
@@ -178,6 +223,7 @@ def test_by_default_values_stay_for_a_day(contents: Contents) -> None:
     assert contents.get(ref) == b"x"
 
 
+@on_files
 def test_collect_leaves_other_files_alone(contents: Contents, tmp_path: Path) -> None:
     assert contents.collect(set(), 0) == Collected(0, 0, 0)
     assert not contents.folder.exists()
@@ -198,7 +244,7 @@ def test_collect_leaves_other_files_alone(contents: Contents, tmp_path: Path) ->
     assert [path.read_text() for path in [*strangers, victim]] == ["mine"] * 5
 
 
-def test_an_exception_of_the_keep_function_stops_the_collection(contents: Contents) -> None:
+def test_an_exception_of_the_keep_function_stops_the_collection(contents: StoredContents) -> None:
     ref = contents.put(b"x")
     _age(contents, ref, 100)
 
@@ -214,7 +260,7 @@ def test_an_exception_of_the_keep_function_stops_the_collection(contents: Conten
         assert caught.value.code == "invalid_arguments"
 
 
-def test_collecting_during_puts_never_deletes_a_recent_value(contents: Contents) -> None:
+def test_collecting_during_puts_never_deletes_a_recent_value(contents: StoredContents) -> None:
     values = [b"%d" % i for i in range(4)]
     stop = threading.Event()
     trouble: list[BaseException] = []
@@ -244,7 +290,7 @@ def test_collecting_during_puts_never_deletes_a_recent_value(contents: Contents)
 # Several writers, faults, killed processes
 
 
-def test_the_same_value_put_by_many_at_once(contents: Contents) -> None:
+def test_the_same_value_put_by_many_at_once(contents: StoredContents) -> None:
     value = os.urandom(100_000)
     refs: list[str] = []
     threads = [threading.Thread(target=lambda: refs.append(contents.put(value))) for _ in range(8)]
@@ -254,7 +300,7 @@ def test_the_same_value_put_by_many_at_once(contents: Contents) -> None:
         thread.join()
     assert refs == [ref_of(value)] * 8
     assert contents.get(refs[0]) == value
-    assert [p.name for p in _file(contents, refs[0]).parent.iterdir() if p.name != ".lock"] == [refs[0][5:]]
+    assert contents.collect(set(), 0).taken == 1
 
 
 def put_on_a_full_disk(_: Report, folder: Path) -> None:
@@ -268,6 +314,7 @@ def put_on_a_full_disk(_: Report, folder: Path) -> None:
     assert contents.get(small) == b"x" * 40_000
 
 
+@on_files
 def test_a_full_disk_leaves_no_partly_written_value(contents: Contents) -> None:
     assert Child(put_on_a_full_disk, contents.folder).wait() == 0
     with pytest.raises(Failure) as caught:
@@ -284,6 +331,7 @@ def put_without_pause(report: Report, folder: Path, life: int) -> None:
         i += 1
 
 
+@on_files
 def test_every_reported_value_survives_kill_9(contents: Contents) -> None:
     chance = random.Random(5)
     refs: list[str] = []
@@ -303,6 +351,7 @@ def test_every_reported_value_survives_kill_9(contents: Contents) -> None:
     assert len(list(contents.folder.glob("*/" + "?" * 62))) == len(set(refs))
 
 
+@on_files
 @pytest.mark.parametrize("mode", [0o755, 0o750])
 def test_a_folder_that_others_can_enter_is_refused(contents: Contents, mode: int) -> None:
     ref = contents.put(b"x")
@@ -318,6 +367,7 @@ def test_a_folder_that_others_can_enter_is_refused(contents: Contents, mode: int
         assert caught.value.code == "io_error"
 
 
+@on_files
 def test_a_file_in_place_of_the_folder(contents: Contents) -> None:
     contents.folder.write_text("hello")
     with pytest.raises(Failure, match="folder") as caught:

@@ -19,12 +19,12 @@ import pytest
 
 from albert_tools.engine.authority.sessions import Budget, Sessions
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.postgres_layout import LAYOUT
 from albert_tools.store.record import gate
 from albert_tools.store.record.export import exported, first_wrong_line
 from albert_tools.store.record.postgres import PostgresDatabase
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.runs import Runs
-from albert_tools.store.record.schema import VERSION
 from albert_tools.store.record.verify import verify
 from tests.helpers.begun_runs import begun
 from tests.helpers.children import Child, Report
@@ -46,8 +46,8 @@ def pids(record: Record) -> list[int]:
     """The server's processes that serve this record's connection for writing."""
     database = record.database
     assert isinstance(database, PostgresDatabase)
-    assert database._connection is not None
-    return [database._connection.info.backend_pid]
+    assert database._link.connection is not None
+    return [database._link.connection.info.backend_pid]
 
 
 def terminate(record: Record) -> None:
@@ -110,24 +110,36 @@ def test_a_failure_says_what_to_do_and_never_the_password(url: str) -> None:
         assert caught.value.code == "io_error"
         assert hint in str(caught.value.hint)
         assert "secret" not in str(caught.value) + str(caught.value.details)
-    for bad in ("postgresql://albert:secret@[", "postgresql://albert:secret@host/x?what=1", "/home/albert"):
+    wrong_urls = ("u:secret@[", "u:p@secret@h/x", "u:sec/ret@h/x", "u:secret@host/x?what=1")
+    for bad in ("/home/albert", *(f"postgresql://{url}" for url in wrong_urls)):
         with pytest.raises(Failure, match="the URL of the database can't be read") as caught:
             Record(bad)
         assert caught.value.code == "invalid_arguments"
     administrator.close()
 
 
-def test_another_version_of_the_format_is_refused(record: Record, url: str) -> None:
+def test_a_later_layout_is_refused(record: Record, url: str) -> None:
     record.append("a", {})
-    change(url, f"UPDATE gate SET format = {VERSION + 1}")
+    change(url, f"UPDATE gate SET format = {LAYOUT + 1}")
     for used in (record, Record(url)):
-        with pytest.raises(
-            Failure, match=f"has format {VERSION + 1}, and this version of Albert Tools reads {VERSION}"
-        ):
+        with pytest.raises(Failure, match=f"has layout {LAYOUT + 1}, and this version of Albert Tools reads {LAYOUT}"):
             used.append("b", {})
-    assert f"the record has format {VERSION + 1}" in verify(url).problems[0]
-    change(url, f"UPDATE gate SET format = {VERSION}")
+    with pytest.raises(Failure, match=f"has layout {LAYOUT + 1}"):
+        verify(url)  # That is no sign of an attack.
+    change(url, f"UPDATE gate SET format = {LAYOUT}")
     assert record.append("b", {}) == 2
+
+
+def test_an_earlier_layout_is_migrated_once(record: Record, url: str) -> None:
+    record.append("a", {})
+    change(url, "DROP TABLE tools, versions, calls, contents, artifacts, files")
+    change(url, "UPDATE gate SET format = 4")
+    with pytest.raises(Failure, match="has layout 4"):
+        record.append("b", {})  # This process found the tables before.
+    with ThreadPoolExecutor(4) as pool:
+        records = [Record(url) for _ in range(4)]
+        assert sorted(pool.map(lambda each: each.append("b", {}), records)) == [2, 3, 4, 5]
+    assert verify(url).ok
 
 
 @needs_root
@@ -379,7 +391,7 @@ def test_a_gate_that_stays_closed_is_not_waited_for_long(url: str, monkeypatch: 
         with record.transaction():
             record.append("a", {})
             monkeypatch.setattr(gate, "PATIENCE", 0.05)
-            with pytest.raises(Failure, match=r"has kept the record locked for 0.05 seconds") as caught:
+            with pytest.raises(Failure, match=r"has kept the database locked for 0.05 seconds") as caught:
                 Record(url).append("b", {})
             assert (caught.value.code, caught.value.retryable) == ("io_error", True)
         assert [entry.kind for entry in record.entries()] == ["a"]
@@ -392,7 +404,7 @@ def test_a_restart_of_the_server_loses_nothing(record: Record, url: str) -> None
     for i in range(20):
         record.append("step", {"i": i})
     server().stop()
-    with pytest.raises(Failure, match="can't use the record") as caught:
+    with pytest.raises(Failure, match="can't use the database") as caught:
         record.append("step", {})
     assert (caught.value.code, caught.value.retryable) == ("io_error", True)
     assert "that the server runs" in str(caught.value.hint)

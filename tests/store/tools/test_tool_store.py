@@ -13,7 +13,9 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.manifest import Manifest, Value
 from albert_tools.engine.model.protocols import Summary, ToolStore
 from albert_tools.store.tools.names import Place
+from albert_tools.store.tools.stored_tools import StoredTools
 from albert_tools.store.tools.tool_store import KEEP, TinyToolStore
+from tests.store.conftest import another, on_both
 
 
 def _code(call, *arguments) -> str:
@@ -22,23 +24,26 @@ def _code(call, *arguments) -> str:
     return caught.value.code
 
 
-def test_a_saved_tool_is_loaded_by_this_store_and_by_another(store: TinyToolStore, make) -> None:
+@on_both
+def test_a_saved_tool_is_loaded_by_this_store_and_by_another(store: StoredTools, make) -> None:
     protocol: ToolStore = store
     version = make()
     assert protocol.save(version) is True
     assert protocol.load("shout") == version
-    assert TinyToolStore(store.folder).load("shout", version.version) == version
+    assert another(store).load("shout", version.version) == version
     assert protocol.list() == [Summary("shout", version.version, "Shout it.", "2025-01-01T00:00:00Z", 1)]
 
 
+@on_both
 @pytest.mark.parametrize("constant", [("\ud800",), float("inf")], ids=ascii)
-def test_a_version_that_can_not_be_stored_is_refused(store: TinyToolStore, make, constant) -> None:
+def test_a_version_that_can_not_be_stored_is_refused(store: StoredTools, make, constant) -> None:
     version = make().with_manifest(Manifest(("read",), result=Value((constant,))))
     assert _code(store.save, version) == "invalid_arguments"
     assert store.list() == []
 
 
-def test_only_the_manifest_of_a_renewed_version_changes(store: TinyToolStore, make) -> None:
+@on_both
+def test_only_the_manifest_of_a_renewed_version_changes(store: StoredTools, make) -> None:
     made = [make(text=f"a{i}") for i in range(KEEP + 2)]
     for version in made:
         store.save(version)
@@ -47,7 +52,7 @@ def test_only_the_manifest_of_a_renewed_version_changes(store: TinyToolStore, ma
         renewed = version.with_manifest(Manifest(("read",), printed=("parameter:a",), analysis=7))
         store.renew(renewed)
         assert store.load("shout", version.version) == renewed
-        assert TinyToolStore(store.folder).load("shout", version.version) == renewed
+        assert another(store).load("shout", version.version) == renewed
     assert store.load("shout").version == made[-1].version
     assert store.history("shout", 100) == before
     assert store.load("shout", made[4].version) == made[4]
@@ -55,7 +60,8 @@ def test_only_the_manifest_of_a_renewed_version_changes(store: TinyToolStore, ma
     assert store.verify() == []
 
 
-def test_a_removed_tool_is_renewed_and_stays_removed(store: TinyToolStore, make) -> None:
+@on_both
+def test_a_removed_tool_is_renewed_and_stays_removed(store: StoredTools, make) -> None:
     store.save(make())
     store.delete("shout")
     renewed = make().with_manifest(Manifest(("read",), analysis=7))
@@ -64,7 +70,15 @@ def test_a_removed_tool_is_renewed_and_stays_removed(store: TinyToolStore, make)
     assert store.list() == []
 
 
-def test_saving_the_newest_version_again_changes_nothing(store: TinyToolStore, make) -> None:
+@on_both
+def test_saving_the_newest_version_again_changes_nothing(store: StoredTools, make) -> None:
+    store.save(make())
+    before = store.list(), store.history("shout", 9)
+    assert store.save(make()) is False
+    assert (store.list(), store.history("shout", 9)) == before
+
+
+def test_saving_the_newest_version_again_writes_no_file(store: TinyToolStore, make) -> None:
     store.save(make())
     entry = Place.of(store.folder, "shout").entry
     before = entry.stat()
@@ -73,7 +87,8 @@ def test_saving_the_newest_version_again_changes_nothing(store: TinyToolStore, m
     assert (entry.stat().st_ino, entry.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_an_older_version_saved_again_becomes_the_newest(store: TinyToolStore, make) -> None:
+@on_both
+def test_an_older_version_saved_again_becomes_the_newest(store: StoredTools, make) -> None:
     first, second = make(text="a"), make(text="a + a")
     assert [store.save(v) for v in (first, second, first)] == [True, True, True]
     assert store.load("shout") == first
@@ -81,7 +96,8 @@ def test_an_older_version_saved_again_becomes_the_newest(store: TinyToolStore, m
     assert store.list()[0].versions == 2
 
 
-def test_a_deleted_tool_keeps_its_history_and_can_be_saved_again(store: TinyToolStore, make) -> None:
+@on_both
+def test_a_deleted_tool_keeps_its_history_and_can_be_saved_again(store: StoredTools, make) -> None:
     version = make()
     store.save(version)
     store.delete("shout")
@@ -94,7 +110,8 @@ def test_a_deleted_tool_keeps_its_history_and_can_be_saved_again(store: TinyTool
     assert store.load("shout") == version
 
 
-def test_a_change_of_a_certain_version(store: TinyToolStore, make) -> None:
+@on_both
+def test_a_change_of_a_certain_version(store: StoredTools, make) -> None:
     first, second = make(text="a"), make(text="a + a")
     assert _code(store.save, first, second.version) == "exists"
     assert store.save(first, "") is True
@@ -104,19 +121,26 @@ def test_a_change_of_a_certain_version(store: TinyToolStore, make) -> None:
     store.delete("shout", second.version)
     assert _code(store.save, first, second.version) == "exists"
     assert store.save(first, "") is True
-    # Nothing is known about a damaged entry, so it is not replaced.
+
+
+def test_a_damaged_entry_is_not_replaced_by_a_change_of_a_certain_version(store: TinyToolStore, make) -> None:
+    # Nothing is known about a damaged entry.
+    first, second = make(text="a"), make(text="a + a")
+    store.save(first)
     Place.of(store.folder, "shout").entry.write_text("{")
     assert _code(store.save, second, first.version) == "damaged"
 
 
-def test_the_author_of_a_version(store: TinyToolStore, make) -> None:
+@on_both
+def test_the_author_of_a_version(store: StoredTools, make) -> None:
     for n in range(KEEP + 2):
         store.save(replace(make(text=f"a + {n}"), author="" if n else "5e551011"))
     assert [v.author for v in store.history("shout", KEEP + 2)[0]] == [""] * (KEEP + 1) + ["5e551011"]
     assert store.load("shout", store.history("shout", KEEP + 2)[0][-1].version).author == "5e551011"
 
 
-def test_unknown_tools_and_versions(store: TinyToolStore, make) -> None:
+@on_both
+def test_unknown_tools_and_versions(store: StoredTools, make) -> None:
     store.save(make())
     with pytest.raises(Failure, match=r"no tool named 'shuot'; did you mean 'shout'\?"):
         store.load("shuot")
@@ -145,7 +169,8 @@ def test_names_that_differ_in_case_are_different_files_everywhere(store: TinyToo
     assert [s.name for s in store.list()] == sorted(names)
 
 
-def test_a_version_that_is_not_json_is_refused(store: TinyToolStore, make) -> None:
+@on_both
+def test_a_version_that_is_not_json_is_refused(store: StoredTools, make) -> None:
     from msgspec.structs import replace
 
     for schema in ({"maximum": float("nan")}, {"maximum": object}, {"maximum": {1, 2}}):
@@ -154,7 +179,8 @@ def test_a_version_that_is_not_json_is_refused(store: TinyToolStore, make) -> No
         assert _code(store.save, version) == "invalid_arguments"
 
 
-def test_a_version_whose_hash_does_not_match_its_content_is_refused(store: TinyToolStore, make) -> None:
+@on_both
+def test_a_version_whose_hash_does_not_match_its_content_is_refused(store: StoredTools, make) -> None:
     from msgspec.structs import replace
 
     assert _code(store.save, replace(make(), source="other")) == "invalid_arguments"

@@ -12,29 +12,44 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.home_tables import HomeTables
 from albert_tools.store.tools import tool_store
+from albert_tools.store.tools.postgres_tools import PostgresToolStore
+from albert_tools.store.tools.stored_tools import StoredTools
 from albert_tools.store.tools.tool_store import TinyToolStore
 from tests.helpers.effort import examples
+from tests.store.conftest import empty
 
 NAMES = st.sampled_from(["a", "A", "readFile", "readfile", "list_all"])
 TEXTS = st.integers(0, 5).map(str)
 
 
 @pytest.mark.hypothesis
-def test_the_store_is_a_dictionary_with_a_history(make, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["files", "postgres"])
+def test_the_store_is_a_dictionary_with_a_history(
+    make, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     monkeypatch.setattr(tool_store, "KEEP", 3)
+
+    tables: HomeTables | None = request.getfixturevalue("created_tables") if kind == "postgres" else None
 
     class Machine(RuleBasedStateMachine):
         def __init__(self) -> None:
             super().__init__()
             self.root = Path(tempfile.mkdtemp())
+            if tables is not None:
+                empty(tables)
             self.newest: dict = {}
             self.history: dict = {}
             self.reopen()
 
         @rule()
         def reopen(self) -> None:
-            self.store = TinyToolStore(self.root / "tools", self.root / "cache")
+            self.store: StoredTools
+            if tables is None:
+                self.store = TinyToolStore(self.root / "tools", self.root / "cache")
+            else:
+                self.store = PostgresToolStore(tables)
 
         @rule()
         def lose_the_cache(self) -> None:

@@ -1,11 +1,13 @@
-"""The server of a record on PostgreSQL: how to connect, and what its errors mean for the user."""
+"""The server of a home on PostgreSQL: how to connect and connect again, and what its errors mean for the user."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record import gate
@@ -35,6 +37,8 @@ _UNREACHABLE = "check the host, port, user, password and database of the URL, an
 #: States in which the server ends the connection.
 _LOST = ("08", "25P03", "57P")
 
+_T = TypeVar("_T")
+
 
 class Server:
     """The server and database of a URL, as libpq reads it. `name` is for messages and has no password."""
@@ -44,12 +48,10 @@ class Server:
         try:
             self._given = conninfo_to_dict(url)
         except psycopg.Error:  # Its message could contain the password.
-            raise Failure(
-                "invalid_arguments",
-                "the URL of the database can't be read",
-                hint="write it like postgresql://user@host:5432/database",
-            ) from None
+            raise _unreadable() from None
         host, port, user, database = (self._given.get(key) or "" for key in ("host", "port", "user", "dbname"))
+        if "@" in f"{host}{database}":  # A part of a password that is not escaped.
+            raise _unreadable()
         self.name = f"postgresql://{f'{user}@' if user else ''}{host}{f':{port}' if port else ''}/{database}"
 
     def connect(self, **settings: str) -> psycopg.Connection:
@@ -70,8 +72,16 @@ class Server:
             raise failure_of(error, self.name) from error
 
 
+def _unreadable() -> Failure:
+    return Failure(
+        "invalid_arguments",
+        "the URL of the database can't be read",
+        hint="write it like postgresql://user@host:5432/database; in a password, write @ as %40 and / as %2F",
+    )
+
+
 def failure_of(error: psycopg.Error, name: str) -> Failure:
-    """The failure of the record `name`."""
+    """The failure of the database `name`."""
     state = error.sqlstate or ""
     details = {"path": name, "sqlstate": state}
     # The further lines repeat the statement and its place.
@@ -79,20 +89,86 @@ def failure_of(error: psycopg.Error, name: str) -> Failure:
     if state == "55P03":
         return Failure(
             "io_error",
-            f"another process has kept the record locked for {gate.PATIENCE:g} seconds",
+            f"another process has kept the database locked for {gate.PATIENCE:g} seconds",
             hint="end the stopped process that uses this home, then try again",
             retryable=True,
             details=details,
         )
     if state.startswith("XX"):
-        return Failure("damaged", f"the record {name} is damaged: {reason}", hint="check the server", details=details)
+        return Failure("damaged", f"the database {name} is damaged: {reason}", hint="check the server", details=details)
     hint = next((text for start, text in _HINTS.items() if state.startswith(start)), None)
     if not state and isinstance(error, psycopg.OperationalError):
         hint = _UNREACHABLE
     retryable = state.startswith(_LOST) or (isinstance(error, psycopg.OperationalError) and state != "53100")
-    return Failure("io_error", f"can't use the record {name}: {reason}", hint, retryable, details=details)
+    return Failure("io_error", f"can't use the database {name}: {reason}", hint, retryable, details=details)
 
 
 def ends_connection(error: psycopg.Error, connection: psycopg.Connection) -> bool:
     """Whether the connection is lost."""
     return connection.closed or (error.sqlstate or "").startswith(_LOST)
+
+
+def can_be_stored(value: Any) -> bool:
+    """Whether PostgreSQL can have this value: no text with NUL or half of a surrogate pair."""
+    if not isinstance(value, str):
+        return True
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+#: What a forked child must neither use nor close: closing would end the session of its parent.
+_parents_connections: list[object] = []
+
+
+class Link:
+    """A connection that is made at the first use, and again if it is lost. One thread at a time may use it.
+
+    `settings` are those of the server. `lost` is called before a connection is given up.
+    """
+
+    def __init__(self, server: Server, lost: Callable[[], None] = lambda: None, **settings: str) -> None:
+        self._server, self._lost, self._settings = server, lost, settings
+        self.connection: psycopg.Connection | None = None
+
+    def living(self) -> psycopg.Connection:
+        """The connection, or a new one if it is lost, or an exception has left it in the middle of a statement."""
+        connection = self.connection
+        if connection is not None and connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            self.drop()
+        if self.connection is None:
+            self.connection = self._server.connect(**self._settings)
+        return self.connection
+
+    def drop(self) -> None:
+        """Close the connection."""
+        # First, because this thread can be interrupted: all that belongs to the connection is lost.
+        self._lost()
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.close()
+
+    def retried(self, use: Callable[[psycopg.Connection], _T]) -> _T:
+        """`use(connection)`, once more on a new connection if the old one is found to be lost. Outside of transactions.
+
+        Raises:
+            Failure: `io_error`, `damaged`.
+        """
+        for again in (True, False):
+            connection = self.living()
+            try:
+                return use(connection)
+            except psycopg.Error as error:
+                if ends_connection(error, connection):
+                    self.drop()
+                    if again:
+                        continue
+                raise failure_of(error, self._server.name) from error
+        raise AssertionError
+
+    def abandon(self) -> bool:
+        """In a forked child: forget the parent's connection. Returns whether there was one."""
+        connection, self.connection = self.connection, None
+        _parents_connections.append(connection)
+        return connection is not None
