@@ -49,7 +49,7 @@ _SEARCH_SECONDS = 30.0
 _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 
 #: Files that name commits to which perhaps no branch and no reflog entry leads: of fetches, and of operations that were begun.
-_NAMING = ("*_HEAD", "rebase-*/*", "sequencer/*")
+_NAMING = ("*_HEAD", "*_AUTOSTASH", "rebase-*/*", "sequencer/*")
 _ID = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 #: The most bytes of such a file. A repository with a longer one counts as one with hidden files.
 _MAX_FILE = 1024 * 1024
@@ -147,12 +147,14 @@ async def hidden_paths(context: CallContext, cwd: str, run: Run) -> HiddenPaths 
         return hidden
     root, search = str(context.workspace.root), await _search(context, folder, hidden, run)
     own = family(root, folder)
+    hiding = await repositories_to_hide(context, run)
     return hidden._replace(
-        found=search.found,
+        # Working trees of one repository have their objects together.
+        found=search.found or any(family(root, other)[-1] == own[-1] for other in hiding),
         store=own[-1],
         others=tuple(
             os.path.realpath(f"{other}/objects")
-            for other in await repositories_to_hide(context, run)
+            for other in hiding
             if family(root, other)[-1] != own[-1] and not any(within(each, other) for each in own)
         ),
     )

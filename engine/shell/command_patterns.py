@@ -22,7 +22,8 @@ _MAX_OFFERED = 120
 _QUOTES = re.compile(r"['\"\\]")
 #: A text with escapes, as bash reads it.
 _ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|[abfnrtv'\"\\])")
+_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|0?[0-7]{1,3}|[abfnrtv'\"\\])")
+_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _CONTINUED, _ONE_LETTER = re.compile(r"\\\n\s*"), re.compile(r"\$[A-Za-z]")
 _BETWEEN = re.compile(r"[\s;|&()<>{}\[\],]+")
 #: Words of such a text that can be anything: variables, and the names and files that git can give to commands.
@@ -56,7 +57,14 @@ def stands_in(pattern: str, text: str) -> bool:
 
 
 def _decoded(text: str) -> str:
-    return _ESCAPE.sub(lambda found: found[0].encode().decode("unicode_escape", "replace"), text)
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(found: re.Match[str]) -> str:
+    kind, digits = found[0][1], found[0][2:]
+    if kind in "xu":
+        return chr(int(digits, 16))
+    return chr(int(kind + digits, 8) % 256) if kind.isdigit() else _LETTERS.get(kind, kind)
 
 
 def _inner_words(text: str) -> list[str]:

@@ -299,7 +299,7 @@ async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path
             plain(other, "reset", "-q", "--hard", "HEAD~2")
         if where == "fetched":
             plain(repository, "fetch", "-q", str(other))
-        if where in ("CHERRY_PICK_HEAD", "autostash"):
+        if where in ("CHERRY_PICK_HEAD", "MERGE_AUTOSTASH", "autostash"):
             # Only an operation that the owner has begun names the commit.
             named = hash_of(repository, "HEAD~1")
             plain(repository, "reset", "-q", "--hard", "HEAD~2")
@@ -312,6 +312,28 @@ async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path
     result = await call_primitive(shell.bash, {"command": "git log --all -p; git show :only.key"}, context)
     assert result["exit_code"] == 128
     assert "not a git repository" in result["output"]
+
+
+@pytest.mark.parametrize("where", ["index", "CHERRY_PICK_HEAD"])
+async def test_what_a_further_working_tree_names_is_hidden_in_all_of_them(repository: Path, where: str) -> None:
+    plain(repository, "worktree", "add", "-q", "further", "-b", "further")
+    (repository / "further/only.key").write_text(f"{MARK}\n")
+    plain(repository / "further", "add", "only.key")
+    blob = hash_of(repository / "further", ":only.key")
+    if where != "index":
+        plain(repository / "further", "commit", "-q", "-m", "add")
+        named = hash_of(repository / "further", "HEAD")
+        plain(repository / "further", "reset", "-q", "--hard", "HEAD~1")
+        plain(repository, "reflog", "expire", "--expire=now", "--all")
+        (repository / ".git/worktrees/further/ORIG_HEAD").unlink()
+        (repository / ".git/worktrees/further" / where).write_text(f"{named}\n")
+    context = context_of(tools.git, repository, ["only.key"])
+    shown = await call_primitive(tools.git, {"operation": "SHOW", "args": [blob]}, context)
+    assert MARK not in shown["output"]
+    context = context_of(shell.bash, repository, ["only.key"])
+    result = await call_primitive(shell.bash, {"command": f"ls; git show {blob}"}, context)
+    assert "further" in result["output"]
+    assert MARK not in result["output"]
 
 
 async def test_a_repository_without_forbidden_files_is_searched_once(repository: Path) -> None:

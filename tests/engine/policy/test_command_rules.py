@@ -239,6 +239,8 @@ def test_the_hint_offers_the_line_that_ends_the_questions(command: str, line: st
         "make -f- <<< $'all:\\n\\tgit push'",
         "printf 'all:\\n\\tgit push' | make -f-",
         "printf 'all:\\n\\t\\147it push' | make -f-",
+        "printf 'all:\\n\\x9git push' | make -f-",
+        "echo -e 'all:\\n\\0011git push' | make -f-",
         "make -f- <<'E'\nall:\n\tgi\\\n\tt push\nE",
         "make -f- <<'E'\nall:\n\t$Xgit push\nE",
         "git -c core.fsmonitor='gi\\\nt push;:' status",
