@@ -41,6 +41,8 @@ def language_help(topic: str) -> Help:
     known = topics()
     plain = topic.strip()
     name = plain if plain in known or plain in INSTEAD else plain.casefold()
+    # Sections have plural headings.
+    name = name if name in known or f"{name}s" not in known else f"{name}s"
     if not name:
         return {"topic": "", "text": _index()}
     if name in known:
