@@ -184,6 +184,19 @@ class ToolService(engine.ToolService):
 
         return await asyncio.to_thread(guide, self, tools, tokens, session, COMMANDS if commands else OWN_TOOLS)
 
+    async def stubs(self, *, session: str | None = None) -> str:
+        """The stub file for type checkers and editors: the tools that programs can call, and the names that need no import.
+
+        Args:
+            session: The token of a session. The file has only the tools that its lease covers.
+
+        Raises:
+            Failure: `permission_denied` if the session has ended; `io_error`.
+        """
+        from albert_tools.engine.agent.stub_file import stubs
+
+        return await asyncio.to_thread(stubs, self, session)
+
     async def __aenter__(self) -> ToolService:
         await super().__aenter__()
         return self
@@ -456,3 +469,4 @@ class SyncToolService:
     offered = _waiting(ToolService.offered)
     tool_specs = _waiting(ToolService.tool_specs)
     guide = _waiting(ToolService.guide)
+    stubs = _waiting(ToolService.stubs)

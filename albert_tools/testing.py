@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from albert_tools.builtins.catalog import builtin_loaders
 from albert_tools.engine.call.tool_registry import ToolRegistry
@@ -29,6 +32,7 @@ from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.model.schema import violations
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.workspace import Workspace
+from albert_tools.service import SyncToolService
 
 #: The answer to a tool call: a value, a `Failure` to raise, or a function of the arguments that returns a value or raises a
 #: `Failure`.
@@ -73,12 +77,7 @@ class FakeExecutor:
         self.calls.append((name, arguments))
         if name not in self.answers:
             raise Failure("permission_denied", f"the test has no answer for {name}", rule="test", tool=name)
-        answer = self.answers[name]
-        if callable(answer):
-            answer = answer(arguments)
-        if isinstance(answer, Failure):
-            raise answer
-        return answer
+        return _given(self.answers[name], arguments)
 
     def run(self, source: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Check a source and run it once.
@@ -127,6 +126,61 @@ class FakeExecutor:
             await sandbox.close()
             if mistakes:
                 raise mistakes[0]
+
+
+def _given(answer: Answer, arguments: dict[str, Any]) -> Any:
+    if callable(answer):
+        answer = answer(arguments)
+    if isinstance(answer, Failure):
+        raise answer
+    return answer
+
+
+def with_answers(primitives: Iterable[Primitive], answers: Mapping[str, Answer]) -> tuple[list[Primitive], list[str]]:
+    """Primitives with answers in place of their functions, for a service whose rules and record are real.
+
+    Args:
+        primitives: The application's primitives.
+        answers: The answers by the name of a primitive, built-in or the application's. An answer must match the result's schema.
+
+    Returns:
+        The arguments `primitives` and `builtins` of `ToolService.open`.
+
+    Raises:
+        ValueError: there is no primitive of that name.
+    """
+    own = {primitive.name: primitive for primitive in primitives}
+    for name in answers:
+        found = own.get(name) or builtin_loaders([name])[name]()
+        definition = replace(found.definition, sandbox=False)
+        function = partial(_answer_named, answers[name])
+        own[name] = replace(found, definition=definition, function=function, context=None, is_async=False, preview=None)
+    return [*own.values()], [name for name in builtin_loaders() if name not in own]
+
+
+def _answer_named(answer: Answer, /, **arguments: Any) -> Any:
+    return _given(answer, arguments)
+
+
+class RecordedCall(NamedTuple):
+    """A call in the record. Arguments are complete, but for secrets and long texts. `rule` is the rule that decided, or empty."""
+
+    tool: str
+    arguments: dict[str, Any]
+    allowed: bool
+    rule: str
+
+
+def recorded_calls(service: SyncToolService) -> list[RecordedCall]:
+    """The calls in the record of a service, those of programs included, in order.
+
+    Raises:
+        Failure: `damaged`, `io_error`.
+    """
+    return [
+        RecordedCall(e.data["tool"], e.data["arguments"], e.kind == "call", e.data.get("rule_id") or "")
+        for e in service.records(("call", "denied"))
+    ]
 
 
 class ScratchWorkspace:

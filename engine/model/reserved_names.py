@@ -18,5 +18,7 @@ AGENT_TOOLS = (
     "language_help",
     "suggest_tools",
 )
+#: Those of them whose argument `source` is shown line by line.
+SOURCE_TOOLS = ("check_tool", "define_tool", "run_source")
 #: `engine.actions` declares the actions.
 RESERVED = frozenset((*AGENT_TOOLS, "revoke_session", "cancel_run", "resume_run", "read_records", "put_content"))

@@ -68,7 +68,11 @@ def build_and_commit(
     tested = tools.run_tests(args=["-q", tests])
     if tested["exit_code"] != 0:
         raise ToolError(f"the tests fail: {tested['stdout'][-500:]}")
-    for operation, arguments in [("ADD", ["--", path, tests]), ("COMMIT", ["-m", message])]:
+    steps: list[tuple[Literal["ADD", "COMMIT"], list[str]]] = [
+        ("ADD", ["--", path, tests]),
+        ("COMMIT", ["-m", message]),
+    ]
+    for operation, arguments in steps:
         answer = tools.git(operation=operation, args=arguments)
         if answer["exit_code"] != 0:
             raise ToolError(f"git failed: {answer['output']}")

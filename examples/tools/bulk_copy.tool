@@ -42,7 +42,7 @@ def bulk_copy(folder: str, pattern: str, name: str, dry_run: bool = True) -> lis
     entries = tools.list_directory(path=folder)
     files = [e["path"] for e in entries if e["type"] == "file"]
     taken = {e["path"] for e in entries}
-    plan = []
+    plan: list[dict[str, Any]] = []
     for path in files:
         if re.fullmatch(pattern, posixpath.basename(path)) is None:
             continue

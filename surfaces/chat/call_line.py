@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.model.result import ToolResult
+from albert_tools.surfaces.chat.shown_lines import source_of
 from albert_tools.surfaces.text.console import one_line
 
 #: Characters of an argument, and number of arguments, that are shown.
@@ -15,8 +16,18 @@ _MAX_ARGUMENT, _MAX_ARGUMENTS = 60, 8
 
 def call_line(name: str, arguments: Mapping[str, Any]) -> str:
     """A call in one line: ``read_file path="notes.md"``."""
-    shown = [f"{one_line(key)}={_argument(value)}" for key, value in [*arguments.items()][:_MAX_ARGUMENTS]]
+    source = source_of(name, arguments)
+    shown = [
+        f"{one_line(key)}={_lines(value) if source and key == 'source' else _argument(value)}"
+        for key, value in [*arguments.items()][:_MAX_ARGUMENTS]
+    ]
     return " ".join([one_line(name[:100]), *shown])
+
+
+def _lines(source: str) -> str:
+    """A source, which is shown elsewhere."""
+    count = source.strip("\n").count("\n") + 1
+    return f"({count:,} line{'' if count == 1 else 's'})"
 
 
 def _argument(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Shows a chat without a terminal: stdout gets the model's text, stderr one line for each call."""
+"""Shows a chat without a terminal: stdout gets the model's text, stderr a line for each call, its source and what it prints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.surfaces.chat.call_line import call_line, verdict_of
-from albert_tools.surfaces.chat.session import Began, Event, Finished, Remark, Text
+from albert_tools.surfaces.chat.session import Began, Event, Finished, Printed, Remark, Text
+from albert_tools.surfaces.chat.shown_lines import PrintedLines, source_of
 from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.hints import command_line
 
@@ -23,6 +24,7 @@ class PlainView:
         self._console, self._home, self._open_line = console, home, False
         #: The questions that calls have left open.
         self.questions: set[str] = set()
+        self._printed: dict[str, PrintedLines] = {}
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -37,12 +39,21 @@ class PlainView:
                 self._open_line = not event.text.endswith("\n")
             case Began():
                 self._end_line()
+                self._show(source_of(event.name, event.arguments).splitlines())
+                self._printed[event.id] = PrintedLines()
+            case Printed():
+                self._show(self._printed[event.id].add(event.text))
             case Finished():
+                self._show(self._printed.pop(event.id, PrintedLines()).end())
                 line = f"{call_line(event.name, event.arguments)} · {verdict_of(event.result)[0]}"
                 self._console.note(f"{'✓' if event.result.ok else '✗'} {line}")
                 self._question(event.result)
             case Remark():
                 self.remark(event.text)
+
+    def _show(self, lines: list[str]) -> None:
+        for line in lines:
+            self._console.note(f"  │ {line}")
 
     def _question(self, result: ToolResult) -> None:
         """Print the command that answers the question for which a call waits."""

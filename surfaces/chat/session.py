@@ -10,16 +10,17 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from msgspec import Struct
 
 from albert_tools.builtins.models.answers import MAX_COUNTED, estimated
+from albert_tools.engine.agent.invocation_parser import ToolInvocationParser
 from albert_tools.engine.agent.offers import Offer
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import MiB
-from albert_tools.engine.model.result import ToolResult
+from albert_tools.engine.model.result import ToolInvocation, ToolResult
 from albert_tools.service import ToolService
 from albert_tools.surfaces.chat.conversation import CANCELLED, UNKNOWN, Conversation, Saved
 from albert_tools.surfaces.chat.model import Ended, Message, Model, Requested, Returned
@@ -65,6 +66,13 @@ class Began(Struct, frozen=True):
     arguments: Mapping[str, Any]
 
 
+class Printed(Struct, frozen=True):
+    """An event: the program of a call has printed a text."""
+
+    id: str
+    text: str
+
+
 class Finished(Struct, frozen=True):
     """An event: a call has ended."""
 
@@ -80,7 +88,7 @@ class Remark(Struct, frozen=True):
     text: str
 
 
-Event = Text | Began | Finished | Remark
+Event = Text | Began | Printed | Finished | Remark
 
 
 class Answer(Struct, frozen=True):
@@ -152,6 +160,8 @@ class ChatSession:
             Failure: The provider failed, see `Model.answer`; or the conversation can't be saved. The conversation can be continued.
         """
         assert self._token is not None, "write `async with ChatSession(…) as chat:`"
+        if ended := self._take_results():
+            text = f"[the chat program] These calls have ended meanwhile; their results are above: {ended}.\n\n{text}"
         self._append(Message("user", text))
         self._turn = str(sum(message.role == "user" for message in self.conversation.messages))
         # The tools that are offered may have changed since the last message.
@@ -174,6 +184,23 @@ class ChatSession:
             if max(mistakes, *failed.values(), 0) >= self.limits.failures:
                 return Answer(said, f"the same call has failed {self.limits.failures} times")
         return Answer(said, f"the model has made calls in {self.limits.rounds} answers")
+
+    def _take_results(self) -> str:
+        """Replace the answer "suspended" of each call whose run has ended meanwhile, such as by ``approvals answer --resume``.
+
+        Returns:
+            The names of these calls.
+        """
+        ended = []
+        for message in self.conversation.messages:
+            for place, result in enumerate(message.results):
+                if (run := _waiting_run(result)) is None:
+                    continue
+                with suppress(Failure):
+                    found = self.service.runs.recorded(run)
+                    message.results[place] = Returned(result.id, result.name, result_text(found), found.ok)
+                    ended.append(result.name)
+        return ", ".join(ended)
 
     def _exceeded(self) -> str:
         """Which limit of the conversation is used up; empty if none is."""
@@ -229,7 +256,12 @@ class ChatSession:
             self._listen(Remark(f"the answer has more than {MAX_ANSWER:,} characters, and was cut"))
         if ended.reason and ended.reason not in _COMPLETE:
             self._listen(Remark(f"the provider ended the answer early: {ended.reason[:100]}"))
-        self._append(Message("assistant", "".join(raw)[: reader.end], [requested for requested, _ in made]))
+        text = "".join(raw)[: reader.end]
+        if isinstance(calls, NativeCalls) and not made and _has_call(text):
+            # It is not made: the text may be a quotation of a file or a page.
+            why = "the model wrote a call into its text, and it was not made"
+            self._listen(Remark(f"{why}; if it does so again, begin a new chat with --protocol text"))
+        self._append(Message("assistant", text, [requested for requested, _ in made]))
         return "".join(shown), made, wrong
 
     def _charge(self, ended: Ended, prompt: list[str], messages: Sequence[Message], text: str) -> None:
@@ -288,7 +320,12 @@ class ChatSession:
         result = ToolResult(requested.name, error=Failure("cancelled", "the user has stopped this call"))
         try:
             result = await self.service.invoke(
-                invocation.tool, invocation.arguments, version=version, session=self._token, turn=self._turn
+                invocation.tool,
+                invocation.arguments,
+                version=version,
+                session=self._token,
+                turn=self._turn,
+                log=lambda _, text: self._listen(Printed(requested.id, text)),
             )
         finally:
             self._listen(Finished(*call, result))
@@ -301,6 +338,24 @@ class ChatSession:
     def _save(self) -> None:
         if self._saved is not None:
             self._saved.save()
+
+
+def _has_call(text: str) -> bool:
+    """Whether a text has a call outside of code, or what begins like one."""
+    parser = ToolInvocationParser()
+    found = [*parser.feed(text)]
+    # The end of the text stops the parser too.
+    return parser.stopped or any(isinstance(part, ToolInvocation) for part in [*found, *parser.close()])
+
+
+def _waiting_run(result: Returned) -> str | None:
+    """The run of a call that waited for a person when its result was saved."""
+    if result.ok or '"suspended"' not in result.text:
+        return None
+    with suppress(ValueError, LookupError, TypeError):
+        error = json.loads(result.text)["error"]
+        return str(error["details"]["run"]) if error["code"] == "suspended" else None
+    return None
 
 
 def result_text(result: ToolResult) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console as Rich
@@ -15,12 +15,14 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
 from rich.segment import Segment, Segments
+from rich.syntax import Syntax
 from rich.text import Text as Line
 
 from albert_tools.grammar.wrap import cut
 from albert_tools.surfaces.chat.call_line import call_line, duration, verdict_of
 from albert_tools.surfaces.chat.markdown_blocks import Blocks, markdown
-from albert_tools.surfaces.chat.session import Began, Event, Finished, Remark, Text
+from albert_tools.surfaces.chat.session import Began, Event, Finished, Printed, Remark, Text
+from albert_tools.surfaces.chat.shown_lines import PrintedLines, source_of
 from albert_tools.surfaces.text.console import Console, one_line, safe
 
 #: Seconds between two drawings of the incomplete part, and its most lines.
@@ -36,6 +38,7 @@ class TerminalView:
         self._drawing: asyncio.Task[None] | None = None
         self._blocks = Blocks()
         self._running: dict[str, tuple[str, float]] = {}
+        self._printed: dict[str, PrintedLines] = {}
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -46,6 +49,7 @@ class TerminalView:
         finally:
             self._print_blocks(self._blocks.end())
             self._running.clear()
+            self._printed.clear()
             self._close()
 
     @contextmanager
@@ -65,7 +69,13 @@ class TerminalView:
             case Began():
                 self._print_blocks(self._blocks.end())
                 self._running[event.id] = (call_line(event.name, event.arguments), time.monotonic())
+                self._printed[event.id] = PrintedLines()
+                self._print_source(source_of(event.name, event.arguments))
+            case Printed():
+                self._print_below([Line(line, "dim") for line in self._printed[event.id].add(event.text)])
             case Finished():
+                last = self._printed.pop(event.id, PrintedLines()).end()
+                self._print_below([Line(line, "dim") for line in last])
                 _, began = self._running.pop(event.id, ("", time.monotonic()))
                 self._print(self._result_line(event, time.monotonic() - began))
             case Remark():
@@ -106,6 +116,18 @@ class TerminalView:
             drawn = [i for i, line in enumerate(lines) if any(segment.text.strip() for segment in line)]
             shown = lines[drawn[0] : drawn[-1] + 1] if drawn else []
             self._print(Segments([segment for line in [*shown, []] for segment in [*line, Segment.line()]]))
+
+    def _print_source(self, source: str) -> None:
+        if source:
+            shown = Syntax(source, "python", theme="ansi_dark", background_color="default").highlight(source)
+            self._print_below(shown.split("\n"))
+
+    def _print_below(self, lines: Iterable[Line]) -> None:
+        """Print lines that belong to a call. Each begins with a bar, so it can't imitate a line of ours."""
+        for line in lines:
+            shown = Line("  │ ", style="dim") + line
+            shown.truncate(self._rich.width - 1, overflow="ellipsis")
+            self._print(shown)
 
     def _print(self, what: RenderableType) -> None:
         self._rich.print(what, soft_wrap=False)

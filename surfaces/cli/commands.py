@@ -152,6 +152,7 @@ COMMANDS: dict[str, Command] = {
         value("--tools", "A,B", "give the signatures of these tools first", default=""),
         value("--tokens", "N", "at most N tokens in all; default: the whole page, and 2,600 for the tools", type=int),
     ),
+    "stubs": Command("print a stub file, by which type checkers and editors know the tools"),
     "mode": Command(
         "show the capability mode, or switch it",
         value("mode", "MODE", "NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY", nargs="?"),

@@ -10,11 +10,11 @@ from langchain_core.tools import BaseTool, ToolException
 from albert_tools.engine.agent.offers import Offer
 from albert_tools.engine.agent.texts import failure_text, output_text
 from albert_tools.engine.model.result import ToolResult
-from albert_tools.surfaces.exports.agent import Agent, Service
+from albert_tools.surfaces.exports.agent import Agent, LiveTools, Service
 
 
-def langchain_tools(service: Service, *, session: str) -> list[BaseTool]:
-    """The tools that a session is offered, in the service's order.
+def langchain_tools(service: Service, *, session: str) -> LiveTools[BaseTool]:
+    """The tools that a session is offered, in the service's order. Each iteration brings the list up to date.
 
     The message of a successful call contains the output as text, and its `artifact` is the result as JSON, with effects and run.
     The tools of an asynchronous service can only be called by asynchronous agents.
@@ -24,7 +24,7 @@ def langchain_tools(service: Service, *, session: str) -> list[BaseTool]:
         session: The token of the session in which the agent works.
     """
     agent = Agent(service, session)
-    return [_Tool(agent, name, offer) for name, offer in agent.offers().items()]
+    return LiveTools(agent, partial(_Tool, agent))
 
 
 class _Tool(BaseTool):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from agents import FunctionTool
@@ -11,18 +12,18 @@ from agents.tool_context import ToolContext
 from albert_tools.engine.agent.offers import Offer
 from albert_tools.engine.agent.texts import failure_text, output_text
 from albert_tools.engine.model.failure import Failure
-from albert_tools.surfaces.exports.agent import Agent, Service
+from albert_tools.surfaces.exports.agent import Agent, LiveTools, Service
 
 
-def openai_agents_tools(service: Service, *, session: str) -> list[FunctionTool]:
-    """The tools that a session is offered, in the service's order.
+def openai_agents_tools(service: Service, *, session: str) -> LiveTools[FunctionTool]:
+    """The tools that a session is offered, in the service's order. Each iteration brings the list up to date.
 
     Args:
         service: An open service.
         session: The token of the session in which the agent works.
     """
     agent = Agent(service, session)
-    return [_tool(agent, name, offer) for name, offer in agent.offers().items()]
+    return LiveTools(agent, partial(_tool, agent))
 
 
 def _tool(agent: Agent, name: str, offer: Offer) -> FunctionTool:

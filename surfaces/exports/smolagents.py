@@ -4,6 +4,7 @@ catch."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from smolagents import Tool
@@ -12,18 +13,27 @@ from smolagents.tools import AUTHORIZED_TYPES
 from albert_tools.engine.agent.offers import Offer
 from albert_tools.engine.agent.texts import failure_text
 from albert_tools.service import SyncToolService
-from albert_tools.surfaces.exports.agent import Agent
+from albert_tools.surfaces.exports.agent import Agent, LiveTools
 
 
-def smolagents_tools(service: SyncToolService, *, session: str) -> list[Tool]:
-    """The tools that a session is offered, in the service's order.
+def smolagents_tools(service: SyncToolService, *, session: str) -> SmolagentsTools:
+    """The tools that a session is offered, in the service's order. A code agent reads about new ones when its next run begins.
 
     Args:
         service: An open service. smolagents calls tools synchronously, so this is a `SyncToolService`.
         session: The token of the session in which the agent works.
     """
     agent = Agent(service, session)
-    return [_Tool(agent, name, offer) for name, offer in agent.offers().items()]
+    return SmolagentsTools(agent, partial(_Tool, agent))
+
+
+class SmolagentsTools(LiveTools[Tool]):
+    """The tools as a list. An agent copies it, and `update` brings the copy up to date: ``step_callbacks=[tools.update]``."""
+
+    def update(self, step: object, agent: Any) -> None:
+        """Give an agent the tools that are offered now. smolagents calls this after a step; call it with None before a run."""
+        kept = {name: tool for name, tool in agent.tools.items() if not isinstance(tool, _Tool)}
+        agent.tools = {tool.name: tool for tool in self} | kept
 
 
 class ToolFailed(Exception):

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.reserved_names import SOURCE_TOOLS
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
 from albert_tools.grammar.wrap import folded
 from albert_tools.surfaces.text.console import Console, one_line, safe
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 _SHOWN = 2000
 #: Seconds between checks whether the question was withdrawn.
 _PAUSE = 0.1
-#: Tools whose argument `source` is shown line by line.
-_SOURCE_TOOLS = ("define_tool", "run_source")
 #: Arguments of `define_tool` that are not shown. They are hashes of the source, which is shown.
 _HASHES = frozenset({"stored_source", "version"})
 #: Number of invalid answers after which the answer is no.
@@ -115,7 +114,7 @@ def shown_arguments(tool: str, arguments: Mapping[str, Any], whole: bool = False
     left out."""
     lines: list[str | None] = []
     for name, value in without_hashes(tool, arguments).items():
-        is_source = tool in _SOURCE_TOOLS and name == "source" and isinstance(value, str)
+        is_source = tool in SOURCE_TOOLS and name == "source" and isinstance(value, str)
         text = value if is_source else _spelled(value)
         left_out = len(text) - _SHOWN
         if alike := look_alikes(text):

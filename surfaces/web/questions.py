@@ -8,15 +8,13 @@ from typing import Any
 
 from albert_tools.engine.authority.approvals import Approval
 from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.reserved_names import SOURCE_TOOLS
 from albert_tools.engine.model.visible_text import look_alikes
 from albert_tools.service import ToolService
 from albert_tools.surfaces.text.approval_prompt import meaning, without_hashes
 from albert_tools.surfaces.text.call_text import whole_arguments
 from albert_tools.surfaces.text.times import moment
 from albert_tools.surfaces.web.source_lines import source_lines
-
-#: Tools whose argument ``source`` is shown line by line.
-_SOURCE_TOOLS = ("define_tool", "run_source")
 
 
 def question_page(service: ToolService, approval: str) -> dict[str, Any]:
@@ -55,7 +53,7 @@ def _facts(found: Approval) -> dict[str, str]:
 
 
 def _is_source(found: Approval, name: str, value: Any) -> bool:
-    return found.tool in _SOURCE_TOOLS and name == "source" and isinstance(value, str)
+    return found.tool in SOURCE_TOOLS and name == "source" and isinstance(value, str)
 
 
 def _text(value: Any) -> str:

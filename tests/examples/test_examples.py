@@ -190,6 +190,13 @@ def test_the_agent(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.surfaces
+@pytest.mark.parametrize("framework", ["langchain", "openai_agents", "pydantic_ai", "smolagents"])
+def test_an_agent_of_a_framework_calls_a_tool_that_was_approved_meanwhile(framework: str, tmp_path: Path) -> None:
+    printed = script(f"frameworks/{framework}_agent.py", tmp_path, timeout=120)
+    assert printed.splitlines()[:2] == ["It is defined.", "It says HELLO."]
+
+
 def test_from_a_text_to_a_commit(tmp_path: Path) -> None:
     """A composite writes, reads back, fixes, tests and commits; the script compares record, counters and repository."""
     done, recorded, *rest = script("build_and_commit.py", tmp_path, timeout=280).splitlines()

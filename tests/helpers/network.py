@@ -38,6 +38,7 @@ class Calling:
     settings: Mapping[str, Any] = field(default_factory=dict)
     key: str = "k"
     contents: Any = None
+    progress: Any = None
     effects: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def effect(self, kind: str, **facts: Any) -> None:

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.scripted_model import Reply, Request, Script, ScriptedModel, scripted
+from tests.helpers.scripted_model import Reply, Request, Script, ScriptedModel, scripted, tool_call
 
 from ..conftest import PATIENCE, Albert, commands, run_albert_on_a_terminal
 
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
-def lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
     """What a terminal got, without its control sequences."""
     return [line.rstrip() for line in _STYLE.sub("", text).replace("\r", "\n").split("\n")]
 
@@ -121,6 +121,30 @@ def test_a_call_that_waits_names_the_command_that_answers(chatting) -> None:
     assert answer is not None
     assert chat.albert(*answer[1].split()).code == 0
     assert (chat.albert.project / "a.txt").read_text() == "x"
+
+
+@pytest.mark.parametrize("protocol", ["native", "text"])
+def test_a_resumed_chat_hands_the_model_the_result_of_a_call_that_was_allowed_meanwhile(
+    chatting, protocol: str
+) -> None:
+    call = ("file_info", {"path": "."})
+    reply = Reply(calls=[call]) if protocol == "native" else tool_call(call[0], **call[1])
+    chat = chatting([reply, "It waits.", "Now I know.", "Good."])
+    chat.rules("tools: {file_info: {requires_approval_in_modes: [NORMAL]}}")
+    asked = chat.albert(*chat.words, "--protocol", protocol, stdin=b"go")
+    answer = re.search(r"`albert (approvals answer \w+ once --resume)`", asked.err)
+    assert answer is not None
+    assert chat.albert(*answer[1].split()).code == 0
+    done = chat.albert(*chat.words, "--resume", stdin=b"And?")
+    assert (done.code, done.out) == (0, "Now I know.\n")
+    last = chat.model.requests[-1]
+    assert (
+        last.said == "[the chat program] These calls have ended meanwhile; their results are above: file_info.\n\nAnd?"
+    )
+    assert '"suspended"' not in json.dumps(last.body).replace("\\", "")
+    assert '"type": "directory"' in json.dumps(last.body).replace("\\", "")
+    chat.albert(*chat.words, "--resume", stdin=b"Thanks.")
+    assert chat.model.requests[-1].said == "Thanks."
 
 
 def test_a_json_document_has_the_answer_and_what_was_used(chatting) -> None:
@@ -254,7 +278,7 @@ def test_on_a_terminal_markdown_is_drawn_and_calls_are_folded(chatting) -> None:
     text = "# Title\n\nSome **bold** text\x1b[31m, a [link](http://evil.example) and List<int>.\n\n✓ bash command=x\n"
     chat = chatting([Reply("I look.", [("file_info", {"path": "."})]), Reply(text, piece=5)])
     code, out = terminal(chat, [(PROMPT, b"Look!\r"), ("bash command=x", b""), (PROMPT, b"/quit\r")])
-    shown = lines(out)
+    shown = lines_of(out)
     assert code == 0
     assert "  I look." in shown
     assert any(re.match(r'✓ file_info path="\." · \d+ ms · allowed', line) for line in shown)
@@ -265,13 +289,31 @@ def test_on_a_terminal_markdown_is_drawn_and_calls_are_folded(chatting) -> None:
     assert "✓ bash command=x" not in shown
 
 
+@pytest.mark.parametrize("length", [2, 40])
+def test_a_source_and_what_it_prints_are_shown_in_some_lines(chatting, length: int) -> None:
+    lines = ['"""S."""', *[f'print("\\x1b[31m{n}")' for n in range(length)], "return None"]
+    source = "\n    ".join(["def show() -> None:", *lines])
+    chat = chatting([Reply(calls=[("run_source", {"source": source})]), "Done."])
+    code, seen = terminal(chat, [(PROMPT, b"go\r"), ("Done.", b""), (PROMPT, b"/quit\r")])
+    assert code == 0
+    shown = [line for line in lines_of(seen) if line.startswith("  │ ")]
+    assert "\x1b[31m0" not in seen
+    assert shown[:3] == ["  │ def show() -> None:", '  │     """S."""', '  │     print("\\x1b[31m0")']
+    at = next(n for n, line in enumerate(shown) if line == "  │ \\x1b[31m0")
+    if length == 2:
+        assert (at, shown[at + 1 :]) == (5, ["  │ \\x1b[31m1"])
+    else:
+        assert (shown[at - 1], shown[-1], len(shown)) == ("  │ # … 19 more lines", "  │ … the result has the rest", 50)
+    assert any(line.startswith(f"✓ run_source source=({length + 3} lines) · ") for line in lines_of(seen))
+
+
 def test_the_command_that_continues_has_the_same_options(chatting) -> None:
     chat = chatting(["One.", "Two."])
     chat.words += ["--protocol", "text", "--tools", "read_file"]
     for _ in range(2):
         code, out = terminal(chat, [(PROMPT, b"Hi\r"), (".", b""), (PROMPT, b"/quit\r")])
         assert code == 0
-        (command,) = re.findall(r"to continue: albert (chat .* --resume \S+)", "\n".join(lines(out)))
+        (command,) = re.findall(r"to continue: albert (chat .* --resume \S+)", "\n".join(lines_of(out)))
         assert command.count("--resume") == 1
         assert "--protocol" not in command
         assert "--tools read_file" in command
@@ -284,7 +326,7 @@ def test_the_four_commands(chatting) -> None:
     steps = [(PROMPT, b"Hi\r"), ("Hello.", b""), (PROMPT, b"/help\r"), ("Alt-Enter", b""), (PROMPT, b"/tools\r")]
     steps += [("  write_file  ", b""), (PROMPT, b"/history\r"), ("continues one", b""), (PROMPT, b"/nothing\r")]
     code, out = terminal(chat, [*steps, ("lists the commands", b""), (PROMPT, b"\x04")])
-    shown = lines(out)
+    shown = lines_of(out)
     assert code == 0
     assert any(line.startswith("/history  the saved") for line in shown)
     assert any(line.startswith("  read_file  Read a text file") for line in shown)
@@ -298,7 +340,7 @@ def test_an_approval_is_asked_at_the_terminal_and_the_call_goes_on(chatting) -> 
     chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
     steps = [(PROMPT, b"Go\r"), ("session or no? [no] ", b"once\n"), ("Written.", b""), (PROMPT, b"/quit\r")]
     code, out = terminal(chat, steps)
-    shown = lines(out)
+    shown = lines_of(out)
     assert code == 0
     assert "May write_file be called?" in shown
     assert any(re.match(r'✓ write_file path="a\.txt" content="x" · .* · approved', line) for line in shown)
@@ -311,7 +353,7 @@ def test_enter_alone_at_a_question_is_a_no(chatting) -> None:
     steps = [(PROMPT, b"Go\r"), ("or no? [no] ", b"\n"), ("Not written.", b""), (PROMPT, b"/quit\r")]
     code, out = terminal(chat, steps)
     assert code == 0
-    assert any(re.match(r'✗ write_file path="a\.txt" content="x" · .* · you said no$', line) for line in lines(out))
+    assert any(re.match(r'✗ write_file path="a\.txt" content="x" · .* · you said no$', line) for line in lines_of(out))
 
 
 def test_ctrl_c_stops_the_answer_and_the_call_but_not_the_chat(chatting) -> None:
@@ -336,7 +378,7 @@ def test_ctrl_c_stops_the_answer_and_the_call_but_not_the_chat(chatting) -> None
     ]
     code, out = terminal(chat, steps)
     end.set()
-    shown = lines(out)
+    shown = lines_of(out)
     assert code == 0
 
     assert shown.count("! interrupted") == 2
@@ -358,7 +400,7 @@ def test_ctrl_c_at_a_question_withdraws_it(chatting) -> None:
     ]
     code, out = terminal(chat, steps)
     assert code == 0
-    assert "! interrupted" in lines(out)
+    assert "! interrupted" in lines_of(out)
     assert not (chat.albert.project / "a.txt").exists()
 
 
@@ -366,7 +408,7 @@ def test_what_was_typed_is_private_and_lines_fit_a_narrow_terminal(chatting) -> 
     chat = chatting([Reply("word " * 40, [("file_info", {"path": "a" * 300})]), "Done " * 30])
     code, out = terminal(chat, [(PROMPT, b"Look!\r"), ("Done Done", b""), (PROMPT, b"/quit\r")], columns=40)
     assert code == 0
-    assert [line for line in lines(out) if len(line) > 40 and "--resume" not in line and "›" not in line] == []
+    assert [line for line in lines_of(out) if len(line) > 40 and "--resume" not in line and "›" not in line] == []
     typed = chat.albert.home / "state" / "chats" / "typed"
     assert typed.stat().st_mode & 0o777 == 0o600
     assert "Look!" in typed.read_text()

@@ -15,7 +15,7 @@ import pytest
 from albert_tools import Failure
 from albert_tools.builtins.models.providers import Price
 from albert_tools.surfaces.chat import connection
-from albert_tools.surfaces.chat.session import Began, Finished, Limits, Remark, Text
+from albert_tools.surfaces.chat.session import Began, Finished, Limits, Printed, Remark, Text
 from tests.helpers.network import raw
 from tests.helpers.scripted_model import Reply, Request, tool_call
 
@@ -164,6 +164,34 @@ async def test_a_mistake_in_a_call_goes_back_to_the_model(chats: Chats, way: str
         assert "[the chat program] the call is not JSON" in again.said
         assert "and more" not in str(again.body)
         assert [type(e) for e in chats.events if not isinstance(e, Text)] == [Remark]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_reported"),
+    [
+        (f"Now: {tool_call('write_file', path='a', content='x')}", True),
+        ("<tool_call>write_file(a)</tool_call>", True),
+        (f"Write `{tool_call('write_file', path='a', content='x')}` for that.", False),
+    ],
+)
+async def test_a_call_in_the_text_of_a_model_with_function_calling_is_reported(
+    chats: Chats, text: str, is_reported: bool
+) -> None:
+    chat = await chats.chat([text], "openai native")
+    assert (await chat.ask("go")).text == text
+    remarks = [event.text for event in chats.events if isinstance(event, Remark)]
+    assert [remark.endswith("begin a new chat with --protocol text") for remark in remarks] == [True] * is_reported
+    assert not (chats.work / "a").exists()
+
+
+async def test_what_a_program_prints_is_an_event_while_it_runs(chats: Chats) -> None:
+    source = (
+        'def t() -> int:\n    """T."""\n    print("one")\n    tools.sleep(seconds=0)\n    print("two")\n    return 1\n'
+    )
+    chat = await chats.chat([Reply(calls=[("run_source", {"source": source})]), "done"])
+    await chat.ask("go")
+    events = [e.text if isinstance(e, Printed) else type(e).__name__ for e in chats.events if not isinstance(e, Text)]
+    assert (events[0], "".join(events[1:-1]), events[-1]) == ("Began", "one\ntwo\n", "Finished")
 
 
 @pytest.mark.parametrize("way", ["openai text", "anthropic text"])

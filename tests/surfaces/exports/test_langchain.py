@@ -58,6 +58,19 @@ def test_the_session_decides_what_is_offered(service: SyncToolService) -> None:
     assert offered.isdisjoint({"define_tool", "write_file", "area"})
 
 
+def test_the_list_is_up_to_date_and_keeps_unchanged_tools(service: SyncToolService, token: str) -> None:
+    from albert_tools.surfaces.exports.langchain import langchain_tools
+
+    tools = langchain_tools(service, session=token)
+    before = [*tools]
+    service.define('def shout() -> str:\n    """Shout."""\n    return "HEY"\n')
+    assert [*tools] == before
+    service.approve("shout", by="a test")
+    after = [*tools]
+    assert [tool.name for tool in after if tool not in before] == ["shout"]
+    assert all(any(new is old for new in after) for old in before)
+
+
 def test_outputs_are_text_and_the_result_is_the_artifact(service: SyncToolService, token: str) -> None:
     tools = tools_of(service, token)
     counted = called(tools["count_letters"], text="abca", config="a")
