@@ -1,4 +1,7 @@
-"""A plugin for pytest: a service in a temporary home and workspace. pytest finds it once the package is installed.
+"""A plugin for pytest: a service in a temporary home and workspace.
+
+A `conftest.py` loads it: ``pytest_plugins = ["albert_tools.pytest_plugin"]``. It is no entry point, because pytest would
+then rewrite the assertions of the whole package.
 
 A test overrides the first three fixtures to say what the service is like, in its module, its class or a `conftest.py`::
 

@@ -53,6 +53,8 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
         "-q",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "albert_tools.pytest_plugin",
         "--rootdir",
         str(tmp_path),
         "test_own.py",
