@@ -152,7 +152,7 @@ class ToolService(engine.ToolService):
     def offers_changed(self) -> str:
         """A text that differs after each change of what is active, by any process. Raises Failure `io_error`, `damaged`."""
         self.registry.refresh()
-        return f"{self.reviews.changed()} {hash(tuple(self.registry.mounted))}"
+        return f"{self.reviews.changed()} {hash(tuple(self.registry.mounted.items()))}"
 
     async def tool_specs(self, provider: Provider, *, session: str | None = None) -> list[dict[str, Any]]:
         """The offered tools in the form that a provider of models takes, see `tool_specs.tool_specs`."""
@@ -284,13 +284,13 @@ class _Mounts:
 
     def __init__(self, home: Home, registry: ToolRegistry) -> None:
         self._registry = registry
-        self._file, self._suspended = home.mounts, FolderFile(home.local.state / "mounts")
+        self._file, self._suspended = home.mounts, home.local.state / "mounts"
         self._seen: tuple[object, ...] = (None, None)
 
     def __call__(self) -> None:
         """Two looks at the home, if nothing has changed."""
         try:
-            now = self._file.stamp(), self._suspended.stamp()
+            now = self._file.stamp(), FolderFile(self._suspended).stamp()
         except Failure as failure:
             # Nobody knows whether the tools are still mounted.
             self._registry.set_mounted({}, {}, [failure.message])
@@ -299,7 +299,7 @@ class _Mounts:
         if now != self._seen:
             from albert_tools.builtins.mounts.mounted_tools import set_mounts
 
-            set_mounts(self._registry, self._file, Path(str(self._suspended)))
+            set_mounts(self._registry, self._file, self._suspended)
             self._seen = now
 
 

@@ -239,7 +239,9 @@ async def test_a_running_service_has_what_the_owner_accepts_mounts_and_unmounts(
         assert (await service.invoke("m.find", {"text": "a"})).ok
         home.offer(tool("find", "text", "more"))
         home("run", "m.find", "text=a")
+        before = service.offers_changed()
         home("mount", "look", "m", "--yes")
+        assert service.offers_changed() != before
         missing = (await service.invoke("m.find", {"text": "a"})).error
         assert missing is not None
         assert missing.code == "invalid_arguments"
