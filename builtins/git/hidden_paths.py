@@ -20,7 +20,6 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from glob import escape, glob
 from typing import Any, NamedTuple
 
 from albert_tools.builtins.git.git_options import ENVIRONMENT, command, programs
@@ -48,10 +47,8 @@ _SEARCH_SECONDS = 30.0
 #: The most searches that are cached, and the most branches that a cached search names.
 _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 
-#: Files that name commits to which perhaps no branch and no reflog entry leads: of fetches, and of operations that were begun.
-_NAMING = ("*_HEAD", "*_AUTOSTASH", "rebase-*/*", "sequencer/*")
 _ID = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
-#: The most bytes of such a file. A repository with a longer one counts as one with hidden files.
+#: The most bytes of a file that names commits. A repository with a longer one counts as one with hidden files.
 _MAX_FILE = 1024 * 1024
 
 #: The mark of a repository whose commits a search need not find: this service has brought some, or taken names away.
@@ -299,7 +296,17 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
 
 
 def _naming(folder: str) -> list[str]:
-    return sorted(file for pattern in _NAMING for file in glob(f"{escape(folder)}/{pattern}"))
+    """The files that name commits to which perhaps no branch and no reflog entry leads: of fetches, and of operations that were
+    begun."""
+    found: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(("_HEAD", "_AUTOSTASH")):
+                found.append(entry.path)
+            elif entry.name == "sequencer" or entry.name.startswith("rebase-"):
+                with suppress(OSError):
+                    found += (f"{entry.path}/{name}" for name in os.listdir(entry.path))
+    return sorted(found)
 
 
 def _begun(folders: list[str]) -> list[str] | None:
