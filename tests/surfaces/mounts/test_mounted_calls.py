@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import socket
 import ssl
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 import pytest
 
 from albert_tools.builtins.mounts import connection, http_server, server_limits
@@ -133,32 +133,21 @@ def test_one_process_answers_all_calls_and_ends_with_the_service(mounting: Make)
     assert len(set(home.value("born"))) == 1
     # Lines that are no messages, and answers to no question, are ignored.
     assert home.value("m.junk") == "{}"
-    (process,) = children("raw_server.py", b"python3")
+    (process,) = children("raw_server.py", "python3")
     home.service.close()
     assert not Path(f"/proc/{process}").exists()
 
 
-def children(words: str, program: bytes = b"") -> list[int]:
+def children(words: str, program: str = "") -> list[int]:
     """The processes below this one whose command line contains a text. `program` is the end of their first word."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_bytes().split(b"\0")
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            if line[0].endswith(program) and any(words.encode() in word for word in line) and descends(parent):
-                found.append(int(entry.name))
+    for process in psutil.Process().children(recursive=True):
+        # It may have ended since.
+        with suppress(psutil.Error):
+            line = process.cmdline()
+            if line and line[0].endswith(program) and any(words in word for word in line):
+                found.append(process.pid)
     return found
-
-
-def descends(process: int) -> bool:
-    while process > 1:
-        if process == os.getpid():
-            return True
-        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-    return False
 
 
 def test_a_server_that_is_killed_in_mid_call_fails_that_call_and_is_started_again(mounting: Make) -> None:
@@ -424,8 +413,9 @@ def test_a_secret_is_in_the_environment_and_nowhere_else(mounting: Make, monkeyp
     assert home.value("m.env", name="TRACKER_TOKEN") == "[redacted]"
     assert home.value("m.env", name="ALBERT_SECRET_TRACKER_TOKEN") == "unset"
     assert home.value("m.structured", text="a s3cr3t-value") == {"text": "a [redacted]"}
-    lines = [p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if p.exists()]
-    assert not any(b"s3cr3t-value" in line for line in lines)
+    lines = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    assert psutil.Process().cmdline() in lines
+    assert not any("s3cr3t-value" in word for line in lines for word in line)
     assert "secret" in home.service.describe("m.env").definition.effects
     monkeypatch.delenv("ALBERT_SECRET_TRACKER_TOKEN")
     home.mount("m", tool("env", "name"), secrets=("TRACKER_TOKEN",))
