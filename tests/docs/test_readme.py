@@ -61,7 +61,8 @@ def test_the_first_commands_work_in_a_clone(tmp_path: Path) -> None:
     script = "\n".join(commands)
     done = subprocess.run(["bash", "-ec", script], cwd=albert.project, env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert '"word"' in done.stdout or "the" in done.stdout
+    assert re.search(r'"word": "the",\s+"count": 4', done.stdout)
+    assert "\nReads {path}.\n" in done.stdout
 
 
 @pytest.mark.surfaces
