@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from http import HTTPStatus
+from http.client import responses
 from typing import Any
 
 from mcp import Client, MCPError
@@ -237,8 +238,7 @@ class Link:
         status = posts[-1] if posts else 0
         if status not in _REFUSED and status < HTTPStatus.INTERNAL_SERVER_ERROR:
             return None
-        known = status in HTTPStatus._value2member_map_
-        failure = self._said(f"its server answered {status}{f' {HTTPStatus(status).phrase}' if known else ''}", "")
+        failure = self._said(f"its server answered {status} {responses.get(status, '')}".rstrip(), "")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             again = f"`albert unmount {self._mount.name}`, then mount it again with --secret NAME"
             has = f"it refuses the secret {self._mount.secrets[0]}" if self._mount.secrets else "it may want a token"
@@ -260,7 +260,7 @@ class Link:
     def record(self, context: CallContext) -> None:
         """Record the requests to the network since the last record. Calls at the same time share them.
 
-        After the last of them the process has no network: the rules and the mode of nobody's call would apply to it.
+        After the last one the process has no network, because no call's rules and mode would apply to it.
         """
         self._calls -= 1
         if not self._calls and self._proxy is not None:

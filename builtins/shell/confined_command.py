@@ -141,7 +141,8 @@ async def run(
     from albert_tools.engine.workspace.sandbox_view import command_view
 
     seconds, started = max(0.0, min(timeout, context.remaining - _MARGIN)), time.monotonic()
-    live = LiveOutput(context.progress) if context.progress is not None and not separate_errors else None
+    say = context.progress
+    live = LiveOutput(say) if say is not None and not separate_errors else None
     output = Output(MAX_OUTPUT, MAX_KEPT, live=live.add if live is not None else None)
     errors = Output(MAX_OUTPUT, MAX_KEPT) if separate_errors else None
     apart = (Output(MAX_OUTPUT, both=output), Output(MAX_OUTPUT, both=output)) if streams else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.service_options import open_service
@@ -26,7 +25,7 @@ async def resume(run: str, options: argparse.Namespace, console: Console) -> int
 
     found = await run_of(run, options)
     run, began_in = found.id, str(found.header["workspace"])
-    done = [step for step in found.steps if step["state"] in ("ended", "failed")]
+    done: list[Any] = [step for step in found.steps if step["state"] in ("ended", "failed")]
     async with attended_service(options, console, workspace=began_in) as service:
 
         def again(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
@@ -36,12 +35,8 @@ async def resume(run: str, options: argparse.Namespace, console: Console) -> int
     if done:
         calls = "1 call was" if len(done) == 1 else f"{len(done)} calls were"
         console.note(f"{calls} done before; `{command_line(options.home, 'runs', 'show', run)}` lists all")
-    code = print_result(result, options, console, sum(len(_effects(step)) for step in done))
+    code = print_result(result, options, console, sum(len(step["effects"]) for step in done))
     return INTERRUPTED if interrupted else code
-
-
-def _effects(step: Mapping[str, Any]) -> Sequence[Any]:
-    return step.get("effects") or ()
 
 
 async def run_of(run: str, options: argparse.Namespace) -> RunView:
