@@ -154,8 +154,10 @@ class Listing(Struct, eq=False):
                 primitives.append(self._primitive(primitive))
         primitives.sort(key=lambda tool: any(w not in tool.name for w in words))
         places = max(0, limit - min(len(primitives), limit // 4))
+        # No tool has this name, so a lease that covers it covers all tools.
+        sees_all = self.access.covers(session, "_")
 
-        def covered(any_word: bool) -> builtins.list[Summary]:
+        def saved(any_word: bool) -> builtins.list[Summary]:
             looked = places
             while True:
                 found = self.lookup.store.search(text, looked, any_word)
@@ -166,10 +168,9 @@ class Listing(Struct, eq=False):
                     return sorted(kept, key=lambda summary: summary.name)[:places]
                 looked *= 10
 
-        # No tool has this name, so a lease that covers it covers all. For another one, tools that the session does not see must
-        # decide neither the order, which depends on all texts, nor whether it is shown those with some of the words.
-        sees_all = self.access.covers(session, "_")
-        found = await asyncio.to_thread(lambda: self._all_listed(covered(False) or covered(True)))
+        # What the session does not see must decide nothing: neither the order, which depends on the texts of all tools, nor whether
+        # tools with only some of the words are shown.
+        found = await asyncio.to_thread(lambda: self._all_listed(saved(False) or saved(True)))
         return [*found, *primitives][: max(0, limit)]
 
     def _primitive(self, primitive: Primitive, mode: Mode | None = None) -> Listed:

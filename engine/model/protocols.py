@@ -481,7 +481,7 @@ class CallContext(Protocol):
 
     @property
     def progress(self) -> Callable[[str], None] | None:
-        """Shows a text to whoever waits for the call, as the prints of a program are shown; None if nobody does."""
+        """Shows a text to the caller while it waits, as the prints of a program are shown; None if the caller shows none."""
 
     def left(self, unit: str) -> float:
         """The remaining amount of a unit (``model_tokens``, …) in the caller's budget; infinity if the unit is not limited."""

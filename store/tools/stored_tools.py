@@ -249,7 +249,7 @@ class StoredTools(ABC):
         return Failure(
             "unknown_tool",
             f"the tool {name!r} has no version {version!r}",
-            hint=f"`show` lists its versions; the last one is {saved[0].version[:SHOWN]}; six digits are enough",
+            hint=f"`describe_tool` lists its versions; the last one is {saved[0].version[:SHOWN]}; six digits are enough",
             tool=name,
             details={"last": saved[0].version, "versions": total},
         )

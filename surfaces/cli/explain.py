@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from albert_tools.service import ToolService
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
-_ANSWERED = (
-    "your approval of the tool answers the question, but for files that others execute and in a session's own folder"
-)
+_ANSWERED = "your approval of the tool answers the question, except about files that others execute and in a session with a folder"
 #: The most paths that the text lists.
 _MAX_SHOWN = 20
 #: What a command sees of the workspace, in words.

@@ -32,7 +32,7 @@ MAX_CONNECTIONS = 1024
 #: Sessions of the older revisions of the protocol: of all clients, and of one.
 MAX_OLDER_SESSIONS, MAX_OLDER_OF_CLIENT = 256, 32
 _REMEDY = (
-    "the token of no open session of this workspace; `albert session new` makes one, for Authorization: Bearer TOKEN"
+    "send the token of an open session of this workspace as Authorization: Bearer TOKEN; `albert session new` makes one"
 )
 _REFUSED = JSONResponse(
     {"error": "invalid_token", "error_description": _REMEDY},

@@ -37,7 +37,8 @@ _OPTIONS = (
     ("grpc.so_reuseport", 0),
     # Connections without a request are closed. Clients connect again by themselves.
     ("grpc.server_handshake_timeout_ms", 5_000),
-    # Of each address. Whoever can connect to the port can take all of it, and none of the socket or of the files of this process.
+    # For each address. So other users of the machine, who can connect to the port, can't use up the socket's connections or the
+    # files of this process.
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
     ("grpc.max_connection_idle_ms", 60_000),
 )
