@@ -6,7 +6,8 @@ import asyncio
 import concurrent.futures
 import os
 import threading
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
+from contextlib import asynccontextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -56,6 +57,8 @@ class ToolService(engine.ToolService):
     """
 
     home: Home
+    #: The rules as `open` got them.
+    given_rules: Mapping[str, Any] | str | os.PathLike[str] | None = None
 
     @classmethod
     def open(
@@ -129,9 +132,23 @@ class ToolService(engine.ToolService):
         )
         service = cls(registry, store, context, Sandbox(_limits(rules)))
         service.running.agent_tools = _AgentTools(service)
-        service.home = stored
+        service.home, service.given_rules = stored, governance
         examiner.service = service
         return service
+
+    @asynccontextmanager
+    async def elsewhere(self, folder: str | os.PathLike[str]) -> AsyncIterator[ToolService]:
+        """A service of the same home in another workspace. It uses the tools, the record and the sandbox of this one.
+
+        Args:
+            folder: The folder of the workspace.
+        """
+        found = _workspace(folder, self.home.local)
+        primitives = {*builtin_loaders(), *self.registry.primitive_names, *RESERVED}
+        rules = _rules(self.given_rules, self.home, found, primitives)
+        async with self.beside(workspace_or_failure=found, rules=rules) as service:
+            service.home = self.home
+            yield service
 
     # What an agent is offered
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 from albert_tools.engine.actions import RESUME, RUN, Actions, Review, permitted
-from albert_tools.engine.call.context import Log, ServiceContext
+from albert_tools.engine.call.context import Log, Queued, ServiceContext
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
-from albert_tools.engine.pipeline.pipeline import Pipeline
+from albert_tools.engine.pipeline.pipeline import QUEUE_STAGES, Pipeline
+from albert_tools.engine.policy.settings import DEFAULT_QUEUE
 from albert_tools.engine.runs.runs import RunManager
 from albert_tools.engine.sources import Source, Sources, shown_source
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 #: Seconds between two checks for runs that another process cancelled, and the number of checks without a run before polling stops.
 POLL_SECONDS, MAX_IDLE_POLLS = 0.25, 20
+#: The priority of a queued run, if none is given. Runs with lower numbers are first.
+DEFAULT_PRIORITY = 100
+IN_DEFAULT_QUEUE = Queued(DEFAULT_QUEUE, DEFAULT_PRIORITY)
 
 
 class AgentTools(Protocol):
@@ -96,6 +100,40 @@ class Running(Struct, eq=False):
             return await self.agent_tools.invoke(invocation, log, watch)
         return await self.pipeline.invoke(invocation, self.context, log, watch=watch)
 
+    async def enqueue(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        queued: Queued = IN_DEFAULT_QUEUE,
+        *,
+        version: str | None = None,
+        session: str | None = None,
+        request_id: str | None = None,
+        trace: str | None = None,
+        reason: str | None = None,
+        run_id: str = "",
+    ) -> str:
+        """Record a run that a worker will execute (`albert worker`). It is judged now as far as nobody is asked, and again then.
+
+        Args:
+            queued: The queue, the priority, and the repository if it works in a checkout.
+            run_id: The id of the run, 16 hex digits; by default a random one.
+            name, arguments, version, session, request_id, trace, reason: See `invoke`. The version is fixed now.
+
+        Returns:
+            The id of the run.
+
+        Raises:
+            Failure: Those of a call; `invalid_arguments` if the rules have no such queue.
+            RuntimeError: The service is closed.
+        """
+        given = {} if arguments is None else arguments
+        invocation = ToolInvocation(name, given, version, session, request_id, None, trace, reason=reason)
+        result = await self.pipeline.invoke(invocation, self.context, stages=QUEUE_STAGES, queued=queued, run_id=run_id)
+        if result.error is None or result.error.code != "suspended" or result.run_id is None:
+            raise result.error or Failure("internal_error", "the run was not queued")
+        return result.run_id
+
     async def run_source(
         self,
         source: Source,
@@ -146,13 +184,24 @@ class Running(Struct, eq=False):
         self._poll_cancellations()
         return await self.pipeline.invoke(invocation, self.context, log, unsaved=version)
 
-    async def resume(self, run: str, log: Log | None = None, *, session: str | None = None) -> ToolResult:
-        """Resume a run that waits for an approval or whose process has died. Its calls are judged as those of its own session.
+    async def resume(
+        self,
+        run: str,
+        log: Log | None = None,
+        *,
+        session: str | None = None,
+        worker: str | None = None,
+        checkout_on: str | None = None,
+    ) -> ToolResult:
+        """Begin a queued run, or resume a run that waits for an approval or whose process has died.
+
+        Its calls are judged as those of its own session.
 
         Args:
             run: The run's id, or the first digits of the id.
             log: Called with the tool and the text for each print of the program.
             session: The token of the session that resumes the run: its own run, or another one by the action ``resume_run``.
+            worker, checkout_on: See `RunManager.resume`.
 
         Returns:
             The result of the run.
@@ -164,7 +213,7 @@ class Running(Struct, eq=False):
         """
         await self.actions.perform(RESUME, {"run": run}, session, permitted, lambda: self.runs.show(run).session)
         self._poll_cancellations()
-        return await self.runs.resume(run, log)
+        return await self.runs.resume(run, log, worker=worker, checkout_on=checkout_on)
 
     async def validate(self, name: str, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
         """Check the arguments of a call without making it.

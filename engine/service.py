@@ -8,14 +8,17 @@ a confined process checks sources, and the pipeline authorizes and runs calls. S
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+
+from msgspec.structs import replace
 
 from albert_tools.engine.actions import Actions
 from albert_tools.engine.authoring import Authoring
 from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.resource_pool import ResourcePool
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.call.tool_registry import ToolRegistry
 from albert_tools.engine.describing import Describer
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.policy.settings import Governance
+    from albert_tools.engine.runs.run_queue import RunQueue
+    from albert_tools.engine.runs.schedules import Schedules
     from albert_tools.engine.sandbox.worker.spawn import Spawned
     from albert_tools.engine.suggesting import Suggestion, Suggestions
     from albert_tools.engine.workspace.workspace import Workspace
@@ -118,12 +123,32 @@ class ToolService:
 
     async def close(self) -> None:
         """Stop the sandbox and close the workspace and the ledger. After that, nothing can be run or defined."""
+        await self._close_own()
+        await self._sandbox.close()
+        self._close_parts(self._context.ledger, self.store)
+
+    @asynccontextmanager
+    async def beside(self, **changes: Any) -> AsyncIterator[Self]:
+        """Another service, whose context has these changes. It uses the tools, the record and the sandbox of this one."""
+        context = replace(self._context, **changes, resource_pool=ResourcePool())
+        service = type(self)(self.registry, self.store, context, self._sandbox)
+        service._entered = True
+        try:
+            yield service
+        finally:
+            await service._close_own()
+
+    async def _close_own(self) -> None:
+        """Close what no other service uses."""
         self._closed = True
         self.running.close()
-        await self._sandbox.close()
         await self._sources.close()
         await self._context.resource_pool.close()
-        for part in (self._context.workspace_or_failure, self._context.ledger, self.store):
+        self._close_parts(self._context.workspace_or_failure)
+
+    @staticmethod
+    def _close_parts(*parts: object) -> None:
+        for part in parts:
             close = getattr(part, "close", None)
             if close is not None:
                 # All entries that must survive a crash have already been written to the disk.
@@ -228,6 +253,21 @@ class ToolService:
         """The states of the saved versions of this home. Raises the same failures as `sessions`."""
         return recorded(self._context.reviews, "reviews")
 
+    @cached_property
+    def queue(self) -> RunQueue:
+        """The queued runs of this home, and their workers. Raises the same failures as `sessions`."""
+        from albert_tools.engine.runs.run_queue import RunQueue
+
+        projections = recorded(self._context.projections, "queues")
+        return RunQueue(projections.ledger, projections.rate_limits, lambda: self.ruling().governance.queues)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """The schedules of this home. Raises the same failures as `sessions`."""
+        from albert_tools.engine.runs.schedules import Schedules
+
+        return Schedules(recorded(self._context.projections, "schedules").ledger)
+
     def register(self, primitive: Primitive) -> None:
         """Add a primitive of the application.
 
@@ -278,6 +318,7 @@ class ToolService:
 
     invoke = _within("running", Running.invoke)
     run_source = _within("running", Running.run_source)
+    enqueue = _within("running", Running.enqueue)
     validate = _within("running", Running.validate)
     resume = _within("running", Running.resume)
     list_runs = _of("_session_runs", SessionRuns.list_runs)

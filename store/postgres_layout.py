@@ -11,10 +11,10 @@ from psycopg import sql
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.record.gate import START
-from albert_tools.store.record.schema import postgres_tables
+from albert_tools.store.record.schema import QUEUES, for_postgres, postgres_tables
 
 #: The number of the tables below, and of the record's.
-LAYOUT = 5
+LAYOUT = 6
 #: The lock that keeps two processes from creating or migrating the tables at the same time.
 _CREATING = 0x416C62657274
 #: The schema of the tables, if they exist. `to_regclass` can miss a table that another process has just created.
@@ -45,7 +45,7 @@ CREATE TABLE artifacts(name TEXT COLLATE "C" PRIMARY KEY, record BYTEA NOT NULL)
 CREATE TABLE files(name TEXT COLLATE "C" PRIMARY KEY, content BYTEA NOT NULL, changed BIGINT NOT NULL);
 """
 #: What changes a layout into the next one, by its number.
-_MIGRATIONS = {4: _TOOLS + _VALUES}
+_MIGRATIONS = {4: _TOOLS + _VALUES, 5: for_postgres(QUEUES)}
 
 
 def all_tables() -> str:

@@ -24,7 +24,7 @@ class Projections:
     """The projections of one ledger and one store of tools. They use the same clock (seconds since 1970)."""
 
     def __init__(self, ledger: Record, store: ToolStore, clock: Callable[[], float] = time.time) -> None:
-        self._ledger = ledger
+        self.ledger = ledger
         self._store = store
         self._clock = clock
 
@@ -33,32 +33,32 @@ class Projections:
         """Sessions and their leases."""
         from albert_tools.engine.authority.sessions import Sessions
 
-        return Sessions(self._ledger, self._clock)
+        return Sessions(self.ledger, self._clock)
 
     @cached_property
     def approvals(self) -> Approvals:
         """Questions to a person, and their answers."""
         from albert_tools.engine.authority.approvals import Approvals
 
-        return Approvals(self._ledger, self._clock)
+        return Approvals(self.ledger, self._clock)
 
     @cached_property
     def rate_limits(self) -> RateLimits:
         """Calls within the last hour."""
         from albert_tools.engine.authority.rate_limit import RateLimits
 
-        return RateLimits(self._ledger, self._clock)
+        return RateLimits(self.ledger, self._clock)
 
     @cached_property
     def dedupe_keys(self) -> DedupeKeys:
         """Calls by their dedupe keys."""
         from albert_tools.engine.authority.idempotency import DedupeKeys
 
-        return DedupeKeys(self._ledger, self._clock)
+        return DedupeKeys(self.ledger, self._clock)
 
     @cached_property
     def reviews(self) -> Reviews:
         """The states of the saved versions."""
         from albert_tools.engine.authority.reviews import Reviews
 
-        return Reviews(self._ledger, self._store)
+        return Reviews(self.ledger, self._store)

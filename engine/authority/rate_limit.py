@@ -51,6 +51,10 @@ class RateLimits:
         if exceeded is not None:
             raise _exceeded(tool, longest, *exceeded)
 
+    def has_room(self, window: str, most: int) -> bool:
+        """Whether one more use of a window, of no session, is within the limit now. Raises Failure `io_error`, `damaged`."""
+        return self._wait("", window, most) <= 0
+
     def use(self, limits: Sequence[tuple[str, int]], sessions: Sequence[str]) -> dict[str, Json]:
         """The data of a ledger entry that counts a call. Append the entry inside `Ledger.transaction`, after `demand`."""
         return {"windows": [window for window, _ in limits], "sessions": list(sessions), "clock": self._clock()}

@@ -67,6 +67,10 @@ def recorded(what: T | None, name: str) -> T:
     return what
 
 
+#: The name of a workspace that is a checkout begins with this.
+CHECKOUT = "git+"
+
+
 class Repeated(Exception):
     """The request was already made with the same dedupe key. The exception contains that request's result."""
 
@@ -210,12 +214,30 @@ class ServiceContext(Struct, frozen=True):
         return authority.policy.flows.judge_version(definition.name, manifest, definition.version)
 
 
+class Queued(Struct, frozen=True):
+    """What a request for a queue says: its queue, and its priority, of which the lowest is first.
+
+    If the run works in a checkout that the worker makes, also the URL of the git repository, the commit in 40 hex digits, and what
+    its changes become: a ``patch``, or a ``branch`` of the repository.
+    """
+
+    queue: str
+    priority: int
+    repository: str | None = None
+    commit: str = ""
+    changes: str = "patch"
+
+    def workspace(self, root: str) -> str:
+        """The name of the workspace: that of the checkout, or `root`."""
+        return root if self.repository is None else f"{CHECKOUT}{self.repository}@{self.commit}"
+
+
 class Resumed(Struct, frozen=True, eq=False):
     """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
     answers, and the dedupe key's id in the record.
 
-    In a replay, all results of calls are read from the journal. `unsaved` is the version that `run_source` ran. With `new_version`,
-    another version of the tool is replayed, which may call other versions of saved tools.
+    `queue` is the queue of the run, or empty. In a replay, all results of calls are read from the journal. `unsaved` is the version
+    that `run_source` ran. With `new_version`, another version of the tool is replayed; it may call other versions of saved tools.
     """
 
     id: str
@@ -226,6 +248,7 @@ class Resumed(Struct, frozen=True, eq=False):
     is_replay: bool = False
     unsaved: ToolVersion | None = None
     new_version: bool = False
+    queue: str = ""
 
 
 #: For a run that begins with its request.
@@ -276,6 +299,8 @@ class Run(Struct, eq=False):
 
     #: The action that is requested in place of a tool.
     action: Primitive | None = None
+    #: The queue in which the request waits for a worker.
+    queued: Queued | None = None
     session: LeasedSession | NoSession = NO_SESSION
     #: The tool of the request.
     target: Target = UNKNOWN

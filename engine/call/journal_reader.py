@@ -24,7 +24,7 @@ from albert_tools.engine.model.schema import violations
 #: The final states of a run.
 OVER = frozenset({"done", "failed", "cancelled"})
 #: All states in a journal.
-STATES = (*sorted(OVER), "suspended", "interrupted", "resumed")
+STATES = (*sorted(OVER), "queued", "suspended", "interrupted", "resumed")
 
 _TEXT: Schema = {"type": "string"}
 _TEXT_OR_NONE: Schema = {"type": ["string", "null"]}

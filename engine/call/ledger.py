@@ -20,7 +20,7 @@ from albert_tools.engine.model.redaction import of_refused, recorded, redacted, 
 from albert_tools.engine.model.result import hash_of_output
 
 if TYPE_CHECKING:
-    from albert_tools.engine.call.context import Call, Run
+    from albert_tools.engine.call.context import Call, Queued, Run
     from albert_tools.engine.model.definition import Json
     from albert_tools.engine.model.result import ToolInvocation, ToolResult
 
@@ -152,6 +152,19 @@ def changed(run: Run, state: str, **more: Json) -> None:
     """Push ``run``: the new state of a run. Empty values of `more` are left out."""
     tool = run.target.definition.name or str(run.invocation.tool)
     run.entries.push("run", {"run": run.id, "state": state, "tool": tool, **{k: v for k, v in more.items() if v}})
+
+
+def queued(run: Run, queued: Queued) -> None:
+    """Push ``queued``: the run waits for a worker."""
+    data: dict[str, Json] = {
+        "run": run.id,
+        "tool": run.target.definition.name,
+        "version": run.target.definition.version,
+        "queue": queued.queue,
+        "priority": queued.priority,
+        "workspace": queued.workspace(run.service.root),
+    }
+    run.entries.push("queued", data)
 
 
 def _decision(call: Call, run: Run) -> dict[str, Json]:

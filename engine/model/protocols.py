@@ -15,10 +15,13 @@ from albert_tools.engine.model.record_types import (
     Entry,
     LoadedRun,
     Matches,
+    QueuedRun,
     ReviewRow,
     RunSummary,
+    Schedule,
     SessionRow,
     Swept,
+    Worker,
 )
 
 Kept = TypeVar("Kept")
@@ -185,6 +188,39 @@ class RepeatTable(Protocol):
         """The number of the newest key; 0 if there is none."""
 
 
+class QueueTable(Protocol):
+    """The runs of queues, and the workers that execute them."""
+
+    def ready(self, queues: Collection[str], workspaces: Collection[str], needs: Collection[str]) -> str | None:
+        """The next run that a worker can go on with, by priority and age, or None.
+
+        Only runs of these queues and workspaces count that have not begun, or need one of `needs`. The workspace ``git+`` stands
+        for all checkouts.
+        """
+
+    def running(self, queue: str) -> int:
+        """The number of runs of a queue that living processes execute."""
+
+    def queue_of(self, run: str) -> str | None:
+        """The queue of a run that has not ended; None if the run is in no queue."""
+
+    def all(self) -> list[QueuedRun]:
+        """All runs of queues that have not ended, by priority and age."""
+
+    def workers(self) -> list[Worker]:
+        """The workers, by name. One that has died is listed until another one starts."""
+
+
+class ScheduleTable(Protocol):
+    """The schedules, which begin runs at certain times."""
+
+    def get(self, name: str) -> Schedule | None:
+        """A schedule, or None."""
+
+    def all(self) -> list[Schedule]:
+        """All schedules, by name."""
+
+
 class ReviewTable(Protocol):
     """The decisions about saved versions."""
 
@@ -286,6 +322,14 @@ class Record(Ledger, Protocol):
     def reviews(self) -> ReviewTable:
         """The table of decisions about saved versions."""
 
+    @property
+    def queue(self) -> QueueTable:
+        """The table of queued runs and their workers."""
+
+    @property
+    def schedules(self) -> ScheduleTable:
+        """The table of schedules."""
+
 
 class Journal(Protocol):
     """The steps of one run. Only one process can have it open."""
@@ -328,8 +372,10 @@ class RunStore(Protocol):
             Failure: `invalid_arguments`, `not_json`, `too_large`.
         """
 
-    def open(self, run_id: str) -> Journal:
+    def open(self, run_id: str, needs: str = "") -> Journal:
         """Open a journal to continue it, after it is compared with the ledger.
+
+        From now on, a queued run needs the interpreter `needs`.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`. It is retryable if another process has the journal

@@ -72,6 +72,49 @@ class DedupeKey(NamedTuple):
     at: float
 
 
+#: How often a queued run is taken since its last suspension. A run that ends its worker each time is not taken again.
+MAX_TRIES = 5
+
+
+class QueuedRun(NamedTuple):
+    """A run of a queue that has not ended.
+
+    `state` is queued, running, suspended, answered, or interrupted (its process has died). `needs` is the interpreter in which it
+    has begun. `waits` is the id of its question. `owner` and `needs` are empty before it begins. `changed` is ISO 8601.
+    """
+
+    run: str
+    queue: str
+    priority: int
+    workspace: str
+    needs: str
+    waits: str
+    tries: int
+    state: str
+    owner: str
+    changed: str
+
+
+class Worker(NamedTuple):
+    """A worker: its name, its owner in the record, when it started (ISO 8601), whether it still runs, and the data of its entry:
+    ``{queues, workspaces, needs, at_once, host, pid}``."""
+
+    name: str
+    owner: str
+    at: str
+    is_alive: bool
+    data: dict[str, Any]
+
+
+class Schedule(NamedTuple):
+    """A schedule: its name, the last time at which it has begun a run or at which it was made (ISO 8601), and the data of its
+    entry: ``{cron, zone, queue, priority, tool, version, arguments, workspace, by}``."""
+
+    name: str
+    last: str
+    data: dict[str, Any]
+
+
 class RunSummary(NamedTuple):
     """A run in a list. Its `state` is that of its last entry ``run``; if its process has died, it is still ``begun``."""
 

@@ -30,6 +30,7 @@ from albert_tools.engine.call.context import (
     JudgeAgain,
     Known,
     Log,
+    Queued,
     Renewed,
     Repeated,
     Resumed,
@@ -56,6 +57,7 @@ from albert_tools.engine.pipeline.allowance import allowance
 from albert_tools.engine.pipeline.approval import approval
 from albert_tools.engine.pipeline.begin import begin
 from albert_tools.engine.pipeline.changes import changed_by_others
+from albert_tools.engine.pipeline.enqueue import enqueue
 from albert_tools.engine.pipeline.execute import execute
 from albert_tools.engine.pipeline.flow import flow
 from albert_tools.engine.pipeline.large_output import keep_output, output_or_handle
@@ -79,6 +81,8 @@ STAGES: Stages = (session, validate, repeat, mode, reviewed, policy, flow, recov
 REPLAY_STAGES: Stages = (validate, mode, policy)
 #: An example runs in a temporary workspace, on which nothing outside depends.
 EXAMPLE_STAGES: Stages = (validate, scratch)
+#: A request for a queue is judged now as far as nobody is asked, and again when a worker executes it.
+QUEUE_STAGES: Stages = (session, validate, mode, reviewed, policy, enqueue)
 
 
 def action_stages(review: Stage | None) -> Stages:
@@ -138,6 +142,8 @@ class Pipeline:
         stubs: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
         resumed: Resumed = NOT_RESUMED,
         action: Primitive | None = None,
+        queued: Queued | None = None,
+        run_id: str = "",
     ) -> ToolResult:
         """Make one request from outside.
 
@@ -151,6 +157,8 @@ class Pipeline:
             stubs: Answers that replace tools, for an example.
             resumed: The earlier run that this request resumes or replays.
             action: The action that is requested in place of a tool; see `engine.actions`.
+            queued: The queue in which the request waits for a worker. Its result is the failure `suspended`.
+            run_id: The id of a new run; by default a random one.
 
         Returns:
             The result. If the request failed in any way, its `error` contains the failure.
@@ -162,7 +170,7 @@ class Pipeline:
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         span = new_span(None, invocation.trace)
         run = Run(
-            id=resumed.id or new_id(),
+            id=resumed.id or run_id or new_id(),
             invocation=invocation,
             service=service,
             stages=stages,
@@ -181,6 +189,7 @@ class Pipeline:
             journal=resumed.journal,
             entries=Entries(service.ledger),
             action=action,
+            queued=queued,
         )
         call = Call(
             tool=invocation.tool,

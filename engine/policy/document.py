@@ -73,6 +73,19 @@ def _program(words: list[str]) -> list[str]:
     return words
 
 
+def _queue(text: str) -> str:
+    if not _QUEUE.match(text):
+        raise ValueError("a queue's name is up to 40 lower-case letters, digits, - and _, such as nightly")
+    return text
+
+
+def _repository(text: str) -> str:
+    if not text.startswith(("https://", "ssh://", "/")) or "*" in text[:-1]:
+        raise ValueError("write https://…, ssh://… or the path of a folder; a * may stand at the end only")
+    return text
+
+
+_QUEUE = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
 Notify = Annotated[list[str], Field(max_length=100), BeforeValidator(_words), AfterValidator(_program)]
 Module = Annotated[str, Field(max_length=1000), AfterValidator(_module)]
 SecretHost = Annotated[str, Field(max_length=253), AfterValidator(_secret_host)]
@@ -136,6 +149,14 @@ class RecordsDocument(Strict):
     session_mb: float = Field(256, gt=0, le=1_048_576)
 
 
+class QueueDocument(Strict):
+    """A queue of runs that workers execute. Only the owner's file can have queues."""
+
+    at_once: int | None = Field(None, ge=1, le=100_000)
+    per_hour: int | None = Field(None, ge=1, le=1_000_000)
+    repositories: list[Annotated[str, Field(max_length=1000), AfterValidator(_repository)]] = Field([], max_length=100)
+
+
 ForbiddenPaths, WritablePaths, ForbiddenHosts, FreeHosts, RateLimit = (_annotation(key) for key in EVERYWHERE)
 #: Patterns, written as under `forbidden_paths`.
 PrivatePaths = ForbiddenPaths
@@ -165,6 +186,7 @@ class RulesDocument(Strict):
     notify: Notify = None  # type: ignore[assignment]
     activate: Literal["read-only inside the workspace"] | None = None
     records: RecordsDocument = RecordsDocument()  # type: ignore[call-arg]
+    queues: dict[Annotated[str, AfterValidator(_queue)], QueueDocument] = {}
 
 
 class Mistaken(Exception):
@@ -213,7 +235,7 @@ def section_of(document: BaseModel) -> Section:
     return {name: tuple(sorted(set(value))) if isinstance(value, list) else value for name, value in found.items()}
 
 
-_PARTS = (RulesDocument, LimitsDocument, LoopsDocument, SectionDocument, RecordsDocument)
+_PARTS = (RulesDocument, LimitsDocument, LoopsDocument, SectionDocument, RecordsDocument, QueueDocument)
 _NAMES = [*(name for part in _PARTS for name in part.model_fields), *FLOW_KEYS]
 
 

@@ -18,6 +18,8 @@
       GITHUB_TOKEN: [api.github.com]  # the hosts that a secret may be sent to
     loops: {identical_failures: 5}  # limits of an agent that repeats its requests
     records: {keep_days: 90}       # what `albert ledger trim` keeps; and what is stored for a session
+    queues:
+      nightly: {at_once: 2}        # queues of runs that workers execute; the queue `default` exists always
     activate: read-only inside the workspace  # versions that need no review
     notify: [/usr/bin/notify-send, "{title}", "{text}"]  # the command that is run when a question or a version waits
 
@@ -63,6 +65,19 @@ _NO_LIMITS: _Limits = (MOST_OF_RUN, MOST_OF_LOOPS)
 MAX_MARKS = 10_000
 
 
+#: The queue that needs no rules.
+DEFAULT_QUEUE = "default"
+
+
+class QueueRules(Struct, frozen=True):
+    """The limits of a queue, over all workers: the runs at the same time, those that begin within an hour (None: no limit), and the
+    git repositories that its runs may work in (patterns of URLs)."""
+
+    at_once: int | None = None
+    per_hour: int | None = None
+    repositories: tuple[str, ...] = ()
+
+
 class Governance(Struct, frozen=True, dict=True):
     """The owner's rules, together with a project's rules. `allow` and `deny` list tools. `limits` apply to every run."""
 
@@ -92,6 +107,8 @@ class Governance(Struct, frozen=True, dict=True):
     notify: tuple[str, ...] = ()
     #: Whether versions that only read files in the workspace become active without a review. Only the owner's file can set it.
     activates_harmless: bool = False
+    #: The queues of runs that workers execute. Only the owner's file can set them.
+    queues: Mapping[str, QueueRules] = field(default_factory=lambda: {DEFAULT_QUEUE: QueueRules()})
     #: The project's rules, which can only restrict these rules.
     project: Governance | None = None
     #: Days that `albert ledger trim` retains entries. Not part of the revision, because no decision depends on it.
@@ -146,7 +163,7 @@ def _lower(own: Any, other: Any) -> Any:
 
 
 #: The fields on which no decision of the rules depends.
-_OF_RECORDS = ("keep_days", "session_bytes")
+_OF_RECORDS = ("keep_days", "session_bytes", "queues")
 
 
 def _plain(value: Any) -> Any:
@@ -321,6 +338,8 @@ def read_governance(
         notify=tuple(read.notify or ()),
         activates_harmless=read.activate is not None,
         other_tools=frozenset(read.other_tools),
+        queues={DEFAULT_QUEUE: QueueRules()}
+        | {name: QueueRules(q.at_once, q.per_hour, tuple(q.repositories)) for name, q in read.queues.items()},
     )
 
 

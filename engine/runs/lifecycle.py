@@ -16,9 +16,8 @@ from typing import Any
 
 from albert_tools.engine.call import ledger
 from albert_tools.engine.call.absent import NoJournal
-from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.call.context import Call, Queued, Run
 from albert_tools.engine.call.journal import RunJournal, bounded_failure
-from albert_tools.engine.call.target import Target
 from albert_tools.engine.model.definition import Json, canonical
 from albert_tools.engine.model.failure import Failure
 
@@ -53,7 +52,7 @@ def _create(run: Run) -> None:
         "version": target.definition.version,
         "kind": target.definition.kind,
         "arguments": run.arguments,
-        "workspace": service.root,
+        "workspace": service.root if run.queued is None else run.queued.workspace(service.root),
         "session": run.session.id,
         "principal": run.principal,
         "created": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -61,7 +60,8 @@ def _create(run: Run) -> None:
         "trace": run.trace,
         "repeat": run.repeat,
         "reason": invocation.reason,
-        **interpreter(target),
+        "language": target.version.language if target.version is not None else 0,
+        **(machine() if run.queued is None else _of_queue(run.queued)),
     }
     contents = run.contents
     if run.unsaved is not None and contents is not None:
@@ -85,13 +85,20 @@ def charge_for_arguments(run: Run, arguments: Json) -> None:
         run.session.spend(bytes_written=size)
 
 
-def interpreter(target: Target) -> dict[str, Json]:
-    """The facts, besides the source, on which a program's steps depend."""
-    return {
-        "language": target.version.language if target.version is not None else 0,
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "platform": f"{sys.platform}-{platform.machine()}",
-    }
+def machine() -> dict[str, Json]:
+    """The interpreter, on which a program's steps depend. That of a queued run is known when it begins."""
+    return {"python": ".".join(map(str, sys.version_info[:3])), "platform": f"{sys.platform}-{platform.machine()}"}
+
+
+def _of_queue(queued: Queued) -> dict[str, Json]:
+    facts: dict[str, Json] = {"queue": queued.queue, "priority": queued.priority}
+    return facts if queued.repository is None else {**facts, "changes": queued.changes}
+
+
+def needed(host: str | None = None) -> str:
+    """The interpreter in words. A queued run that has begun in it needs it; one that works in a checkout also needs its `host`."""
+    here = machine()
+    return f"Python {here['python']} on {here['platform']}" + (f", the checkout on {host}" if host is not None else "")
 
 
 async def end_run(run: Run, output: Json, error: Failure | None) -> None:
@@ -101,6 +108,7 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
         Failure: `governance_unavailable`: see `ledger.write_results`.
     """
     suspended = error is not None and error.code == "suspended"
+    queued = run.queued if suspended else None
     with suppress(Failure):
         if run.journal.id is None and suspended:
             _create(run)
@@ -112,12 +120,18 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
     facts: dict[str, Json] = {"error": bounded_failure(error)} if error is not None else {"value": output}
     try:
         with suppress(Failure):
-            if suspended and error is not None:
+            if queued is not None:
+                journal.set_state("queued")
+            elif suspended and error is not None:
                 journal.set_state(state, **facts, grant=_grant(run, error))
             else:
                 journal.set_state(state, **facts, **_totals(run))
         # This entry also writes the state to the journal. From then on another process can resume the run.
-        ledger.changed(run, state, approval=approval, code=error.code if error is not None else None)
+        if queued is not None:
+            ledger.queued(run, queued)
+        else:
+            code = error.code if error is not None else None
+            ledger.changed(run, state, approval=approval, code=code, queue=run.resumed.queue)
         ledger.write_results(run)
         if suspended or run.repeat is not None:
             with suppress(Failure):

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from albert_tools.engine.call.context import Log, Resumed, Run, ServiceContext
+from albert_tools.engine.call.context import CHECKOUT, Log, Resumed, Run, ServiceContext
 from albert_tools.engine.call.journal import RunJournal
 from albert_tools.engine.call.journal_reader import (
     OVER,
@@ -31,7 +31,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import RunStore
 from albert_tools.engine.model.record_types import LoadedRun
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
-from albert_tools.engine.runs.lifecycle import JOURNAL_VERSION, cancellation, interpreter
+from albert_tools.engine.runs.lifecycle import JOURNAL_VERSION, cancellation, machine, needed
 
 #: The state of a run that a process has open, and the state of a run whose process died before the run ended.
 RUNNING, INTERRUPTED = "running", "interrupted"
@@ -40,11 +40,12 @@ MAX_SEARCHED = 1000
 
 
 class RunView(Struct, frozen=True):
-    """A run, read from its journal. `state` is running, suspended, interrupted, done, failed or cancelled.
+    """A run, read from its journal. `state` is queued, running, suspended, interrupted, done, failed or cancelled.
 
     Each of `steps` is ``{step, tool, version, arguments, state, effects, began, at, …}``. A step's state is ended, failed or
     unknown; `began` and `at` are its beginning and end in seconds since 1970. `history` lists the states of the run, each ``{state,
-    at, approval, by}``. `questions` lists the questions by approval id, each ``{step, at, arguments}`` with the complete arguments.
+    at, approval, by, worker}``. `questions` lists the questions by approval id, each ``{step, at, arguments}`` with the complete
+    arguments.
     """
 
     id: str
@@ -61,6 +62,11 @@ class RunView(Struct, frozen=True):
     history: tuple[Mapping[str, Json], ...] = ()
     questions: Mapping[str, Json] = field(default_factory=dict)
 
+    @property
+    def worker(self) -> str | None:
+        """The worker that has executed the run last; None if no worker has."""
+        return next((turn["worker"] for turn in reversed(self.history) if turn.get("worker")), None)
+
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
         return {
@@ -70,6 +76,9 @@ class RunView(Struct, frozen=True):
             "state": self.state,
             "created": self.created,
             "session": self.session,
+            "queue": self.header.get("queue"),
+            "workspace": self.header.get("workspace"),
+            "worker": self.worker,
             "arguments": self.header.get("arguments"),
             "steps": [dict(step) for step in self.steps],
             "approval": self.approval,
@@ -176,12 +185,16 @@ class RunManager:
         check_form(found.id, found.header, found.entries)
         return found
 
-    async def resume(self, run: str, log: Log | None = None) -> ToolResult:
-        """Resume a run that waits for an approval or whose process has died.
+    async def resume(
+        self, run: str, log: Log | None = None, *, worker: str | None = None, checkout_on: str | None = None
+    ) -> ToolResult:
+        """Begin a queued run, or resume a run that waits for an approval or whose process has died.
 
         Args:
             run: The run's id, or the first digits of the id.
             log: Receives each text that the program prints.
+            worker: The name of the worker that executes the run, for the record.
+            checkout_on: The name of this host, if the folder of this service is the checkout that the run works in.
 
         Returns:
             The result of the run, as from `ToolService.invoke`.
@@ -200,8 +213,8 @@ class RunManager:
             raise Failure("exists", f"the run {found.id} is under way in another process", retryable=True)
         context = self._context
         unsaved = self._unsaved(found, context)
-        invocation = self._invocation(found.header, context, unsaved)
-        journal = self._store.open(found.id)
+        invocation = self._invocation(found, context, unsaved, is_checkout=checkout_on is not None)
+        journal = self._store.open(found.id, needed(checkout_on))
         try:
             run_journal = RunJournal(journal, context.contents)
             waits = [e for e in journal.entries() if e.get("t") == "state" and e["state"] == "suspended"]
@@ -213,8 +226,9 @@ class RunManager:
                 found.header["principal"],
                 found.header["repeat"],
                 unsaved=unsaved,
+                queue=found.header.get("queue", ""),
             )
-            run_journal.set_state("resumed")
+            run_journal.set_state("resumed", **(machine() if "queue" in found.header else {}), worker=worker)
             journal.flush()
         except BaseException:
             journal.close()
@@ -238,7 +252,7 @@ class RunManager:
         whole = self._context
         bare = ServiceContext(whole.workspace_or_failure, whole.rules, modes=whole.modes, contents=whole.contents)
         unsaved = self._unsaved(found, whole)
-        invocation = self._invocation(found.header, whole, unsaved)
+        invocation = self._invocation(found, whole, unsaved)
         if found.header["kind"] == "primitive":
             # There is no program to run.
             return self._recorded(found, whole)
@@ -279,19 +293,20 @@ class RunManager:
             raise Failure("damaged", f"the source of the run {run.id} is damaged: {error}") from None
 
     def _invocation(
-        self, header: Mapping[str, Any], context: ServiceContext, unsaved: ToolVersion | None
+        self, run: LoadedRun, context: ServiceContext, unsaved: ToolVersion | None, *, is_checkout: bool = False
     ) -> ToolInvocation:
-        """The invocation that began the run, if it still has the same meaning in this service.
+        """The invocation that began the run, if it still has the same meaning in this service. `is_checkout`: see `resume`.
 
         Raises:
             Failure: `diverged`, `unknown_tool`, `governance_unavailable`.
         """
-        root = context.root
-        if header["workspace"] != root:
+        header, root = run.header, context.root
+        if header["workspace"] != root and not is_checkout:
+            in_checkout = header["workspace"].startswith(CHECKOUT)
             raise Failure(
                 "diverged",
                 f"the run began in {header['workspace']!r}, and this is {root!r}",
-                hint="resume it in the workspace where it began",
+                hint="only a worker can go on with it" if in_checkout else "resume it in the workspace where it began",
             )
         version = header["version"] if header["kind"] == "composite" else None
         target = self._pipeline.lookup.look_up(header["tool"], version, unsaved)
@@ -299,15 +314,20 @@ class RunManager:
             "journal": JOURNAL_VERSION,
             "kind": target.definition.kind,
             "version": target.definition.version,
-            **interpreter(target),
+            "language": target.version.language if target.version is not None else 0,
+            **machine(),
         }
+        began = header
+        if "queue" in header:
+            # The interpreter in which it has begun; if it has not, any.
+            began = machine() | next((e for e in run.entries if "python" in e), {}) | header
         for name, value in here.items():
-            if header.get(name) != value:
+            if began.get(name) != value:
                 raise Failure(
                     "diverged",
-                    f"the run began with {name} {header.get(name)}, and this is {value}",
+                    f"the run began with {name} {began.get(name)}, and this is {value}",
                     hint="its steps might not be the same here; run the tool again",
-                    details={"journal": {name: header.get(name)}, "program": {name: value}},
+                    details={"journal": {name: began.get(name)}, "program": {name: value}},
                 )
         return ToolInvocation(
             header["tool"],
@@ -347,7 +367,7 @@ class RunManager:
             run_journal = RunJournal(journal, context.contents)
             error = cancellation(run_journal, f"the run was cancelled by {by}")
             run_journal.set_state("cancelled", by=by, error=error.as_dict())
-            context.ledger.append("run", {"run": found.id, "state": "cancelled", "tool": seen.tool, "by": by})
+            self._ended(found, {"state": "cancelled", "tool": seen.tool, "by": by})
         finally:
             journal.close()
         if seen.approval and context.approvals is not None:
@@ -357,6 +377,20 @@ class RunManager:
                 if failure.code not in ("exists", "not_found"):
                     raise
         return self.show(found.id)
+
+    def give_up(self, run: str, failure: Failure) -> None:
+        """End a run that can't be resumed, with this failure. Raises Failure as `show`, and if another process executes it."""
+        found = self._load(run)
+        journal = self._store.open(found.id)
+        try:
+            RunJournal(journal, self._context.contents).set_state("failed", error=failure.as_dict())
+            self._ended(found, {"state": "failed", "tool": found.header["tool"], "code": failure.code})
+        finally:
+            journal.close()
+
+    def _ended(self, run: LoadedRun, facts: Mapping[str, Json]) -> None:
+        queue = {"queue": run.header["queue"]} if "queue" in run.header else {}
+        self._context.ledger.append("run", {"run": run.id, **facts, **queue})
 
     def under_way(self) -> builtins.list[str]:
         """The ids of the runs that this service is running."""
@@ -441,7 +475,14 @@ def view(run: LoadedRun) -> RunView:
         (error.get("details") or {}).get("approval") if error and state == "suspended" else None,
         error,
         history=tuple(
-            {"state": e["state"], "at": e.get("at"), "approval": _awaited(e), "by": e.get("by")} for e in states
+            {
+                "state": e["state"],
+                "at": e.get("at"),
+                "approval": _awaited(e),
+                "by": e.get("by"),
+                "worker": e.get("worker"),
+            }
+            for e in states
         ),
         questions={
             e["approval"]: {"step": e["step"], "at": e.get("at"), "arguments": e.get("arguments")}

@@ -33,6 +33,9 @@ class OwnerTable(Protocol):
     def alive(self, owner: str) -> bool:
         """Whether the process of an owner uses the record. Raises Failure `invalid_arguments`, `io_error`."""
 
+    def evict(self, owner: str) -> bool:
+        """End the connection of an owner to the record. Returns whether that is possible. Raises as `alive`."""
+
 
 class Database(ABC):
     """A database that any thread may use. A forked child must not: it has to execute a new program first.

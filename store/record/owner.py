@@ -76,6 +76,10 @@ class Owners:
         except OSError as error:
             raise io_failure("examine the owner's file", path, error) from error
 
+    def evict(self, owner: str) -> bool:
+        """False: a process that has the file locked can only be ended on its machine."""
+        return False
+
     def close(self) -> None:
         """Delete the file of this process. It then counts as dead."""
         with self._lock:

@@ -34,10 +34,11 @@ _FORMAT = "SELECT format, n, hash FROM gate"
 _BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_FORMAT} FOR UPDATE"
 _LEAVE = "UPDATE gate SET n = ?, hash = ?"
 _OWN = "SELECT pg_advisory_lock(?)"
-_OWNED = (
-    "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid::bigint = ? AND objid::bigint = ? AND objsubid = 1 "
+_HOLDS = (
+    "FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid::bigint = ? AND objid::bigint = ? AND objsubid = 1 "
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
+_OWNED, _EVICT = f"SELECT 1 {_HOLDS}", f"SELECT pg_terminate_backend(pid) {_HOLDS}"
 _SIZE = f"SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = ({FIND})"
 
 _T = TypeVar("_T")
@@ -249,6 +250,12 @@ class PostgresDatabase(Database):
         """See `OwnerTable`."""
         check_owner(owner)
         return self.is_own(owner) or bool(self._locks(_OWNED, int(owner[:8], 16), int(owner[8:], 16)))
+
+    def evict(self, owner: str) -> bool:
+        """See `OwnerTable`. The user needs the right to end the connection of the other one."""
+        check_owner(owner)
+        ended = self._locks(_EVICT, int(owner[:8], 16), int(owner[8:], 16))
+        return bool(ended) and all(row[0] for row in ended)
 
     def _locks(self, statement: str, *values: int) -> list[Row]:
         """The rows of a query that needs no tables."""

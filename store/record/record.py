@@ -23,9 +23,11 @@ from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import CHECKPOINT, MAX_BYTES, MAX_CHECKPOINT_BYTES, chained, decode, encode
 from albert_tools.store.record.entry import text_of as entry_text
 from albert_tools.store.record.gate import Tail
+from albert_tools.store.record.queue_table import QueueTable
 from albert_tools.store.record.repeats import RepeatTable
 from albert_tools.store.record.reviews import ReviewTable
 from albert_tools.store.record.run_tables import indexed_run, run_of
+from albert_tools.store.record.schedule_table import ScheduleTable
 from albert_tools.store.record.sessions import SessionTable
 from albert_tools.store.record.sqlite import SqliteDatabase
 from albert_tools.store.record.steps import Step
@@ -85,6 +87,8 @@ class Record:
         self.uses = UseTable(self.database)
         self.repeats = RepeatTable(self.database)
         self.reviews = ReviewTable(self.database)
+        self.queue = QueueTable(self.database, self.alive)
+        self.schedules = ScheduleTable(self.database)
         self._clock = Clock(nanoseconds)
         self._owners = self.database.owners
         #: The journals that are open here, by run. `append` writes their new steps together with an entry of their run.
@@ -102,6 +106,16 @@ class Record:
     def alive(self, owner: str) -> bool:
         """See `Ledger.alive`."""
         return self._owners.alive(owner)
+
+    def evict(self, owner: str, otherwise: str) -> None:
+        """End the connection of another process to the record, so that its runs can be taken over. `otherwise` says what a person
+        can do if this record can't.
+
+        Raises:
+            Failure: `permission_denied`, `io_error`.
+        """
+        if not self._owners.evict(owner):
+            raise Failure("permission_denied", "this home can't evict a worker", hint=otherwise)
 
     def transaction(self) -> AbstractContextManager[None]:
         """See `Ledger.transaction`."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.model.record_types import Entry
+from albert_tools.store.record import queue_table
 from albert_tools.store.record.apply import Execute
 
 
@@ -44,12 +45,16 @@ def changed(execute: Execute, entry: Entry) -> None:
         execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     else:
         execute("UPDATE runs SET state=?, owner='', changed=? WHERE id=?", (state, entry.at, run))
+        if "queue" in entry.data:
+            queue_table.changed(execute, entry)
 
 
 def opened(execute: Execute, entry: Entry) -> None:
     """Apply ``run_opened``."""
     values = (entry.data["owner"], entry.at, entry.data["run"])
     execute("UPDATE runs SET owner=?, changed=? WHERE id=?", values)
+    if "needs" in entry.data:
+        queue_table.opened(execute, entry)
 
 
 def written(execute: Execute, entry: Entry) -> None:

@@ -49,7 +49,7 @@ class Runs:
         journal = self._record.journals[run_id] = StepJournal(self._record, run_id, header)
         return journal
 
-    def open(self, run_id: str) -> StepJournal:
+    def open(self, run_id: str, needs: str = "") -> StepJournal:
         """See `RunStore.open`."""
         _check(run_id)
         record = self._record
@@ -66,7 +66,8 @@ class Runs:
                     retryable=True,
                 )
             journal = record.journals[run_id] = StepJournal(record, run_id, found.header, last)
-            record.append("run_opened", {"run": run_id, "owner": record.owner})
+            data = {"needs": needs} if "queue" in found.header else {}
+            record.append("run_opened", {"run": run_id, "owner": record.owner, **data})
         return journal
 
     def load(self, run_id: str) -> LoadedRun:

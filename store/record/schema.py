@@ -10,7 +10,17 @@ The statements are SQLite's. `postgres_tables` writes PostgreSQL's types.
 import re
 
 #: A database with another version is refused.
-VERSION = 4
+VERSION = 5
+
+#: Runs that workers execute, and what begins them.
+QUEUES = """
+CREATE TABLE queued(
+  run TEXT PRIMARY KEY, queue TEXT NOT NULL, priority INTEGER NOT NULL, n INTEGER NOT NULL, workspace TEXT NOT NULL,
+  needs TEXT NOT NULL, waits TEXT NOT NULL, tries INTEGER NOT NULL);
+CREATE INDEX queued_in_order ON queued(priority, n);
+CREATE TABLE workers(name TEXT PRIMARY KEY, owner TEXT NOT NULL, at TEXT NOT NULL, data TEXT NOT NULL);
+CREATE TABLE schedules(name TEXT PRIMARY KEY, last TEXT NOT NULL, data TEXT NOT NULL);
+"""
 
 TABLES = """
 CREATE TABLE entries(
@@ -56,6 +66,7 @@ CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NU
 
 CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref));
 """
+TABLES += QUEUES
 
 ALL_TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
 #: The tables with the state: all but the entries and the steps.
@@ -63,10 +74,14 @@ STATE_TABLES = tuple(name for name in ALL_TABLES if name not in ("entries", "ste
 
 
 def postgres_tables() -> str:
-    """`TABLES` for PostgreSQL. Texts are compared by their bytes, as SQLite does it. The one row of `gate` is locked by the process
-    that writes. It has the number of the layout of all tables (`postgres_layout.py`), and names the last entry.
+    """`TABLES` for PostgreSQL. The one row of `gate` is locked by the process that writes. It has the number of the layout of all
+    tables (`postgres_layout.py`), and names the last entry.
     """
-    text = TABLES
+    return f"{for_postgres(TABLES)}CREATE TABLE gate(format BIGINT NOT NULL, n BIGINT NOT NULL, hash BYTEA NOT NULL);"
+
+
+def for_postgres(text: str) -> str:
+    """These statements with PostgreSQL's types. Texts are compared by their bytes, as SQLite does it."""
     for ours, theirs in (("INTEGER", "BIGINT"), ("BLOB", "BYTEA"), ("TEXT", 'TEXT COLLATE "C"')):
         text = re.sub(rf"\b{ours}\b", theirs, text)
-    return f"{text}CREATE TABLE gate(format BIGINT NOT NULL, n BIGINT NOT NULL, hash BYTEA NOT NULL);"
+    return text

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from albert_tools.engine.model.record_types import Entry
-from albert_tools.store.record import approvals, repeats, reviews, run_tables, sessions, uses
+from albert_tools.store.record import (
+    approvals,
+    queue_table,
+    repeats,
+    reviews,
+    run_tables,
+    schedule_table,
+    sessions,
+    uses,
+)
 from albert_tools.store.record.apply import Apply, Execute
 from albert_tools.store.record.entry import CHECKPOINT
 
@@ -43,6 +52,13 @@ APPLY: Mapping[str, Apply] = {
     "steps": run_tables.written,
     "run_cancelled": run_tables.cancelled,
     "runs_swept": run_tables.swept,
+    "queued": queue_table.queued,
+    "taken": queue_table.taken,
+    "worker": queue_table.works,
+    "worker_ended": queue_table.worked,
+    "schedule": schedule_table.added,
+    "schedule_begun": schedule_table.begun,
+    "schedule_removed": schedule_table.removed,
     CHECKPOINT: prune,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.bounds import MAX_WRITE
 from albert_tools.engine.model.definition import spell
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.surfaces.cli.stdin import read_stdin
@@ -16,6 +18,7 @@ from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import ToolDefinition
+    from albert_tools.service import ToolService
 
 #: Bytes of a file that is given as ``key=@file``. A primitive may write the same number.
 MAX_FILE = MAX_WRITE
@@ -25,6 +28,19 @@ SHOWN = 40
 SHOWN_JSON = 200
 
 _ARGS = """write --args '{"name": "value"}', --args @FILE, or --args - for stdin"""
+
+
+async def arguments_of(service: ToolService, options: argparse.Namespace, token: str | None) -> dict[str, Any]:
+    """The arguments of the call. If the tool can't be described, there are none: the call is refused and recorded anyway.
+
+    Raises:
+        Usage: at least one argument is wrong.
+    """
+    try:
+        definition = (await service.describe(options.name, options.version, session=token)).definition
+    except Failure:
+        return {}
+    return read_arguments(options.arguments, options.args, definition)
 
 
 def read_arguments(pairs: list[str], given: str | None, definition: ToolDefinition) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from albert_tools.surfaces.cli.declared import AMOUNT, COUNT, PORT, Argument, Command, flag, number, value
+from albert_tools.surfaces.cli.declared import AMOUNT, COUNT, PORT, Argument, Command, flag, number, value, whole_number
 from albert_tools.surfaces.text.times import seconds
 
 
@@ -65,6 +65,13 @@ def _session_options(client: str = "you", lifetime: str = "24h") -> tuple[Argume
 
 _SOURCES = value("files", "FILE", "a source; - for stdin", nargs="+")
 _TOOL = value("name", "NAME", "a tool", "names")
+_PRIORITY = value(
+    "--priority",
+    "N",
+    "in its queue, runs with lower numbers come first; default: 100",
+    type=whole_number(0, 1000, "a priority from 0 to 1000"),
+    default=100,
+)
 _SIX = "or its first six digits; default: the newest"
 
 COMMANDS: dict[str, Command] = {
@@ -100,6 +107,17 @@ COMMANDS: dict[str, Command] = {
             "do not ask at this terminal, but wait this long for an answer from elsewhere",
             type=number(7 * 86400, "seconds from 0 to 604800"),
             default=0.0,
+        ),
+        value("--queue", "NAME", "do not run it here: a worker of this queue does; prints the run's id"),
+        _PRIORITY,
+        value("--repository", "URL", "with --queue: work in a checkout of this git repository"),
+        value("--revision", "REV", "with --repository: a branch, a tag or a commit; default: HEAD", default="HEAD"),
+        value(
+            "--changes",
+            None,
+            "with --repository: what the changes become; default: patch",
+            choices=("patch", "branch"),
+            default="patch",
         ),
     ),
     "tools": Command(
@@ -262,6 +280,7 @@ COMMANDS: dict[str, Command] = {
             "show": Command("draw a run as a timeline", _id("runs", "run")),
             "resume": Command("continue a run that waits or was interrupted", _id("unfinished_runs", "run"), _STRICT),
             "cancel": Command("cancel a run", _id("unfinished_runs", "run")),
+            "patch": Command("print what a run has changed in its checkout, for `git apply`", _id("runs", "run")),
             "replay": Command(
                 "repeat a run without doing anything: each call gets its recorded result",
                 _id("runs", "run"),
@@ -277,6 +296,40 @@ COMMANDS: dict[str, Command] = {
                     default=30 * 86400.0,
                 ),
             ),
+        },
+    ),
+    "worker": Command(
+        "execute the runs of queues until it is stopped; list workers, or evict one",
+        value("--queues", "A,B", "the queues; default: default"),
+        value("--folders", "A,B", "further workspaces, besides the one of --workspace"),
+        value("--at-once", "N", "the most runs at the same time; default: 4", type=COUNT, default=4),
+        value("--name", "NAME", "the worker's name; default: the machine's, with a number"),
+        bare="start",
+        actions={
+            "start": Command("execute the runs of queues"),
+            "list": Command("list the workers"),
+            "evict": Command(
+                "take the runs of a worker that stands still away from it", value("worker", "NAME", "a worker")
+            ),
+        },
+    ),
+    "schedule": Command(
+        "begin runs of a tool at certain times; list or remove schedules",
+        bare="list",
+        actions={
+            "add": Command(
+                "add a schedule, or replace the one with this name",
+                value("name", "NAME", "a name for the schedule"),
+                value("cron", "CRON", 'minute, hour, day, month, weekday: "0 6 * * 1-5" is 6 o\'clock on weekdays'),
+                value("tool", "TOOL", "a tool; its present version is fixed", "names"),
+                *_tool_arguments("an argument; KEY:=JSON, or KEY=@FILE for a file's text"),
+                value("--version", "HASH", "the version of a saved tool, by its hash"),
+                value("--zone", "ZONE", "the time zone, such as Europe/Berlin; default: UTC", default="UTC"),
+                value("--queue", "NAME", "the queue; default: default", default="default"),
+                _PRIORITY,
+            ),
+            "list": Command("list the schedules"),
+            "remove": Command("remove a schedule", value("name", "NAME", "a schedule")),
         },
     ),
     "serve": Command(

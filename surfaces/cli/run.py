@@ -14,16 +14,17 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
+from albert_tools.surfaces.cli.session_tools import session_given
 from albert_tools.surfaces.text.console import Console, one_line, safe
 from albert_tools.surfaces.text.effect_line import effect_line
 from albert_tools.surfaces.text.exit_codes import INTERRUPTED, exit_of
 from albert_tools.surfaces.text.hints import path_note, with_hint
-from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.call.context import Log
     from albert_tools.engine.model.failure import Failure
     from albert_tools.engine.model.result import ToolResult
+    from albert_tools.engine.model.telemetry import Observer
     from albert_tools.service import ToolService
 
 #: Seconds after which a terminal shows that the tool is still running.
@@ -40,6 +41,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
         from albert_tools.surfaces.cli.tools import help_of
 
         return help_of(options, console)
+    if options.queue is not None:
+        from albert_tools.surfaces.cli.enqueue import enqueue
+
+        return enqueue(options, console)
     spawned = None
     homes = homes_of(options)
     if options.name.isidentifier() and Place.of(homes.tools, options.name).entry.is_file():
@@ -53,11 +58,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> int:
-    token, given_by = session_of(options)
+    token, given_by = session_given(options)
     async with attended_service(options, console, wait=options.wait, session=token is not None) as service:
         if spawned is not None:
             await service.prepare(options.name, spawned, options.version)
-        arguments = await _arguments(service, options, token)
+        from albert_tools.surfaces.cli.arguments import arguments_of
+
+        arguments = await arguments_of(service, options, token)
         _note_paths(service, options.name, arguments, console)
 
         def invoke(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
@@ -81,22 +88,6 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     return INTERRUPTED if interrupted else code
 
 
-async def _arguments(service: ToolService, options: argparse.Namespace, token: str | None) -> dict[str, Any]:
-    """The arguments of the call. If the tool can't be described, there are none: the call is refused and recorded anyway.
-
-    Raises:
-        Usage: at least one argument is wrong.
-    """
-    from albert_tools.engine.model.failure import Failure
-    from albert_tools.surfaces.cli.arguments import read_arguments
-
-    try:
-        definition = (await service.describe(options.name, options.version, session=token)).definition
-    except Failure:
-        return {}
-    return read_arguments(options.arguments, options.args, definition)
-
-
 def _note_paths(service: ToolService, name: str, arguments: dict[str, Any], console: Console) -> None:
     root = getattr(service.workspace_or_failure, "root", None)
     if root is None:
@@ -106,20 +97,6 @@ def _note_paths(service: ToolService, name: str, arguments: dict[str, Any], cons
     note = path_note(arguments, written, str(root))
     if note is not None:
         console.note(f"note: {one_line(note)}")
-
-
-def session_of(options: argparse.Namespace) -> tuple[str | None, str]:
-    """The session's token, and the name of the option or variable that contains it.
-
-    Raises:
-        Usage: ``--session`` is empty.
-    """
-    if options.session == "":
-        # Probably a variable is unset. A call that was meant for a session must not run without the session's limits.
-        raise Usage("--session is empty", "give a token; without --session the call is your own")
-    if options.session is not None:
-        return options.session, "--session"
-    return os.environ.get("ALBERT_SESSION") or None, "ALBERT_SESSION"
 
 
 def _naming_origin(result: ToolResult, given_by: str) -> ToolResult:
@@ -144,17 +121,26 @@ def attended_service(
     Raises:
         Failure: `invalid_arguments`, `io_error`: ALBERT_TELEMETRY is invalid.
     """
-    ask = telemetry = None
+    ask = None
     # With --wait, the answer comes from another process.
     if console.interactive and not wait and sys.stdin is not None and sys.stdin.isatty():
         from albert_tools.surfaces.text.approval_prompt import asker
 
         ask = asker(console, session)
-    if os.environ.get("ALBERT_TELEMETRY"):
-        from albert_tools.telemetry.environment import from_environment
+    return open_service(options, workspace, ask=ask, patience=wait, telemetry=telemetry_of())
 
-        telemetry = from_environment(os.environ)
-    return open_service(options, workspace, ask=ask, patience=wait, telemetry=telemetry)
+
+def telemetry_of() -> Observer | None:
+    """The observer that ALBERT_TELEMETRY names.
+
+    Raises:
+        Failure: `invalid_arguments`, `io_error`: its value is invalid.
+    """
+    if not os.environ.get("ALBERT_TELEMETRY"):
+        return None
+    from albert_tools.telemetry.environment import from_environment
+
+    return from_environment(os.environ)
 
 
 async def run_attended(

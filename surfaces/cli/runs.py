@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.resume import resume, run_of
@@ -16,6 +18,7 @@ from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
 from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.hints import answer_and_resume, command_line
+from albert_tools.surfaces.text.person import demand_person
 from albert_tools.surfaces.text.times import about, lasting, since_1970
 
 if TYPE_CHECKING:
@@ -27,7 +30,15 @@ if TYPE_CHECKING:
 
 def runs(options: argparse.Namespace, console: Console) -> int:
     """List, show, resume, cancel, replay or sweep."""
-    work = {"list": _list, "show": _show, "resume": _resume, "cancel": _cancel, "replay": _replay, "sweep": _sweep}
+    work = {
+        "list": _list,
+        "show": _show,
+        "resume": _resume,
+        "cancel": _cancel,
+        "patch": _patch,
+        "replay": _replay,
+        "sweep": _sweep,
+    }
     return asyncio.run(work[options.action](options, console))
 
 
@@ -104,6 +115,9 @@ def _next_command(run: RunView, waiting: Approval | None, options: argparse.Name
     resume = command_line(options.home, "runs", "resume", run.id)
     if run.state == "interrupted":
         text = f"its process ended before it did: `{resume}` continues where it stopped"
+    elif run.state == "queued":
+        queue = str(run.header.get("queue"))
+        text = f"it waits for a worker: `{command_line(options.home, 'worker', '--queues', queue)}` executes it"
     elif run.state != "suspended":
         return
     elif waiting is not None and waiting.state == "open":
@@ -144,6 +158,27 @@ def done_so_far(run: RunView) -> str:
         name, place = one_line(str(step.get("tool"))), one_line(str(step["step"]))
         changed += f"; whether {name} (step {place}) was done is not known"
     return changed
+
+
+async def _patch(options: argparse.Namespace, console: Console) -> int:
+    demand_person("the changes of a run are printed")
+    async with open_service(options) as service:
+        run = service.runs.show(options.id)
+        found = [entry.data for entry in service.ledger.entries(("run_changes",), run=run.id)]
+        contents = service.contents(None)
+        ref = found[-1].get("patch") if found else None
+        patch = contents.get(ref) if ref and contents is not None else b""
+    if found and not ref:
+        raise Failure("not_found", f"the changes of the run {run.id} are the branch {found[-1]['branch']}")
+    if not found:
+        why = "has changed nothing" if run.state in OVER else f"is {run.state}"
+        raise Failure("not_found", f"the run {run.id} {why}", hint="only a run with --repository has a patch")
+    if console.json:
+        console.document({"ok": True, "run": run.id, "patch": patch.decode("utf-8", "replace")})
+    else:
+        console.flush()
+        sys.stdout.buffer.write(patch)
+    return 0
 
 
 async def _replay(options: argparse.Namespace, console: Console) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from typing import TYPE_CHECKING
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.sessions import Session
@@ -15,6 +17,20 @@ if TYPE_CHECKING:
 def token() -> str | None:
     """The token in ALBERT_SESSION; None if the variable is not set. Then a command is the owner's own."""
     return os.environ.get("ALBERT_SESSION") or None
+
+
+def session_given(options: argparse.Namespace) -> tuple[str | None, str]:
+    """The session's token, and the name of the option or variable that contains it.
+
+    Raises:
+        Usage: ``--session`` is empty.
+    """
+    if options.session == "":
+        # Probably a variable is unset. A call that was meant for a session must not run without the session's limits.
+        raise Usage("--session is empty", "give a token; without --session the call is your own")
+    if options.session is not None:
+        return options.session, "--session"
+    return token(), "ALBERT_SESSION"
 
 
 def session_of_environment(service: ToolService) -> Session | None:

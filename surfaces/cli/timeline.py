@@ -28,6 +28,7 @@ STATE_COLOURS = {
     "damaged": "red",
     "suspended": "yellow",
     "interrupted": "yellow",
+    "queued": "cyan",
     "running": "cyan",
 }
 #: State of a step → its mark and colour.
@@ -76,7 +77,9 @@ class Timeline:
         rest = f", and waited {lasting(waited)}" if waited >= 0.05 else ""
         took = "" if run.state == "running" else f", took {lasting(self.times.active(self.times.end))}{rest}"
         session = f", session {one_line(run.session)}" if run.session else ""
-        console.say(console.paint(f"began {moment(self.times.begin)}{took}{session}", "dim"), 2)
+        queue = f", queue {one_line(str(run.header['queue']))}" if "queue" in run.header else ""
+        worker = f", worker {one_line(run.worker)}" if run.worker else ""
+        console.say(console.paint(f"began {moment(self.times.begin)}{took}{session}{queue}{worker}", "dim"), 2)
 
     def _step(self, step: Mapping[str, Any]) -> None:
         console, state = self.console, str(step["state"])

@@ -11,6 +11,9 @@ from msgspec import Struct
 from albert_tools.engine.runs.runs import RunView
 from albert_tools.surfaces.text.times import since_1970
 
+#: The states of a run that waits.
+_WAITING = ("queued", "suspended")
+
 
 class Wait(Struct, frozen=True):
     """A time in which the run did nothing: start, end (None if the run still waits), and the question for which it waited."""
@@ -81,7 +84,7 @@ class RunTimes:
 
 
 def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> list[Wait]:
-    """The times between a suspension or a crash and the moment when the run was resumed or cancelled."""
+    """The times in a queue, and those between a suspension or a crash and the moment when the run was resumed or cancelled."""
     found: list[Wait] = []
     since: tuple[float, str | None] | None = None
     for turn in turns:
@@ -91,9 +94,9 @@ def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> li
             last = max((t for t in times if t < at), default=at)
             found.append(Wait(since[0], at, since[1]) if since else Wait(last, at, None, interrupted=True))
             since = None
-        elif turn["state"] == "suspended":
+        elif turn["state"] in _WAITING:
             since = (at, turn.get("approval"))
-    if since is not None and state == "suspended":
+    if since is not None and state in _WAITING:
         found.append(Wait(since[0], None, since[1]))
     if state == "interrupted":
         found.append(Wait(max(times, default=0.0), None, None, interrupted=True))

@@ -46,6 +46,9 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
         life.step()
     journal = begun(Runs(life.records[0]), RUN, {"program": "b3:00"})
     journal.append({"step": "0"})
+    life.records[0].append("queued", {"run": RUN, "queue": "q", "priority": 1, "workspace": "/w"})
+    life.records[0].append("worker", {"name": "w", "owner": "f" * 16})
+    life.records[0].append("schedule", {"name": "s"})
     journal.close()
     for record in life.records:
         record.close()

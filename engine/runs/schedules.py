@@ -1,0 +1,131 @@
+"""Schedules: begin a run at certain times. A worker queues the run when its time has come.
+
+The id of such a run is a hash of the schedule and the time. So if two workers queue it at once, or one dies right after, there is
+one run. Of several times that have passed without a worker, only the last one begins a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import install_command
+from albert_tools.engine.model.protocols import Record
+from albert_tools.engine.model.record_types import Schedule
+
+_FIELDS = 'write minute, hour, day, month and weekday: "0 6 * * 1-5" is 6 o\'clock on weekdays'
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
+
+
+class Schedules:
+    """The schedules of a home."""
+
+    def __init__(self, ledger: Record) -> None:
+        self._ledger = ledger
+
+    def add(self, name: str, **facts: Any) -> Schedule:
+        """Add a schedule, or replace the one with this name. `facts` are the data of `Schedule`.
+
+        Raises:
+            Failure: `invalid_arguments` for a bad name, time or time zone; `not_found` without the extra ``fleet``; `io_error`.
+        """
+        if not _NAME.match(name):
+            raise _invalid(f"{name[:60]!r} is not a name for a schedule", "use lower-case letters, digits, - and _")
+        next_time(facts["cron"], facts["zone"], datetime.now(UTC))
+        self._ledger.durable(self._ledger.append("schedule", {"name": name, **facts}))
+        return self.get(name)
+
+    def remove(self, name: str, by: str) -> None:
+        """Remove a schedule. Its runs stay. Raises Failure `not_found`, `io_error`."""
+        self.get(name)
+        self._ledger.durable(self._ledger.append("schedule_removed", {"name": name, "by": by}))
+
+    def get(self, name: str) -> Schedule:
+        """One schedule. Raises Failure `not_found`, `io_error`."""
+        found = self._ledger.schedules.get(name)
+        if found is None:
+            raise Failure("not_found", f"there is no schedule {name[:60]!r}", hint="`albert schedule` lists them")
+        return found
+
+    def all(self) -> list[Schedule]:
+        """All schedules, by name. Raises Failure `io_error`."""
+        return self._ledger.schedules.all()
+
+    def due(self, now: datetime) -> list[tuple[Schedule, datetime]]:
+        """The schedules whose time has come, each with the last such time. Raises as `add`."""
+        found = []
+        for schedule in self.all():
+            last = datetime.fromisoformat(schedule.last)
+            if next_time(schedule.data["cron"], schedule.data["zone"], last) <= now:
+                found.append((schedule, last_time(schedule.data["cron"], schedule.data["zone"], now)))
+        return found
+
+    async def begin(self, schedule: Schedule, at: datetime, enqueue: Callable[[str], Awaitable[object]]) -> None:
+        """Queue the run of a schedule for one of its times. `enqueue` gets its id, and raises Failure `exists` if there is one.
+
+        Raises:
+            Failure: As `enqueue`; `io_error`.
+        """
+        last = at.astimezone(UTC).isoformat()
+        failure = None
+        try:
+            await enqueue(run_id(schedule.name, last))
+        except Failure as refused:
+            if refused.code == "io_error":
+                raise
+            failure = refused
+        self._ledger.append("schedule_begun", {"name": schedule.name, "last": last})
+        if failure is not None and failure.code != "exists":
+            raise failure
+
+
+def run_id(name: str, last: str) -> str:
+    """The id of the run that a schedule begins at a time (ISO 8601, UTC)."""
+    return hashlib.sha256(f"{name} {last}".encode()).hexdigest()[:16]
+
+
+def next_time(cron: str, zone: str, after: datetime) -> datetime:
+    """The first time of a cron expression after another one, in a time zone.
+
+    A time that a change of the clocks leaves out counts at the end of the gap; one that it repeats counts once.
+
+    Raises:
+        Failure: `invalid_arguments`; `not_found` without the extra ``fleet``.
+    """
+    return _first(cron, zone, after, lambda _: True)
+
+
+def last_time(cron: str, zone: str, until: datetime) -> datetime:
+    """The last time of a cron expression before or at another one. Raises as `next_time`."""
+    return _first(cron, zone, until + timedelta(minutes=1), lambda time: time <= until, reverse=True)
+
+
+def _first(
+    cron: str, zone: str, start: datetime, fits: Callable[[datetime], bool], *, reverse: bool = False
+) -> datetime:
+    """The first time that fits, after `start` or before it."""
+    if len(cron.split()) != 5:
+        raise _invalid(f"{cron[:80]!r} is not a cron expression: it has not five fields", _FIELDS)
+    try:
+        from cronsim import CronSim, CronSimError
+    except ImportError as error:
+        raise Failure("not_found", f"schedules need cronsim: {error}", hint=install_command("fleet")) from error
+    try:
+        where = ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        raise _invalid(f"there is no time zone {zone[:60]!r}", "for example Europe/Berlin, or UTC") from None
+    try:
+        return next(time for time in CronSim(cron, start.astimezone(where), reverse=reverse) if fits(time))
+    except CronSimError as error:
+        raise _invalid(f"{cron[:80]!r} is not a cron expression: {str(error).lower()}", _FIELDS) from None
+    except StopIteration:
+        raise _invalid(f"the cron expression {cron[:80]!r} never comes", "check its day and month") from None
+
+
+def _invalid(message: str, hint: str) -> Failure:
+    return Failure("invalid_arguments", message, hint=hint)

@@ -1,0 +1,146 @@
+"""The table `queued`: the runs of queues that have not ended, for the workers that execute them.
+
+A run is *ready* if a worker can go on with it: it has not begun, its question was answered, its process has died, or it was denied
+for a temporary reason a while ago. `needs` is the interpreter in which it has begun; "" before. `waits` is the question that a
+suspended run waits for. `tries` counts how often it was taken since its last suspension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from albert_tools.engine.model.record_types import MAX_TRIES, Entry, QueuedRun, Worker
+from albert_tools.store.record.apply import Execute
+from albert_tools.store.record.clock import text_of
+from albert_tools.store.record.database import Database
+from albert_tools.store.record.entry import decode, encode
+
+#: Seconds after which a run that was denied for a temporary reason is ready again.
+RETRY_SECONDS = 30.0
+
+_QUEUE = "INSERT INTO queued(run, queue, priority, n, workspace, needs, waits, tries) VALUES (?, ?, ?, ?, ?, '', '', 0)"
+_QUEUED = "UPDATE runs SET state = 'queued', owner = '', changed = ? WHERE id = ?"
+_TAKEN = "UPDATE runs SET state = 'begun', owner = ?, changed = ? WHERE id = ?"
+_TAKE = "UPDATE queued SET waits = '', tries = tries + 1 WHERE run = ?"
+_NEED = "UPDATE queued SET needs = ? WHERE run = ?"
+_SUSPEND = "UPDATE queued SET waits = ?, tries = 0 WHERE run = ?"
+_FIELDS = "queued.run, queue, priority, workspace, needs, waits, tries, runs.state, runs.owner, runs.changed"
+_JOINED = "FROM queued JOIN runs ON runs.id = queued.run"
+_WAITS = "EXISTS (SELECT 1 FROM approvals WHERE approvals.id = waits AND approvals.state = 'open')"
+_WORKER = """
+INSERT INTO workers(name, owner, at, data) VALUES (?, ?, ?, ?)
+ON CONFLICT(name) DO UPDATE SET owner = excluded.owner, at = excluded.at, data = excluded.data
+"""
+
+
+def queued(execute: Execute, entry: Entry) -> None:
+    """Apply ``queued``: a run, which has just begun, waits for a worker."""
+    data = entry.data
+    execute(_QUEUE, (data["run"], data["queue"], data["priority"], entry.n, data["workspace"]))
+    execute(_QUEUED, (entry.at, data["run"]))
+
+
+def taken(execute: Execute, entry: Entry) -> None:
+    """Apply ``taken``: a worker executes the run."""
+    data = entry.data
+    execute(_TAKEN, (data["owner"], entry.at, data["run"]))
+    execute(_TAKE, (data["run"],))
+
+
+def opened(execute: Execute, entry: Entry) -> None:
+    """Apply the ``needs`` of an entry ``run_opened``: the run has begun in this interpreter."""
+    execute(_NEED, (entry.data["needs"], entry.data["run"]))
+
+
+def changed(execute: Execute, entry: Entry) -> None:
+    """Apply the ``queue`` of an entry ``run``: the run was suspended, or it has ended."""
+    if entry.data["state"] == "suspended":
+        execute(_SUSPEND, (entry.data.get("approval", ""), entry.data["run"]))
+    elif entry.data["state"] != "interrupted":
+        execute("DELETE FROM queued WHERE run = ?", (entry.data["run"],))
+
+
+def works(execute: Execute, entry: Entry) -> None:
+    """Apply ``worker``: a worker has started."""
+    data = entry.data
+    execute(_WORKER, (data["name"], data["owner"], entry.at, encode(data, "a worker")))
+
+
+def worked(execute: Execute, entry: Entry) -> None:
+    """Apply ``worker_ended``."""
+    execute("DELETE FROM workers WHERE name = ? AND owner = ?", (entry.data["name"], entry.data["owner"]))
+
+
+class QueueTable:
+    """The queries of `engine.model.protocols.QueueTable`. `alive` says whether the process of an owner still runs."""
+
+    def __init__(self, database: Database, alive: Callable[[str], bool]) -> None:
+        self._database = database
+        self._alive = alive
+
+    def ready(self, queues: Collection[str], workspaces: Collection[str], needs: Collection[str]) -> str | None:
+        """See the protocol."""
+        if not queues or not workspaces:
+            return None
+        dead = self._dead()
+        before = text_of(datetime.now(UTC) - timedelta(seconds=RETRY_SECONDS))
+        place = "CASE WHEN substr(workspace, 1, 4) = 'git+' THEN 'git+' ELSE workspace END"
+        waits_no_longer = (
+            f"runs.state <> 'suspended' OR waits <> '' AND NOT {_WAITS} OR waits = '' AND runs.changed < ?"
+        )
+        found = self._database.row(
+            f"SELECT queued.run {_JOINED} WHERE queue IN ({_marks(queues)}) AND {place} IN ({_marks(workspaces)}) "
+            f"AND needs IN ('', {_marks(needs)}) AND tries < ? AND runs.cancelled = 0 "
+            f"AND (runs.owner IN ({_marks(dead)}) OR runs.owner = '' AND ({waits_no_longer})) "
+            "ORDER BY priority, queued.n LIMIT 1",
+            (*queues, *workspaces, *needs, MAX_TRIES, *dead, before),
+        )
+        return None if found is None else str(found[0])
+
+    def running(self, queue: str) -> int:
+        """See the protocol."""
+        dead = self._dead()
+        found = self._database.row(
+            f"SELECT count(*) {_JOINED} WHERE queue = ? AND runs.owner <> '' AND runs.owner NOT IN ({_marks(dead)})",
+            (queue, *dead),
+        )
+        return int(found[0]) if found is not None else 0
+
+    def queue_of(self, run: str) -> str | None:
+        """See the protocol."""
+        found = self._database.row("SELECT queue FROM queued WHERE run = ?", (run,))
+        return None if found is None else str(found[0])
+
+    def all(self) -> list[QueuedRun]:
+        """See the protocol."""
+        dead = set(self._dead())
+        found = self._database.rows(f"SELECT {_FIELDS}, {_WAITS} {_JOINED} ORDER BY priority, queued.n")
+        return [_row(row, dead) for row in found]
+
+    def workers(self) -> list[Worker]:
+        """See the protocol."""
+        found = self._database.rows("SELECT name, owner, at, data FROM workers ORDER BY name")
+        return [Worker(name, owner, at, self._alive(owner), decode(data)) for name, owner, at, data in found]
+
+    def _dead(self) -> list[str]:
+        """The owners of queued runs whose processes have died."""
+        found = self._database.rows(f"SELECT DISTINCT runs.owner {_JOINED} WHERE runs.owner <> ''")
+        return [owner for (owner,) in found if not self._alive(owner)]
+
+
+def _marks(values: Collection[str]) -> str:
+    # PostgreSQL has no empty list, and nothing is `NOT IN (NULL)`.
+    return ", ".join("?" * len(values)) or "'-'"
+
+
+def _row(row: tuple[Any, ...], dead: Collection[str]) -> QueuedRun:
+    run, queue, priority, workspace, needs, waits, tries, state, owner, changed, is_open = row
+    if owner and owner not in dead:
+        state = "running"
+    elif owner:
+        state = "interrupted"
+    elif state == "suspended" and waits and not is_open:
+        state = "answered"
+    return QueuedRun(run, queue, priority, workspace, needs, waits, tries, state, owner, changed)

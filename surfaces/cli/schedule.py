@@ -1,0 +1,84 @@
+"""``albert schedule``: begins runs of a tool at certain times."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from datetime import UTC, datetime
+
+from albert_tools.surfaces.cli.service_options import open_service
+from albert_tools.surfaces.text.call_text import call
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.person import demand_person, person
+
+
+def schedule(options: argparse.Namespace, console: Console) -> int:
+    """Add, list or remove."""
+    demand_person("schedules are made and listed")
+    return asyncio.run({"add": _add, "list": _list, "remove": _remove}[options.action](options, console))
+
+
+async def _add(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.call.arguments import validated_arguments
+    from albert_tools.engine.runs.schedules import next_time
+    from albert_tools.surfaces.cli.arguments import read_arguments
+    from albert_tools.surfaces.cli.worker import demand_queues
+
+    async with open_service(options) as service:
+        demand_queues([options.queue], service.ruling().governance.queues)
+        definition = (await service.describe(options.tool, options.version)).definition
+        arguments = validated_arguments(definition, read_arguments(options.arguments, options.args, definition))
+        added = service.schedules.add(
+            options.name,
+            cron=options.cron,
+            zone=options.zone,
+            queue=options.queue,
+            priority=options.priority,
+            tool=options.tool,
+            version=definition.version,
+            arguments=arguments,
+            workspace=str(service.workspace.root),
+            by=person(),
+        )
+    first = next_time(options.cron, options.zone, datetime.now(UTC))
+    if console.json:
+        console.document({"ok": True, "schedule": {"name": added.name, **added.data}, "next": first.isoformat()})
+    else:
+        console.say(f"{added.name} begins {call(options.tool, arguments, 30)}, first at {first:%Y-%m-%d %H:%M %Z}", 2)
+        console.note(f"a worker of the queue {options.queue} must run then: `albert worker --queues {options.queue}`")
+    return 0
+
+
+async def _list(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.runs.schedules import next_time
+
+    async with open_service(options) as service:
+        found = await asyncio.to_thread(service.schedules.all)
+    now = datetime.now(UTC)
+    rows = [(each, next_time(each.data["cron"], each.data["zone"], now)) for each in found]
+    if console.json:
+        documents = [{"name": each.name, "last": each.last, "next": at.isoformat(), **each.data} for each, at in rows]
+        console.document({"ok": True, "schedules": documents})
+        return 0
+    for each, at in rows:
+        data = each.data
+        place = f"queue {data['queue']}, in {one_line(data['workspace'])}"
+        console.say(
+            f"{console.paint(each.name, 'cyan')}  {one_line(data['cron'])} {one_line(data['zone'])}, next "
+            f"{at:%Y-%m-%d %H:%M %Z}  {call(data['tool'], data['arguments'], 30)}  "
+            f"{console.paint(place, 'dim')}",
+            4,
+        )
+    if not rows:
+        console.note("there are no schedules; `albert schedule add NAME CRON TOOL` makes one")
+    return 0
+
+
+async def _remove(options: argparse.Namespace, console: Console) -> int:
+    async with open_service(options) as service:
+        await asyncio.to_thread(service.schedules.remove, options.name, person())
+    if console.json:
+        console.document({"ok": True, "schedule": options.name})
+    else:
+        console.say(f"removed the schedule {options.name}; the runs that it has begun stay")
+    return 0

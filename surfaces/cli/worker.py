@@ -1,0 +1,124 @@
+"""``albert worker``: executes the runs of queues until it is stopped; lists workers; evicts one that stands still."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.cli.service_options import home_of, open_service
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.person import demand_person
+from albert_tools.surfaces.text.times import about, since_1970
+
+#: The colour of each event.
+_COLOURS = {"done": "green", "failed": "red", "problem": "red", "suspended": "yellow", "taken": "cyan"}
+
+
+def worker(options: argparse.Namespace, console: Console) -> int:
+    """Start, list or evict."""
+    if options.action == "list":
+        return _list(options, console)
+    demand_person("workers are started and evicted")
+    return _evict(options, console) if options.action == "evict" else asyncio.run(_start(options, console))
+
+
+async def _start(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.cli.run import telemetry_of
+    from albert_tools.surfaces.worker.worker import Worker, services_of
+
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def stop() -> None:
+        # The next signal ends the process, and other workers go on with its runs.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        console.note("waiting for the runs under way; Ctrl-C again ends at once, and other workers go on with them")
+        stopped.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    name = options.name or f"{socket.gethostname()}-{os.getpid()}"
+    queues = options.queues.split(",") if options.queues else ["default"]
+    folders = [Path(folder) for folder in (options.folders or "").split(",") if folder]
+    async with open_service(options, telemetry=telemetry_of()) as service:
+        demand_queues(queues, service.ruling().governance.queues)
+        async with services_of(service, folders) as services:
+            if not console.json:
+                console.note(f"worker {one_line(name)}: {', '.join(queues)}, in {', '.join(sorted(services))}")
+            made = Worker(services, name, queues, options.at_once, lambda event, facts: _say(console, event, facts))
+            await made.work(stopped)
+    return 0
+
+
+def demand_queues(queues: list[str], known: Mapping[str, object]) -> None:
+    from albert_tools.engine.model.nearest_name import did_you_mean
+
+    for queue in queues:
+        if queue not in known:
+            raise Failure(
+                "invalid_arguments",
+                f"the rules have no queue {queue[:80]!r}{did_you_mean(queue, known)}",
+                hint=f"the queues are {', '.join(sorted(known))}; add one with `queues: {{NAME: {{}}}}` in the rules",
+            )
+
+
+def _say(console: Console, event: str, facts: Mapping[str, Any]) -> None:
+    if console.json:
+        console.document({"event": event, **facts})
+        console.flush()
+        return
+    if console.quiet:
+        return
+    parts = [str(facts[name]) for name in ("run", "tool", "queue", "schedule", "at") if facts.get(name)]
+    error = facts.get("error")
+    why = f": {error['message']}" if error else ""
+    console.say(f"{console.paint(event.ljust(9), _COLOURS.get(event, 'dim'))}  {one_line('  '.join(parts) + why)}", 2)
+    console.flush()
+
+
+def _list(options: argparse.Namespace, console: Console) -> int:
+    with home_of(options).record as record:
+        workers = record.queue.workers()
+    if console.json:
+        found = [{"name": w.name, "alive": w.is_alive, "started": w.at, **w.data} for w in workers]
+        console.document({"ok": True, "workers": found})
+        return 0
+    now = time.time()
+    for each in workers:
+        state = console.paint("runs", "green") if each.is_alive else console.paint("dead", "red")
+        started = since_1970(each.at)
+        ago = f"{about(now - started)} ago" if started is not None else ""
+        console.say(
+            f"{console.paint(one_line(each.name), 'cyan')}  {state}  {ago}  {each.data['needs']}, "
+            f"queues {', '.join(each.data['queues'])}, {each.data['at_once']} at once, in "
+            f"{one_line(', '.join(each.data['workspaces']))}",
+            4,
+        )
+    if not workers:
+        console.note("there are no workers; `albert worker` starts one")
+    return 0
+
+
+def _evict(options: argparse.Namespace, console: Console) -> int:
+    with home_of(options).record as record:
+        found = next((each for each in record.queue.workers() if each.name == options.worker), None)
+        if found is None:
+            raise Failure(
+                "not_found", f"there is no worker {options.worker[:80]!r}", hint="`albert worker list` shows them"
+            )
+        if found.is_alive:
+            record.evict(found.owner, f"end the process {found.data['pid']} on {found.data['host']}")
+    if console.json:
+        console.document({"ok": True, "worker": found.name})
+    else:
+        console.say(f"evicted {one_line(found.name)}; other workers go on with its runs")
+    return 0

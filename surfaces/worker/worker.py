@@ -1,0 +1,214 @@
+"""A worker: executes the runs of queues, and begins those of schedules, until it is stopped.
+
+The record decides which worker executes which run, so any number of workers can use one home. A run that waits for a person takes
+no place in a worker. When it is stopped, a worker lets its runs end; if it is killed, others go on with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from albert_tools.engine.call.context import CHECKOUT, Queued
+from albert_tools.engine.call.journal_reader import OVER
+from albert_tools.engine.model.failure import Failure
+from albert_tools.surfaces.worker.checkout import Checkout, checkouts, keep_changes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from albert_tools.engine.runs.runs import RunView
+    from albert_tools.service import ToolService
+
+#: Seconds between two looks for runs, and after a failure of the home.
+POLL_SECONDS, REST_SECONDS = 0.5, 5.0
+#: Called with each event, such as ``taken`` or ``done``, and facts about it.
+Report = Callable[[str, Mapping[str, Any]], None]
+
+
+class Worker:
+    """Executes runs in the workspaces of these folders. `services` has the service of each, by the name that runs have for it.
+
+    Args:
+        services: They use one home.
+        name: Its name, which no other running worker has.
+        queues: The queues whose runs it executes.
+        at_once: The most runs at the same time.
+        report: Told what happens.
+    """
+
+    def __init__(
+        self, services: Mapping[str, ToolService], name: str, queues: Collection[str], at_once: int, report: Report
+    ) -> None:
+        self._services = services
+        self._any = next(iter(services.values()))
+        self._name = name
+        self._queues = queues
+        self._at_once = at_once
+        self._report = report
+        self._host = socket.gethostname() if shutil.which("git") else None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._owner = ""
+
+    async def work(self, stopped: asyncio.Event) -> None:
+        """Take runs until `stopped` is set, and wait for the end of those under way.
+
+        Raises:
+            Failure: `exists` if a worker with this name runs; `io_error`, `damaged` if the home can't be used at the start.
+        """
+        await asyncio.to_thread(self._join)
+        await asyncio.to_thread(self._finish_left)
+        try:
+            while not stopped.is_set():
+                seconds = POLL_SECONDS
+                try:
+                    await self._look()
+                except Failure as failure:
+                    # The home can't be used now, or the rules are being edited.
+                    self._report("problem", {"error": failure.as_dict()})
+                    seconds = REST_SECONDS
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._one_ended(stopped), seconds)
+            await asyncio.gather(*self._tasks)
+        finally:
+            with suppress(Failure):
+                self._any.queue.leave(self._name)
+
+    def _join(self) -> None:
+        facts = {
+            "queues": sorted(self._queues),
+            "workspaces": sorted(self._services),
+            "at_once": self._at_once,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+        }
+        self._any.queue.join(self._name, facts)
+        self._owner = self._any.ledger.owner
+
+    async def _look(self) -> None:
+        if self._any.ledger.owner != self._owner:
+            # The connection to the record was lost, and with it all that this worker was doing.
+            await asyncio.to_thread(self._join)
+        await self._begin_due()
+        while len(self._tasks) < self._at_once:
+            run = await asyncio.to_thread(
+                self._any.queue.take, self._name, self._queues, list(self._services), self._host
+            )
+            if run is None:
+                return
+            task = asyncio.create_task(self._execute(run))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _one_ended(self, stopped: asyncio.Event) -> None:
+        """Wait until a run ends or the worker is stopped."""
+        stop = asyncio.create_task(stopped.wait())
+        try:
+            await asyncio.wait({stop, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.cancel()
+
+    async def _begin_due(self) -> None:
+        schedules = self._any.schedules
+        for schedule, at in await asyncio.to_thread(schedules.due, datetime.now(UTC)):
+            data = schedule.data
+
+            async def enqueue(run: str, data: Mapping[str, Any] = data) -> None:
+                service = self._services.get(data["workspace"], self._any)
+                if _exists(service, run):
+                    raise Failure("exists", f"there is a run {run}")
+                queued = Queued(data["queue"], data["priority"])
+                await service.enqueue(data["tool"], data["arguments"], queued, version=data["version"], run_id=run)
+
+            if data["workspace"] in self._services and data["queue"] in self._queues:
+                try:
+                    await schedules.begin(schedule, at, enqueue)
+                    self._report("scheduled", {"schedule": schedule.name, "at": at.isoformat()})
+                except Failure as failure:
+                    self._report("problem", {"schedule": schedule.name, "error": failure.as_dict()})
+
+    async def _execute(self, run: str) -> None:
+        try:
+            found = await asyncio.to_thread(self._any.runs.show, run)
+            self._report("taken", {"run": run, "tool": found.tool, "queue": found.header.get("queue")})
+            async with self._place(found) as (service, host):
+                result = await service.resume(run, worker=self._name, checkout_on=host)
+            state = "done" if result.error is None else "suspended" if result.error.code == "suspended" else "failed"
+            more = {} if result.error is None else {"error": result.error.as_dict()}
+            self._report(state, {"run": run, "tool": found.tool, **more})
+        except Failure as failure:
+            self._report("failed", {"run": run, "error": failure.as_dict()})
+            with suppress(Failure):
+                await asyncio.to_thread(self._put_back, run, failure)
+
+    def _put_back(self, run: str, failure: Failure) -> None:
+        """A run that could not be begun is tried again later, or ends."""
+        if failure.retryable or failure.code in ("io_error", "governance_unavailable"):
+            self._any.queue.release(run)
+        elif failure.code == "exists":
+            # It was cancelled while its process was dead.
+            self._any.runs.cancel(run, f"the worker {self._name}")
+        else:
+            self._any.runs.give_up(run, failure)
+
+    @asynccontextmanager
+    async def _place(self, run: RunView) -> AsyncIterator[tuple[ToolService, str | None]]:
+        """The service in which a run is executed, and the name of this host if it is a checkout."""
+        workspace = str(run.header["workspace"])
+        if not workspace.startswith(CHECKOUT):
+            yield self._services[workspace], None
+            return
+        checkout = Checkout(checkouts(), run.id, workspace)
+        await asyncio.to_thread(checkout.make)
+        async with self._any.elsewhere(checkout.files) as service:
+            yield service, self._host
+        await asyncio.to_thread(self._finish, checkout)
+
+    def _finish(self, checkout: Checkout) -> None:
+        """Keep what a run has changed in its checkout, if it has ended. Raises Failure `io_error`, `too_large`."""
+        run = self._any.runs.show(checkout.run)
+        if run.state not in OVER:
+            return
+        contents = self._any.contents(None)
+        assert contents is not None
+        facts = keep_changes(checkout, str(run.header["changes"]), run.tool, contents.put)
+        if facts:
+            self._any.ledger.durable(self._any.ledger.append("run_changes", {"run": run.id, **facts}))
+            self._report("changed", {"run": run.id, "tool": run.tool, **facts})
+        checkout.remove()
+
+    def _finish_left(self) -> None:
+        """Keep the changes of runs whose worker died after they had ended."""
+        for folder in checkouts().iterdir() if checkouts().is_dir() else ():
+            with suppress(Failure):
+                run = self._any.runs.show(folder.name)
+                self._finish(Checkout(checkouts(), run.id, str(run.header["workspace"])))
+
+
+def _exists(service: ToolService, run: str) -> bool:
+    try:
+        service.runs.show(run)
+    except Failure as failure:
+        if failure.code == "not_found":
+            return False
+        raise
+    return True
+
+
+@asynccontextmanager
+async def services_of(first: ToolService, folders: Collection[Path]) -> AsyncIterator[dict[str, ToolService]]:
+    """The services of the workspaces in these folders, by their names: `first` and others of its home."""
+    from contextlib import AsyncExitStack
+
+    async with AsyncExitStack() as stack:
+        found = {str(first.workspace.root): first}
+        for folder in folders:
+            service = await stack.enter_async_context(first.elsewhere(folder))
+            found.setdefault(str(service.workspace.root), service)
+        yield found

@@ -1,0 +1,291 @@
+"""``albert run --queue``, ``worker`` and ``schedule``: runs that workers execute, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Albert, Server, wait_until
+
+ADD = '''def add(name: str, seconds: float = 0) -> str:
+    """Write a file, wait, and add to it.
+
+    Args:
+        name: The file.
+        seconds: How long to wait.
+    """
+    tools.write_file(path=name, content="a")
+    tools.sleep(seconds=seconds)
+    tools.write_file(path=name, content=tools.read_file(path=name) + "b")
+    return tools.read_file(path=name)
+'''
+REMOVE = '''def remove(name: str) -> str:
+    """Write a file and delete it.
+
+    Args:
+        name: The file.
+    """
+    tools.write_file(path=name, content="x")
+    tools.delete_file(path=name)
+    return name
+'''
+RULES = "allow: [sleep]\ndeny: [http_request]\nqueues:\n  nightly: {at_once: 1}\n"
+
+
+@pytest.fixture
+def home(albert: Albert) -> Albert:
+    albert.environ["XDG_DATA_HOME"] = str(albert.home.parent / "data")
+    albert.write("add.tool", ADD)
+    albert.write("remove.tool", REMOVE)
+    assert albert("define", "add.tool", "remove.tool").code == 0
+    rules = albert.home / "config" / "governance.yaml"
+    rules.parent.mkdir(exist_ok=True, parents=True)
+    rules.write_text(RULES)
+    return albert
+
+
+class Workers:
+    """Starts workers, and stops them at the end."""
+
+    def __init__(self, albert: Albert) -> None:
+        self._albert = albert
+        self.started: list[Server] = []
+
+    def __call__(self, name: str, *words: str) -> Server:
+        made = self._albert.serve("worker", "--name", name, *words, pipes="")
+        self.started.append(made)
+        wait_until(lambda: name in self.alive())
+        return made
+
+    def alive(self) -> list[str]:
+        found = self._albert("worker", "list", "--json").document()["workers"]
+        return [each["name"] for each in found if each["alive"]]
+
+
+@pytest.fixture
+def worker(home: Albert) -> Iterator[Workers]:
+    workers = Workers(home)
+    yield workers
+    for each in workers.started:
+        each.kill()
+        each.wait()
+
+
+def queued(albert: Albert, *words: str, queue: str = "default", **more: Any) -> str:
+    done = albert("run", "--queue", queue, *words, **more)
+    assert done.code == 0, done.err
+    return done.out.strip()
+
+
+def state(albert: Albert, run: str) -> str:
+    return str(albert("runs", "show", run, "--json").document()["state"])
+
+
+def wait_for(albert: Albert, run: str, wanted: str) -> dict[str, Any]:
+    wait_until(lambda: state(albert, run) == wanted)
+    document: dict[str, Any] = albert("runs", "show", run, "--json").document()
+    return document
+
+
+def test_a_worker_executes_a_queued_run(home: Albert, worker: Workers) -> None:
+    run = queued(home, "add", "name=a.txt")
+    assert state(home, run) == "queued"
+    assert "it waits for a worker: `albert worker --queues default` executes it" in home("runs", "show", run).out
+    worker("ada")
+    done = wait_for(home, run, "done")
+    assert (done["queue"], done["worker"]) == ("default", "ada")
+    assert "queue default, worker ada" in home("runs", "show", run).out
+    assert (home.project / "a.txt").read_text() == "ab"
+    assert home("runs", "replay", run).out == "ab\n"
+    assert home("ledger", "verify").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (("add", "name=a", "--queue", "nigthly"), "no queue 'nigthly'; did you mean 'nightly'?", 1),
+        (("add", "--queue", "default"), "add: name is missing", 2),
+        (("ad", "--queue", "default"), "no tool named 'ad'", 3),
+        (("http_request", "url=https://example.org", "--queue", "default"), "http_request", 3),
+        (("add", "name=a", "--queue", "default", "--priority", "-1"), "a priority from 0 to 1000", 2),
+    ],
+)
+def test_a_run_that_could_not_begin_is_not_queued(home: Albert, words: tuple[str, ...], said: str, code: int) -> None:
+    done = home("run", *words)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+    assert home("runs", "--json").document()["runs"] == []
+
+
+def test_a_run_that_asks_goes_on_after_the_answer(home: Albert, worker: Workers) -> None:
+    worker("ada")
+    run = queued(home, "remove", "name=a.txt")
+    asked = wait_for(home, run, "suspended")
+    home("approvals", "answer", asked["approval"], "once")
+    assert [step["state"] for step in wait_for(home, run, "done")["steps"]] == ["ended", "ended"]
+
+
+def test_another_worker_goes_on_after_a_kill(home: Albert, worker: Workers) -> None:
+    first = worker("ada")
+    run = queued(home, "add", "name=a.txt", "seconds=60")
+    wait_until(lambda: (home.project / "a.txt").exists())
+    first.kill()
+    first.wait()
+    wait_until(lambda: state(home, run) == "interrupted")
+    # A sleep that was interrupted begins again, so the other worker is also still at it.
+    worker("ben")
+    wait_until(lambda: state(home, run) == "running")
+    assert [turn["worker"] for turn in home("runs", "show", run, "--json").document()["history"] if turn["worker"]] == [
+        "ada",
+        "ben",
+    ]
+    assert home("runs", "cancel", run).code == 0
+    wait_for(home, run, "cancelled")
+    assert (home.project / "a.txt").read_text() == "a"
+    assert home("ledger", "verify").code == 0
+
+
+def test_a_worker_that_is_stopped_lets_its_runs_end(home: Albert, worker: Workers) -> None:
+    ada = worker("ada")
+    first, second = queued(home, "add", "name=a.txt", "seconds=2"), queued(home, "add", "name=b.txt", queue="nightly")
+    wait_until(lambda: state(home, first) == "running")
+    ada.send_signal(signal.SIGTERM)
+    assert ada.wait() == 0
+    assert (state(home, first), state(home, second)) == ("done", "queued")
+    assert worker.alive() == []
+
+
+def test_a_queued_run_can_be_cancelled_or_run_here(home: Albert, worker: Workers) -> None:
+    cancelled, run_here = queued(home, "add", "name=a.txt"), queued(home, "add", "name=b.txt")
+    assert home("runs", "cancel", cancelled).code == 0
+    assert home("runs", "resume", run_here).out == "ab\n"
+    worker("ada")
+    assert (state(home, cancelled), state(home, run_here)) == ("cancelled", "done")
+    assert not (home.project / "a.txt").exists()
+
+
+def test_the_run_of_a_session_that_has_ended_is_denied(home: Albert, worker: Workers) -> None:
+    opened = home("session", "new", "--tools", "add", "--json").document()
+    run = queued(home, "add", "name=a.txt", env={"ALBERT_SESSION": opened["token"]})
+    home("session", "revoke", opened["session"]["session"])
+    worker("ada")
+    assert wait_for(home, run, "failed")["error"]["rule"] == "session.ended"
+    assert not (home.project / "a.txt").exists()
+
+
+def test_two_folders_have_their_own_runs(home: Albert, worker: Workers, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    (there / ".albert").mkdir(parents=True)
+    here, elsewhere = queued(home, "add", "name=a.txt"), queued(home, "add", "name=a.txt", "--workspace", str(there))
+    worker("ada")
+    wait_for(home, here, "done")
+    assert state(home, elsewhere) == "queued"
+    worker("ben", "--folders", str(there))
+    wait_for(home, elsewhere, "done")
+    assert (there / "a.txt").read_text() == "ab"
+
+
+def test_what_a_worker_can_not_do_is_said(home: Albert, worker: Workers) -> None:
+    worker("ada")
+    refused = home("worker", "--name", "ada")
+    assert (refused.code, refused.err) == (
+        1,
+        "worker ada: default, in " + str(home.project) + "\n"
+        "error[exists]: a worker named ada runs already\n  help: give another --name\n",
+    )
+    assert "no queue 'nigthly'; did you mean 'nightly'?" in home("worker", "--queues", "nigthly").err
+    evicted = home("worker", "evict", "ada")
+    assert evicted.code == 3
+    assert "end the process" in evicted.err
+    assert home("worker", "evict", "eve").code == 1
+    session = home("session", "new", "--json").document()["token"]
+    for words in (("worker",), ("worker", "evict", "ada"), ("schedule", "add", "a", "* * * * *", "add")):
+        assert home(*words, env={"ALBERT_SESSION": session}).code == 3
+
+
+def test_a_schedule_begins_a_run_each_time(home: Albert, worker: Workers) -> None:
+    added = home("schedule", "add", "each-minute", "* * * * *", "add", "name=a.txt", "--zone", "Europe/Berlin")
+    assert added.code == 0, added.err
+    assert "queue default" in home("schedule").out
+    assert "schedule each-minute of add made by" in home("ledger", "tail").out
+    worker("ada")
+    worker("ben")
+    wait_until(lambda: home("runs", "--json").document()["runs"])
+    run = home("runs", "--json").document()["runs"][-1]
+    assert wait_for(home, run["run"], "done")["tool"] == "add"
+    assert home("schedule", "remove", "each-minute").code == 0
+    assert home("schedule").out == ""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A git repository with one commit, on the branch main."""
+    folder = tmp_path / "repository"
+
+    def git(*words: str) -> None:
+        settings = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main")
+        subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True)
+
+    folder.mkdir()
+    git("init")
+    (folder / "a.txt").write_text("old\n")
+    git("add", ".")
+    git("commit", "-m", "one")
+    git("tag", "-a", "v1", "-m", "v1")
+    return folder
+
+
+def printed(repository: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True, text=True).stdout
+
+
+def allow_repository(home: Albert, pattern: str) -> None:
+    (home.home / "config" / "governance.yaml").write_text(f"{RULES}  default: {{repositories: ['{pattern}']}}\n")
+
+
+def test_a_run_works_in_a_checkout_and_its_changes_are_kept(home: Albert, worker: Workers, repository: Path) -> None:
+    where = ("--repository", str(repository), "--revision", "v1")
+    assert f"don't list the repository '{repository}'" in home("run", "--queue", "default", "add", "name=a", *where).err
+    allow_repository(home, f"{repository.parent}/*")
+    patch = queued(home, "add", "name=a.txt", *where)
+    branch = queued(home, "add", "name=b.txt", *where, "--changes", "branch")
+    nothing = queued(home, "list_directory", "path=.", *where)
+    worker("ada")
+    for run in (patch, branch, nothing):
+        assert wait_for(home, run, "done")["worker"] == "ada"
+    wait_until(lambda: printed(repository, "branch", "--list", f"albert/{branch}"))
+    wait_until(lambda: home("runs", "patch", patch).code == 0)
+    (repository / "patch").write_text(home("runs", "patch", patch).out)
+    printed(repository, "apply", "patch")
+    assert (repository / "a.txt").read_text() == "ab"
+    assert printed(repository, "show", f"albert/{branch}:b.txt") == "ab"
+    assert f"albert/{branch}" in home("runs", "patch", branch).err
+    assert "has changed nothing" in home("runs", "patch", nothing).err
+    wait_until(lambda: not list(Path(home.environ["XDG_DATA_HOME"]).glob("albert-checkouts/*")))
+
+
+def test_a_revision_that_does_not_exist_is_refused(home: Albert, repository: Path) -> None:
+    done = home("run", "--queue", "default", "add", "name=a", "--repository", str(repository), "--revision", "v2")
+    assert (done.code, "has no branch or tag 'v2'" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("a b", "* * * * *", "add", "name=x"), "is not a name for a schedule"),
+        (("a", "* * * *", "add", "name=x"), "it has not five fields"),
+        (("a", "61 * * * *", "add", "name=x"), "bad minute"),
+        (("a", "* * * * *", "add", "name=x", "--zone", "Mars"), "there is no time zone 'Mars'"),
+        (("a", "* * * * *", "add"), "add: name is missing"),
+        (("a", "* * * * *", "nothing"), "no tool named 'nothing'"),
+    ],
+)
+def test_a_schedule_that_could_not_begin_a_run_is_refused(home: Albert, words: tuple[str, ...], said: str) -> None:
+    done = home("schedule", "add", *words)
+    assert done.code in (1, 2, 3)
+    assert said in done.err
