@@ -44,13 +44,13 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # The compiled tests are kept, whatever the environment says: each worker imports all of them.
 test: export PYTHONDONTWRITEBYTECODE =
 test: system
-	$(BIN)/python -m pytest -m "not slow and not surfaces" -q -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -m "not slow and not surfaces and not fleet" -q -n $(WORKERS) --dist worksteal
 
 coverage: system
-	$(BIN)/python -m pytest -m "not slow and not surfaces" -q -n auto --dist worksteal --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -m "not slow and not surfaces and not fleet" -q -n auto --dist worksteal --cov --cov-report=term:skip-covered
 
 test-slow: system
-	$(BIN)/python -m pytest -m "(slow or hypothesis) and not surfaces" --hypothesis-profile=long --timeout 3600 -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "(slow or hypothesis) and not surfaces and not fleet" --hypothesis-profile=long --timeout 3600 -n auto --dist worksteal
 
 # Needs Node, which `tests/helpers/system.py` names if it is missing; installs the frameworks.
 test-surfaces: system

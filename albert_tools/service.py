@@ -469,6 +469,7 @@ class SyncToolService:
     validate = _waiting(engine.ToolService.validate)
     invoke = _waiting(engine.ToolService.invoke)
     run_source = _waiting(engine.ToolService.run_source)
+    enqueue = _waiting(engine.ToolService.enqueue)
     resume = _waiting(engine.ToolService.resume)
     list_runs = _waiting(engine.ToolService.list_runs)
     show_run = _waiting(engine.ToolService.show_run)
