@@ -313,6 +313,12 @@ COMMANDS: dict[str, Command] = {
             ),
         },
     ),
+    "fleet": Command(
+        "show the queues and their workers",
+        bare="status",
+        actions={"status": Command("show the queues, the workers, and the runs that no worker can go on with")},
+        at="fleet_status.fleet_status",
+    ),
     "schedule": Command(
         "begin runs of a tool at certain times; list or remove schedules",
         bare="list",

@@ -10,13 +10,16 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.service_options import home_of, open_service
 from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.person import demand_person
 from albert_tools.surfaces.text.times import about, since_1970
+
+if TYPE_CHECKING:
+    from albert_tools.engine.model.record_types import Worker
 
 #: The colour of each event.
 _COLOURS = {"done": "green", "failed": "red", "problem": "red", "suspended": "yellow", "taken": "cyan"}
@@ -92,20 +95,23 @@ def _list(options: argparse.Namespace, console: Console) -> int:
         found = [{"name": w.name, "alive": w.is_alive, "started": w.at, **w.data} for w in workers]
         console.document({"ok": True, "workers": found})
         return 0
-    now = time.time()
     for each in workers:
-        state = console.paint("runs", "green") if each.is_alive else console.paint("dead", "red")
-        started = since_1970(each.at)
-        ago = f"{about(now - started)} ago" if started is not None else ""
-        console.say(
-            f"{console.paint(one_line(each.name), 'cyan')}  {state}  {ago}  {each.data['needs']}, "
-            f"queues {', '.join(each.data['queues'])}, {each.data['at_once']} at once, in "
-            f"{one_line(', '.join(each.data['workspaces']))}",
-            4,
-        )
+        console.say(worker_line(each, console), 4)
     if not workers:
         console.note("there are no workers; `albert worker` starts one")
     return 0
+
+
+def worker_line(worker: Worker, console: Console) -> str:
+    """A worker in a list."""
+    state = console.paint("runs", "green") if worker.is_alive else console.paint("dead", "red")
+    started = since_1970(worker.at)
+    ago = f"{about(time.time() - started)} ago" if started is not None else ""
+    places = one_line(", ".join(worker.data["workspaces"]))
+    return (
+        f"{console.paint(one_line(worker.name), 'cyan')}  {state}  {ago}  {worker.data['needs']}, "
+        f"queues {', '.join(worker.data['queues'])}, {worker.data['at_once']} at once, in {places}"
+    )
 
 
 def _evict(options: argparse.Namespace, console: Console) -> int:

@@ -1,0 +1,57 @@
+"""``albert fleet status``: the queues, the workers, the open questions, and what no worker can go on with."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from albert_tools.surfaces.cli.service_options import in_service
+from albert_tools.surfaces.cli.worker import worker_line
+from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.person import demand_person
+from albert_tools.surfaces.worker.status import FleetStatus, status
+
+if TYPE_CHECKING:
+    from albert_tools.service import ToolService
+
+#: The runs without a worker that are listed.
+MAX_LISTED = 20
+
+
+def fleet_status(options: argparse.Namespace, console: Console) -> int:
+    """Print the state of all queues."""
+    demand_person("the state of all queues is printed")
+    found, questions = in_service(options, _look)
+    if console.json:
+        console.document(_document(found, questions))
+        return 0
+    for queue, states in sorted(found.queues.items()):
+        counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
+        console.say(f"{console.paint(one_line(queue), 'cyan')}  {counts}", 2)
+    if not found.queues:
+        console.say("no run waits or runs in a queue")
+    for worker in found.workers:
+        console.say(worker_line(worker, console), 4)
+    if not found.workers:
+        console.say("no worker runs")
+    if questions:
+        console.say(f"{questions:,} open question{'s' * (questions > 1)}: `albert approvals`")
+    for run, why in found.stuck[:MAX_LISTED]:
+        console.say(f"{console.paint(run.run, 'cyan')}  {console.paint(run.state, 'yellow')}  {one_line(why)}", 4)
+    if len(found.stuck) > MAX_LISTED:
+        console.say(f"… and {len(found.stuck) - MAX_LISTED:,} more")
+    return 0
+
+
+async def _look(service: ToolService) -> tuple[FleetStatus, int]:
+    return status(service.queue), len(service.approvals.all(("open",)))
+
+
+def _document(found: FleetStatus, questions: int) -> dict[str, object]:
+    return {
+        "ok": True,
+        "queues": {name: dict(states) for name, states in found.queues.items()},
+        "workers": [{"name": w.name, "alive": w.is_alive, "started": w.at, **w.data} for w in found.workers],
+        "questions": questions,
+        "stuck": [{**run._asdict(), "why": why} for run, why in found.stuck],
+    }
