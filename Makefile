@@ -5,13 +5,14 @@ VENV   ?= .venv$(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: help demo docs proto system test test-slow test-surfaces fuzz fuzz-programs conformance coverage evidence bundle check format bench clean
+.PHONY: help demo docs proto system test test-slow test-fleet test-surfaces fuzz fuzz-programs conformance coverage evidence bundle check format bench clean
 
 help:
 	@echo "make demo       define tools and run them on real files"
 	@echo "make test       run all tests but the slow ones"
 	@echo "make test-slow  run the slow tests, and every property with many more examples"
-	@echo "make test-surfaces  run the tests that need Node or the frameworks of others"
+	@echo "make test-fleet run the tests of what happens to workers, many times"
+	@echo "make test-surfaces  run the tests that need Node, Neovim or the frameworks of others"
 	@echo "make fuzz MINUTES=10         look for inputs that fail, guided by coverage"
 	@echo "make fuzz-programs COUNT=2000  try generated programs beside CPython and inside their manifests"
 	@echo "make conformance    run the official conformance suite of MCP; needs Node"
@@ -52,7 +53,11 @@ coverage: system
 test-slow: system
 	$(BIN)/python -m pytest -m "(slow or hypothesis) and not surfaces and not fleet" --hypothesis-profile=long --timeout 3600 -n auto --dist worksteal
 
-# Needs Node, which `tests/helpers/system.py` names if it is missing; installs the frameworks.
+# What happens to the workers of a fleet, many times.
+test-fleet: system
+	$(BIN)/python -m pytest -m fleet --timeout 1800 -q
+
+# Needs Node and Neovim, which `tests/helpers/system.py` names if they are missing; installs the frameworks.
 test-surfaces: system
 	@$(BIN)/python -m tests.helpers.system surfaces
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[frameworks]'

@@ -171,6 +171,7 @@ COMMANDS: dict[str, Command] = {
         value("--tokens", "N", "at most N tokens in all; default: the whole page, and 2,600 for the tools", type=int),
     ),
     "stubs": Command("print a stub file, by which type checkers and editors know the tools"),
+    "lsp": Command("serve an editor: findings, fixes, descriptions and completion for sources, over stdin and stdout"),
     "mode": Command(
         "show the capability mode, or switch it",
         value("mode", "MODE", "NORMAL, ALERT, DEGRADED, LOCKDOWN or RECOVERY", nargs="?"),

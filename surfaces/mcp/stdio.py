@@ -7,7 +7,6 @@ children print goes to stderr.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable
@@ -22,6 +21,7 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from albert_tools.surfaces.mcp.request_limits import MAX_BYTES, MAX_MESSAGE, MAX_REQUESTS
 from albert_tools.surfaces.mcp.server import McpServer
+from albert_tools.surfaces.standard_streams import claim_streams
 
 #: Bytes of a line that is read even if the requests without an answer have too many. It may cancel one of them.
 SMALL = 64 * 1024
@@ -32,7 +32,7 @@ _CHUNK, _PIPE_BUF = 64 * 1024, 4096
 async def serve_stdio(server: McpServer) -> None:
     """Serve the client until it closes one of its streams."""
     gate = _Gate()
-    source, target = _claim(0, os.open(os.devnull, os.O_RDONLY)), _claim(1, os.dup(2))
+    source, target = claim_streams()
     lines, output = cast(Any, _Lines(source, gate)), cast(Any, _Output(target))
     try:
         async with stdio_server(lines, output) as (read, write):
@@ -42,14 +42,6 @@ async def serve_stdio(server: McpServer) -> None:
     except* BrokenPipeError:
         # The client no longer reads.
         pass
-
-
-def _claim(stream: int, instead: int) -> int:
-    """A private duplicate of a standard stream. What uses the stream from now on gets `instead`."""
-    private = fcntl.fcntl(stream, fcntl.F_DUPFD_CLOEXEC, 3)
-    os.dup2(instead, stream)
-    os.close(instead)
-    return private
 
 
 class _Gate:

@@ -43,10 +43,11 @@ PROGRAMS = [
     ),
 ]
 
-#: What `make test-surfaces` needs besides. Both may also be in the home folder.
-NODE = [
+#: What `make test-surfaces` needs besides. They may also be in the home folder.
+FOR_SURFACES = [
     Program("node", "nodejs", "clients of the wire protocol and of MCP in another language"),
     Program("npx", "npm", "the conformance suite and the inspector of MCP"),
+    Program("nvim", "neovim", "the language server in an editor"),
 ]
 
 
@@ -105,7 +106,7 @@ def unusable() -> str:
 def lacking_now(surfaces: bool) -> list[Program]:
     """Return the programs that are missing; with `surfaces`, also those that `make test-surfaces` needs."""
     own = os.environ.get("PATH", "") + os.pathsep + PATH
-    return missing() + (missing(own, NODE) if surfaces else [])
+    return missing() + (missing(own, FOR_SURFACES) if surfaces else [])
 
 
 def main(arguments: Sequence[str] = ()) -> int:

@@ -25,6 +25,7 @@ FOLDERS = ("grammar", "engine", "builtins", "store", "telemetry", "surfaces")
 EXTRAS = {
     "chat": "albert_tools.surfaces.chat.command",
     "langchain": "albert_tools.surfaces.exports.langchain",
+    "lsp": "albert_tools.surfaces.lsp.server",
     "mcp": "albert_tools.surfaces.mcp.server",
     "openai-agents": "albert_tools.surfaces.exports.openai_agents",
     "pydantic-ai": "albert_tools.surfaces.exports.pydantic_ai",
@@ -33,7 +34,7 @@ EXTRAS = {
     "wire": "albert_tools.surfaces.wire.server",
 }
 #: The commands that need an extra.
-COMMANDS = {"chat": ["chat"], "mcp": ["mcp"], "web": ["review", "--web"], "wire": ["serve"]}
+COMMANDS = {"chat": ["chat"], "lsp": ["lsp"], "mcp": ["mcp"], "web": ["review", "--web"], "wire": ["serve"]}
 SHOUT = '''def shout(text: str) -> str:
     """Write a text in capitals.
 
