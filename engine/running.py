@@ -111,12 +111,14 @@ class Running(Struct, eq=False):
         request_id: str | None = None,
         trace: str | None = None,
         reason: str | None = None,
+        unsaved: ToolVersion | None = None,
         run_id: str = "",
     ) -> str:
         """Record a run that a worker will execute (`albert worker`). It is judged now as far as nobody is asked, and again then.
 
         Args:
             queued: The queue, the priority, and the repository if it works in a checkout.
+            unsaved: A version to run instead of a stored one.
             run_id: The id of the run, 16 hex digits; by default a random one.
             name, arguments, version, session, request_id, trace, reason: See `invoke`. The version is fixed now.
 
@@ -129,7 +131,8 @@ class Running(Struct, eq=False):
         """
         given = {} if arguments is None else arguments
         invocation = ToolInvocation(name, given, version, session, request_id, None, trace, reason=reason)
-        result = await self.pipeline.invoke(invocation, self.context, stages=QUEUE_STAGES, queued=queued, run_id=run_id)
+        more: dict[str, Any] = {"unsaved": unsaved, "queued": queued, "run_id": run_id}
+        result = await self.pipeline.invoke(invocation, self.context, stages=QUEUE_STAGES, **more)
         if result.error is None or result.error.code != "suspended" or result.run_id is None:
             raise result.error or Failure("internal_error", "the run was not queued")
         return result.run_id

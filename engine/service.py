@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.policy.settings import Governance
+    from albert_tools.engine.runs.batches import Batches
     from albert_tools.engine.runs.run_queue import RunQueue
     from albert_tools.engine.runs.schedules import Schedules
     from albert_tools.engine.sandbox.worker.spawn import Spawned
@@ -260,6 +261,14 @@ class ToolService:
 
         projections = recorded(self._context.projections, "queues")
         return RunQueue(projections.ledger, projections.rate_limits, lambda: self.ruling().governance.queues)
+
+    @cached_property
+    def batches(self) -> Batches:
+        """The batches of this home. Raises the same failures as `sessions`."""
+        from albert_tools.engine.runs.batches import Batches
+
+        ledger = recorded(self._context.projections, "batches").ledger
+        return Batches(ledger, self.running, self.runs, self._sources)
 
     @cached_property
     def schedules(self) -> Schedules:

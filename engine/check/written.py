@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from albert_tools.engine.check.facts import Facts, called_name, targets
+from albert_tools.engine.check.facts import Facts, called_name, targets, tool_name
 from albert_tools.engine.model import vocabulary
 from albert_tools.grammar import tree
 
@@ -17,7 +17,8 @@ def written(facts: Facts, node: tree.Node) -> list[tree.Expr]:
     """The expressions for the containers that a node changes."""
     match node:
         case tree.Call(func=tree.Attribute(attr=attr, value=value)) if attr in vocabulary.MUTATORS:
-            return [] if facts.facade(node.func) is not None else [value]
+            # A tool may have the name of such a method.
+            return [] if facts.facade(node.func) is not None or tool_name(node.func) is not None else [value]
         case tree.Name() | tree.Attribute() if _mutating(facts, node) and not facts.is_called(node):
             return [node]  # passed as a callback: map(heapq.heappop, heaps)
         case tree.Call(func=func, args=args) if args:

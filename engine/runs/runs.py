@@ -275,7 +275,8 @@ class RunManager:
         if last is None or last["state"] not in OVER:
             raise Failure("not_found", f"the run {found.id} has no result yet")
         version = found.header["version"] if found.header["kind"] == "composite" else None
-        definition = self._pipeline.lookup.look_up(found.header["tool"], version).definition
+        unsaved = self._unsaved(found, context)
+        definition = self._pipeline.lookup.look_up(found.header["tool"], version, unsaved).definition
         return result_of(last, context.contents, found.id, definition)
 
     @staticmethod

@@ -65,6 +65,7 @@ def _session_options(client: str = "you", lifetime: str = "24h") -> tuple[Argume
 
 _SOURCES = value("files", "FILE", "a source; - for stdin", nargs="+")
 _TOOL = value("name", "NAME", "a tool", "names")
+_BATCH = value("batch", "ID", "a batch's id, or its first digits")
 _PRIORITY = value(
     "--priority",
     "N",
@@ -319,6 +320,30 @@ COMMANDS: dict[str, Command] = {
         bare="status",
         actions={"status": Command("show the queues, the workers, and the runs that no worker can go on with")},
         at="fleet_status.fleet_status",
+    ),
+    "batch": Command(
+        "call a tool for each of many items, by workers; show, print or cancel a batch",
+        bare="list",
+        actions={
+            "add": Command(
+                "queue a batch",
+                value("tool", "TOOL", "a tool", "names"),
+                value("items", "FILE", "the arguments of each call, a JSON object on each line; - for stdin"),
+                value("--queue", "NAME", "the queue; default: default", default="default"),
+                _PRIORITY,
+                value(
+                    "--per-run",
+                    "N",
+                    "the most items of a run; default: 100",
+                    type=whole_number(1, 1000, "a number from 1 to 1000"),
+                    default=100,
+                ),
+            ),
+            "list": Command("list the batches"),
+            "show": Command("show how many runs of a batch are in which state", _BATCH),
+            "results": Command("print the result of each item on a line, in order", _BATCH),
+            "cancel": Command("cancel the runs of a batch that have not ended", _BATCH),
+        },
     ),
     "schedule": Command(
         "begin runs of a tool at certain times; list or remove schedules",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -289,3 +290,44 @@ def test_a_schedule_that_could_not_begin_a_run_is_refused(home: Albert, words: t
     done = home("schedule", "add", *words)
     assert done.code in (1, 2, 3)
     assert said in done.err
+
+
+def test_a_batch_has_the_result_of_each_item_in_order(home: Albert, worker: Workers) -> None:
+    for name in "abc":
+        (home.project / name).write_text(name)
+    home.write("items.jsonl", "".join(f'{{"path": "{name}"}}\n' for name in "abxc"))
+    added = home("batch", "add", "read_file", "items.jsonl", "--per-run", "3")
+    assert added.code == 0, added.err
+    assert "4 items in 2 runs" in added.err
+    batch = added.out.strip()
+    assert home("batch", "results", batch).code == 4
+    worker("ada")
+    wait_until(lambda: home("batch", "show", batch, "--json").document()["states"] == {"done": 2})
+    results = [json.loads(line) for line in home("batch", "results", batch).out.splitlines()]
+    assert results == [{"value": "a"}, {"value": "b"}, {"error": "there is nothing at 'x'"}, {"value": "c"}]
+    assert home("ledger", "verify").code == 0
+
+
+def test_a_batch_can_be_cancelled(home: Albert) -> None:
+    home.write("items.jsonl", '{"name": "a.txt"}\n' * 5)
+    batch = home("batch", "add", "add", "items.jsonl", "--per-run", "2").out.strip()
+    cancelled = home("batch", "cancel", batch)
+    assert cancelled.out == "cancelled 3 of 3 runs\n", cancelled.err
+    assert home("batch", "show", batch, "--json").document()["states"] == {"cancelled": 3}
+    assert home("batch", "results", batch).code == 1
+
+
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [
+        ("", "there are no items"),
+        ('{"name": "a"}\n{"nam": "b"}\n', "line 2"),
+        ('{"name": "a"}\n{', "line 2 is not JSON"),
+        ("[]\n", "line 1"),
+    ],
+)
+def test_a_batch_with_a_wrong_item_is_refused_whole(home: Albert, items: str, said: str) -> None:
+    home.write("items.jsonl", items)
+    done = home("batch", "add", "add", "items.jsonl")
+    assert (done.code, said in done.err) == (2, True), done.err
+    assert home("runs", "--json").document()["runs"] == []
