@@ -18,8 +18,9 @@ from albert_tools.engine.runs.runs import RunManager, RunView
 from albert_tools.engine.session_access import SessionAccess
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.sessions import Budget, Session, Sessions
+    from albert_tools.engine.authority.sessions import Session, Sessions
     from albert_tools.engine.model.record_types import Entry
+    from albert_tools.engine.model.session_budget import Budget
 
 
 #: The default lifetime of a session, in seconds.

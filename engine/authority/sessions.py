@@ -26,6 +26,7 @@ from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import QUOTA, STORED, SessionRow
 from albert_tools.engine.model.reserved_names import READING_TOOLS
+from albert_tools.engine.model.session_budget import UNITS, Budget
 
 #: The beginning of each token. Redaction uses it to find tokens in a text.
 TOKEN_PREFIX = "alb_"
@@ -36,34 +37,6 @@ MAX_CLIENT, MAX_CWD, MAX_TOOLS = 256, 4096, 1000
 MAX_SESSION_DEPTH = 8
 #: See `Sessions.refused_lately`.
 _REFUSALS_SECONDS = 60.0
-
-
-class Budget(Struct, frozen=True):
-    """The most that a session may use in total; None means unlimited. The names contain the units. `model_cost` is in the
-    configured currency."""
-
-    calls: float | None = None
-    wall_seconds: float | None = None
-    bytes_written: float | None = None
-    network_bytes: float | None = None
-    model_tokens: float | None = None
-    model_cost: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in UNITS:
-            value = getattr(self, name)
-            if value is not None and not (type(value) in (int, float) and 0 <= value < 2**53):
-                raise Failure(
-                    "invalid_arguments", f"the budget of {name} can't be {value!r}", hint="give a number, 0 or more"
-                )
-
-    def as_dict(self) -> dict[str, Json]:
-        """The limited units with their limits."""
-        return {name: value for name in UNITS if (value := getattr(self, name)) is not None}
-
-
-#: The units that a budget can limit.
-UNITS: tuple[str, ...] = Budget.__struct_fields__
 
 
 class Lease(Struct, frozen=True):

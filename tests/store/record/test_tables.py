@@ -13,8 +13,9 @@ import pytest
 from albert_tools.engine.authority.approvals import Approvals, Scope
 from albert_tools.engine.authority.idempotency import DedupeKeys
 from albert_tools.engine.authority.rate_limit import RateLimits
-from albert_tools.engine.authority.sessions import Budget, Sessions
+from albert_tools.engine.authority.sessions import Sessions
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.record import repeats, uses
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.retention import trim
