@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
     "checkpoint call result denied malformed repeated settled mode definition removal activation review policy run asked answered "
-    "approval_revoked session session_ended".split()
+    "approval_revoked session session_ended session_times".split()
 )
 
 #: Options that apply to some actions only → their spelling and these actions.
@@ -160,6 +160,7 @@ _FORMS = {
     "run": _Form("·", "dim", "run of {tool} {state}", "run", "approval", ", waits for {approval}"),
     "session": _Form("·", "dim", "session for {client}", "session"),
     "session_ended": _Form("·", "dim", "session revoked", "session"),
+    "session_times": _Form("·", "dim", "the session has other times", "session"),
     "checkpoint": _Form(
         "·", "dim", "the entries up to {last} were deleted; this is their result, part {part} of {parts}"
     ),
