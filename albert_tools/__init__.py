@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.approvals import Approval as Approval
     from albert_tools.engine.authority.authorization import Answer as Answer
     from albert_tools.engine.authority.authorization import Question as Question
-    from albert_tools.engine.authority.sessions import Budget as Budget
     from albert_tools.engine.authority.sessions import Session as Session
     from albert_tools.engine.call.tool_registry import ToolRegistry as ToolRegistry
     from albert_tools.engine.model.definition import ToolDefinition as ToolDefinition
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.protocols import CallContext as CallContext
     from albert_tools.engine.model.result import ToolInvocation as ToolInvocation
     from albert_tools.engine.model.result import ToolResult as ToolResult
+    from albert_tools.engine.model.session_budget import Budget as Budget
     from albert_tools.engine.runs.runs import RunView as RunView
     from albert_tools.grammar.diagnostic import Diagnostic as Diagnostic
     from albert_tools.grammar.source_error import SourceError as SourceError
@@ -38,7 +38,7 @@ _MODULES = {
     "engine.agent.invocation_parser": "ToolInvocationParser",
     "engine.authority.approvals": "Approval",
     "engine.authority.authorization": "Answer Question",
-    "engine.authority.sessions": "Budget Session",
+    "engine.authority.sessions": "Session",
     "engine.call.tool_registry": "ToolRegistry",
     "engine.model.definition": "ToolDefinition ToolParameter",
     "engine.model.failure": "Failure",
@@ -46,6 +46,7 @@ _MODULES = {
     "engine.model.primitive": "Primitive primitive primitive_from_schema",
     "engine.model.protocols": "CallContext",
     "engine.model.result": "ToolInvocation ToolResult",
+    "engine.model.session_budget": "Budget",
     "engine.runs.runs": "RunView",
     "grammar.diagnostic": "Diagnostic",
     "grammar.source_error": "SourceError",

@@ -19,7 +19,8 @@ from pathlib import Path
 import msgspec
 
 from albert_tools.engine.authority.rate_limit import RateLimits
-from albert_tools.engine.authority.sessions import Budget, Session, Sessions
+from albert_tools.engine.authority.sessions import Session, Sessions
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.record.export import exported
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.retention import trim

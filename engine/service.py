@@ -338,6 +338,8 @@ class ToolService:
     # Sessions
 
     open_session = _of("_session_runs", SessionRuns.open_session)
+    sign_in = _of("_session_runs", SessionRuns.sign_in)
+    withdraw_sessions = _of("_session_runs", SessionRuns.withdraw_sessions)
     list_sessions = _of("_session_runs", SessionRuns.list_sessions)
     revoke_session = _of("_session_runs", SessionRuns.revoke_session)
     client_of = _of("_context", ServiceContext.client_of)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from albert_tools.engine.actions import CANCEL, READ, REVOKE, Actions
-from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.call.context import ServiceContext, available, recorded
 from albert_tools.engine.call.target import Lookup
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.runs.runs import RunManager, RunView
 from albert_tools.engine.session_access import SessionAccess
 
 if TYPE_CHECKING:
-    from albert_tools.engine.authority.sessions import Budget, Session, Sessions
+    from albert_tools.engine.authority.sessions import Session, Sessions
     from albert_tools.engine.model.record_types import Entry
+    from albert_tools.engine.model.session_budget import Budget
+    from albert_tools.engine.policy.sign_in import SignIn
 
 
 #: The default lifetime of a session, in seconds.
@@ -130,8 +132,12 @@ class SessionRuns(Struct, eq=False):
             budget=budget,
             within=within,
             quota=self.context.quota if within is not None else float("inf"),
-            version_of=self._version_of,
+            versions=self._versions(named),
         )
+
+    def _versions(self, tools: Collection[str] | None) -> dict[str, str]:
+        """The present versions of the composites among some tools."""
+        return {name: version for name in tools or () if (version := self._version_of(name))}
 
     def _version_of(self, name: str) -> str | None:
         """The present version of a composite; None if calls of the name reach no composite."""
@@ -140,6 +146,49 @@ class SessionRuns(Struct, eq=False):
         except Failure:
             return None
         return version.version if version is not None else None
+
+    def sign_in(self, rules: SignIn, claims: Mapping[str, Any]) -> str:
+        """Find or open the session of a person who has signed in.
+
+        Args:
+            rules: The rules by which the person's token was verified.
+            claims: The claims of the token.
+
+        Returns:
+            A token of the session that only this process accepts.
+
+        Raises:
+            Failure: `permission_denied` (rule `sign_in.scopes`: the token lacks a scope; `sign_in.leases`: no lease fits its
+                claims; `session.ended`: the owner has revoked the session); `governance_unavailable`, `io_error`.
+        """
+        from albert_tools.engine.authority.sessions import Lease, Person
+
+        if missing := rules.missing_scopes(claims):
+            raise Failure("permission_denied", f"the token lacks the scope {missing[0]}", rule="sign_in.scopes")
+        found = rules.lease_of(claims)
+        if found is None:
+            raise Failure("permission_denied", "the rules give no lease to this account", rule="sign_in.leases")
+        person = Person(rules.issuer, claims["sub"], found.name, rules.terms(found))
+        tools = None if found.tools is None else frozenset(found.tools)
+        projections = recorded(self.context.projections, "sessions")
+        session = projections.team_sessions.admit(
+            person,
+            str(self.context.workspace.root),
+            claims["exp"],
+            found.hours * 3600,
+            lambda: Lease(tools, budget=found.budget, versions=self._versions(tools)),
+        )
+        return projections.sessions.token_of(session.id)
+
+    def withdraw_sessions(self) -> None:
+        """End the sessions of people who got a lease that the rules don't have any more.
+
+        Raises:
+            Failure: `governance_unavailable`, `io_error`.
+        """
+        rules = available(self.context.governance).sign_in
+        terms = [] if rules is None else [rules.terms(lease) for lease in rules.leases]
+        recorded(self.context.projections, "sessions").team_sessions.withdraw(terms)
 
     def list_sessions(self, *, session: str | None = None) -> list[Session]:
         """All sessions, newest first; with the token of a `session`, this session and those within it.

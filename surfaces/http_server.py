@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import uvicorn
 from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LOOPBACK = "127.0.0.1"
@@ -28,6 +28,13 @@ MAX_STRANGERS, MAX_OF_CLIENT = 512, 256
 
 #: The name of the client whose token or cookie a request has; None if it has none that is valid.
 ClientOf = Callable[[Scope], str | None]
+#: Finds out whose request it is, if that takes time, and changes the request so that `ClientOf` knows it. Returns the application
+#: that answers the request; None for the server's.
+Admit = Callable[[Scope], Awaitable[ASGIApp | None]]
+
+
+async def admit_all(scope: Scope) -> None:
+    """There is nothing more to find out about a request."""
 
 
 def listen(host: str, port: int) -> tuple[socket.socket, int]:
@@ -44,7 +51,12 @@ def listen(host: str, port: int) -> tuple[socket.socket, int]:
 
 
 async def serve(
-    app: object, listening: socket.socket, connections: int, client_of: ClientOf, ready: Callable[[], object]
+    app: object,
+    listening: socket.socket,
+    connections: int,
+    client_of: ClientOf,
+    ready: Callable[[], object],
+    admit: Admit = admit_all,
 ) -> None:
     """Serve the application on a listening socket.
 
@@ -54,11 +66,12 @@ async def serve(
         connections: The most connections of all clients at a time.
         client_of: Returns the client of a request.
         ready: Called as soon as clients can connect.
+        admit: Called for each request before the application.
     """
     shares = _Shares(client_of)
     config = uvicorn.Config(
         cast(Any, app),
-        http=cast(Any, lambda *given, **named: _Protocol(shares, *given, **named)),
+        http=cast(Any, lambda *given, **named: _Protocol(shares, admit, *given, **named)),
         log_level="warning",
         access_log=False,
         limit_concurrency=connections + MAX_STRANGERS,
@@ -115,9 +128,10 @@ class _Shares:
 class _Protocol(H11Protocol):
     """A connection. It is closed if it stays without a whole request, or a stranger: uvicorn would wait for ever."""
 
-    def __init__(self, shares: _Shares, *given: Any, **named: Any) -> None:
+    def __init__(self, shares: _Shares, admit: Admit, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._shares = shares
+        self._admit = admit
         self._has_room = True
         self.app = cast(Any, self._handle)
 
@@ -141,7 +155,9 @@ class _Protocol(H11Protocol):
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the application, if its client has not too many connections."""
-        app: Any = self.config.loaded_app
+        app: Any = await self._admit(scope) or self.config.loaded_app
+        if self._shares.is_stranger(self):
+            self._has_room = self._shares.show(self, scope)
         if not self._has_room:
             app = PlainTextResponse("too many connections of this session", 429, {"connection": "close"})
         await app(scope, receive, send)

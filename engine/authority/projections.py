@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.rate_limit import RateLimits
     from albert_tools.engine.authority.reviews import Reviews
     from albert_tools.engine.authority.sessions import Sessions
+    from albert_tools.engine.authority.team_sessions import TeamSessions
 
 
 class Projections:
@@ -34,6 +35,13 @@ class Projections:
         from albert_tools.engine.authority.sessions import Sessions
 
         return Sessions(self.ledger, self._clock)
+
+    @cached_property
+    def team_sessions(self) -> TeamSessions:
+        """The sessions of people who have signed in."""
+        from albert_tools.engine.authority.team_sessions import TeamSessions
+
+        return TeamSessions(self._ledger, self.sessions, self._clock)
 
     @cached_property
     def approvals(self) -> Approvals:

@@ -11,6 +11,7 @@ Sessions and their usage are entries of the ledger. Calls without a session are 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
@@ -26,44 +27,17 @@ from albert_tools.engine.model.nearest_name import only_one
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import QUOTA, STORED, SessionRow
 from albert_tools.engine.model.reserved_names import READING_TOOLS
+from albert_tools.engine.model.session_budget import UNITS, Budget
 
 #: The beginning of each token. Redaction uses it to find tokens in a text.
 TOKEN_PREFIX = "alb_"
-_TOKEN_BYTES = 32
+_TOKEN_BYTES, _ID_BYTES = 32, 8
 #: The most characters of a client's name, the most characters of a folder's path, and the most tools in a lease.
 MAX_CLIENT, MAX_CWD, MAX_TOOLS = 256, 4096, 1000
 #: The greatest depth of nested sessions.
 MAX_SESSION_DEPTH = 8
 #: See `Sessions.refused_lately`.
 _REFUSALS_SECONDS = 60.0
-
-
-class Budget(Struct, frozen=True):
-    """The most that a session may use in total; None means unlimited. The names contain the units. `model_cost` is in the
-    configured currency."""
-
-    calls: float | None = None
-    wall_seconds: float | None = None
-    bytes_written: float | None = None
-    network_bytes: float | None = None
-    model_tokens: float | None = None
-    model_cost: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in UNITS:
-            value = getattr(self, name)
-            if value is not None and not (type(value) in (int, float) and 0 <= value < 2**53):
-                raise Failure(
-                    "invalid_arguments", f"the budget of {name} can't be {value!r}", hint="give a number, 0 or more"
-                )
-
-    def as_dict(self) -> dict[str, Json]:
-        """The limited units with their limits."""
-        return {name: value for name in UNITS if (value := getattr(self, name)) is not None}
-
-
-#: The units that a budget can limit.
-UNITS: tuple[str, ...] = Budget.__struct_fields__
 
 
 class Lease(Struct, frozen=True):
@@ -85,6 +59,16 @@ class Lease(Struct, frozen=True):
         return any(self.versions.get(name) == version for name, version in callers)
 
 
+class Person(Struct, frozen=True):
+    """A person who has signed in: the account, by its issuer and its subject there, and the lease that the rules give to it: its
+    name, and the hash of its terms."""
+
+    issuer: str
+    subject: str
+    lease: str
+    terms: str
+
+
 class Session(Struct, frozen=True):
     """A session. `cwd` is the folder of the workspace where relative paths start. `parent` is the id of the parent session."""
 
@@ -97,21 +81,25 @@ class Session(Struct, frozen=True):
     #: Whether this session was created for a waiting run. Then it may outlive the lease of its parent, but not the parent's
     #: revocation.
     grant: bool = False
+    #: The person who has signed in, whose session it is, and when it ends at the latest (seconds since 1970): a new token of the
+    #: person moves `lease.expires` up to that time.
+    person: Person | None = None
+    until: float = float("inf")
     created: str = ""
     ended: bool = False
     used: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form, without the hash of the token."""
-        opened = _opened(self)
+        opened = opening(self)
         if opened["expires"] is not None:
             opened["expires"] = datetime.fromtimestamp(self.lease.expires, UTC).isoformat()
         return opened | {"used": dict(self.used), "created": self.created, "ended": self.ended}
 
 
-def _opened(session: Session) -> dict[str, Json]:
-    """The session as it was opened."""
-    lease = session.lease
+def opening(session: Session) -> dict[str, Json]:
+    """The session as it was opened, for its entry."""
+    lease, person = session.lease, session.person
     return {
         "session": session.id,
         "client": session.client,
@@ -123,10 +111,12 @@ def _opened(session: Session) -> dict[str, Json]:
         "versions": dict(sorted(lease.versions.items())),
         "parent": session.parent,
         "grant": session.grant,
+        **({"person": asdict(person), "until": session.until} if person is not None else {}),
     }
 
 
-def _session(row: SessionRow) -> Session:
+def session_of(row: SessionRow) -> Session:
+    """The session of a row."""
     data, expires = row.data, row.data["expires"]
     lease = Lease(
         None if data["tools"] is None else frozenset(data["tools"]),
@@ -142,6 +132,8 @@ def _session(row: SessionRow) -> Session:
         lease,
         data["parent"],
         data["grant"],
+        Person(**data["person"]) if "person" in data else None,
+        data.get("until", float("inf")),
         row.at,
         row.ended,
         row.used,
@@ -154,6 +146,8 @@ class Sessions:
     def __init__(self, ledger: Record, clock: Callable[[], float] = time.time) -> None:
         self._ledger = ledger
         self._clock = clock
+        #: Makes the tokens that only this process accepts, see `token_of`.
+        self._secret = os.urandom(_TOKEN_BYTES)
         #: When `refused_lately` last returned False, by session.
         self._refused: dict[str, float] = {}
 
@@ -167,7 +161,7 @@ class Sessions:
         seconds: float | None = None,
         budget: Budget | None = None,
         within: str | None = None,
-        version_of: Callable[[str], str | None] = lambda _: None,
+        versions: Mapping[str, str] | None = None,
         quota: float = float("inf"),
     ) -> tuple[Session, str]:
         """Open a session. Returns the session and its token. The token can't be read again later.
@@ -180,7 +174,7 @@ class Sessions:
             seconds: The lifetime; None for the lifetime of the parent, or unlimited without a parent.
             budget: The most that the session may use.
             within: The token of the parent session. The new session can't get more than its parent has.
-            version_of: Returns the present version of a composite; None for any other name.
+            versions: The present versions of the composites among the tools.
             quota: The bytes that the service may store for the parent session.
 
         Raises:
@@ -190,8 +184,7 @@ class Sessions:
         _check_arguments(client, cwd, tools, seconds)
         now = self._clock()
         expires = float("inf") if seconds is None else now + seconds
-        versions = {name: version for name in tools or () if (version := version_of(name))}
-        lease = Lease(tools, expires, budget or Budget(), versions)
+        lease = Lease(tools, expires, budget or Budget(), versions or {})
         parent = None
         if within is not None:
             above = self.find(within, workspace)
@@ -201,7 +194,7 @@ class Sessions:
                 raise _denied("session.depth", f"sessions can be nested at most {MAX_SESSION_DEPTH} deep")
             lease = _within(lease, above, seconds is None)
         token = TOKEN_PREFIX + os.urandom(_TOKEN_BYTES).hex()
-        session = Session(os.urandom(8).hex(), client, workspace, cwd, lease, parent)
+        session = Session(new_id(), client, workspace, cwd, lease, parent)
         return self._append(session, _hash(token)), token
 
     def grant(self, session: Session, run: str, expires: float) -> Session:
@@ -214,12 +207,12 @@ class Sessions:
         budget = Budget(**{unit: left for unit in UNITS if (left := self.left(session, unit)) != float("inf")})
         lease = replace(session.lease, expires=expires, budget=budget)
         parent = session.id if not session.grant else session.parent
-        made = Session(os.urandom(8).hex(), _of_run(run), session.workspace, session.cwd, lease, parent, True)
+        made = Session(new_id(), _of_run(run), session.workspace, session.cwd, lease, parent, True)
         # No token can have this hash.
         return self._append(made, f"run:{made.id}")
 
     def _append(self, session: Session, token_hash: str) -> Session:
-        self._ledger.durable(self._ledger.append("session", _opened(session) | {"hash": token_hash}))
+        self._ledger.durable(self._ledger.append("session", opening(session) | {"hash": token_hash}))
         return self._line(session.id)[0]
 
     def find(self, token: str, workspace: str | None) -> Session:
@@ -238,8 +231,18 @@ class Sessions:
 
     def _line_of(self, token: str) -> list[Session]:
         """As `_line`, for the session of a token."""
-        rows = self._ledger.sessions.by_token(_hash(token)) if isinstance(token, str) else []
-        return [_session(row) for row in rows]
+        if not isinstance(token, str):
+            return []
+        session = token.removeprefix(TOKEN_PREFIX)[: 2 * _ID_BYTES]
+        if hmac.compare_digest(_bytes(token), _bytes(self.token_of(session))):
+            return self._line(session)
+        return [session_of(row) for row in self._ledger.sessions.by_token(_hash(token))]
+
+    def token_of(self, session: str) -> str:
+        """A token of a session that has none, because a person has signed in. Only this process accepts it, so it works for no one
+        else."""
+        code = hmac.digest(self._secret, _bytes(session), "sha256")
+        return TOKEN_PREFIX + session + code.hex()
 
     def find_for_run(self, session: str, workspace: str | None, run: str) -> Session:
         """The active session of a run, by the id of the session. A session from `grant` works only for its own run. Raises as
@@ -251,7 +254,7 @@ class Sessions:
 
     def _line(self, session: str) -> list[Session]:
         """A session and its parents, starting with the session itself; an empty list if it is unknown."""
-        return [_session(row) for row in self._ledger.sessions.line(session)]
+        return [session_of(row) for row in self._ledger.sessions.line(session)]
 
     def _active(self, line: list[Session], workspace: str | None) -> Session:
         """The first session of `line`, if it and all its parents are active. Raises as `find`."""
@@ -413,7 +416,7 @@ class Sessions:
 
     def all(self) -> list[Session]:
         """All sessions, newest first. `ended` is True if the session can't be used any more."""
-        by_id = {session.id: session for session in map(_session, self._ledger.sessions.all())}
+        by_id = {session.id: session for session in map(session_of, self._ledger.sessions.all())}
         now = self._clock()
 
         def ended(session: Session) -> bool:
@@ -481,13 +484,22 @@ def _check_arguments(client: Any, cwd: Any, tools: Any, seconds: Any) -> None:
         raise Failure("invalid_arguments", mistake)
 
 
+def new_id() -> str:
+    """The id of a new session."""
+    return os.urandom(_ID_BYTES).hex()
+
+
 def _of_run(run: str) -> str:
     return f"run {run}"
 
 
 def _hash(token: str) -> str:
     # Random tokens of 256 bits can't be guessed, so a fast hash is enough.
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_bytes(token)).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _denied(rule: str, message: str, hint: str | None = None, tool: str | None = None) -> Failure:

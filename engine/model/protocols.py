@@ -139,6 +139,9 @@ class SessionTable(Protocol):
     def by_token(self, token_hash: str) -> builtins.list[SessionRow]:
         """`line` of the session whose token has this hash."""
 
+    def newest(self, beginning: str) -> SessionRow | None:
+        """The session whose hash begins with this text, the last one in the order of the hashes; None if there is none."""
+
     def all(self) -> builtins.list[SessionRow]:
         """All sessions."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
@@ -17,6 +17,9 @@ from albert_tools.engine.policy.host_rules import read_host
 from albert_tools.engine.policy.layers import Section
 from albert_tools.engine.policy.rule_kind import CategoryKey, Key, ListKey
 from albert_tools.engine.policy.rule_table import EVERYWHERE, KEYS
+
+if TYPE_CHECKING:
+    from albert_tools.engine.policy.sign_in import SignIn
 
 #: The position of each part of a document: keys from the top → (line, column), both counted from 1.
 Marks = Mapping[tuple[Any, ...], tuple[int, int]]
@@ -187,6 +190,8 @@ class RulesDocument(Strict):
     activate: Literal["read-only inside the workspace"] | None = None
     records: RecordsDocument = RecordsDocument()  # type: ignore[call-arg]
     queues: dict[Annotated[str, AfterValidator(_queue)], QueueDocument] = {}
+    #: Validated by `sign_in_of`.
+    sign_in: dict[str, Any] = None  # type: ignore[assignment]
 
 
 class Mistaken(Exception):
@@ -207,6 +212,16 @@ def read_document(
     if wrong := list(_misspelt(read, marks or {}, primitives)):
         raise Mistaken("; ".join(wrong[:_MAX_MISTAKES]))
     return read
+
+
+def sign_in_of(read: RulesDocument, marks: Marks | None) -> SignIn | None:
+    """The rules about people who sign in; None if there are none. Raises Mistaken."""
+    if read.sign_in is None:
+        return None
+    # Few files have this part, so the others don't pay for its models.
+    from albert_tools.engine.policy.sign_in_document import SignInPart
+
+    return validated(SignInPart, {"sign_in": read.sign_in}, marks or {}).rules()
 
 
 def validated(model: type[_Model], value: Any, marks: Marks) -> _Model:

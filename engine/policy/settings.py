@@ -22,6 +22,7 @@
       nightly: {at_once: 2}        # queues of runs that workers execute; the queue `default` exists always
     activate: read-only inside the workspace  # versions that need no review
     notify: [/usr/bin/notify-send, "{title}", "{text}"]  # the command that is run when a question or a version waits
+    sign_in: {issuer: …, leases: […]}  # who gets a session with an account of the team; see `sign_in`
 
 The owner's file is in the configuration folder. A project may have a file too, ``.albert/governance.yaml``. It can only make the
 rules stricter: a tool is allowed only if both files allow it, the project's settings and secrets are ignored, and it can't name
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.policy.document import Marks
     from albert_tools.engine.policy.flow_rules import FlowRule
     from albert_tools.engine.policy.layers import Layer, Section
+    from albert_tools.engine.policy.sign_in import SignIn
 
 #: The most bytes of a file. Rules usually fit on a page; a larger file is a mistake or an attack.
 MAX_BYTES = 256 * 1024
@@ -60,6 +62,8 @@ _Limits = tuple[RunLimits, LoopLimits]
 #: The limits that a file of rules need not state. What a project's file does not state, it does not lower.
 _DEFAULTS: _Limits = (RunLimits(), LoopLimits())
 _NO_LIMITS: _Limits = (MOST_OF_RUN, MOST_OF_LOOPS)
+
+_CODE = "it names code to run"
 
 #: The most keys and items of a file whose line and column are stored for messages.
 MAX_MARKS = 10_000
@@ -109,6 +113,8 @@ class Governance(Struct, frozen=True, dict=True):
     activates_harmless: bool = False
     #: The queues of runs that workers execute. Only the owner's file can set them.
     queues: Mapping[str, QueueRules] = field(default_factory=lambda: {DEFAULT_QUEUE: QueueRules()})
+    #: Who may sign in with an account of the team. Only the owner's file can set it.
+    sign_in: SignIn | None = None
     #: The project's rules, which can only restrict these rules.
     project: Governance | None = None
     #: Days that `albert ledger trim` retains entries. Not part of the revision, because no decision depends on it.
@@ -191,10 +197,10 @@ def load_governance(
     """
     rules = user if isinstance(user, Governance) else _load(user, primitives) or Governance()
     own = _load(project, primitives, _NO_LIMITS) if project is not None else None
-    for key in ("primitives_from", "notify"):
+    # Otherwise, everybody who can write in a project could run code outside of the sandbox, or let people in.
+    for key, why in (("primitives_from", _CODE), ("notify", _CODE), ("sign_in", "it opens sessions")):
         if project is not None and own is not None and getattr(own, key):
-            # Otherwise, everybody who can write in a project could run code outside of the sandbox.
-            raise _unavailable(project, f"only the owner's file can have {key}, because it names code to run")
+            raise _unavailable(project, f"only the owner's file can have {key}, because {why}")
     if project is not None and own is not None and own.activates_harmless:
         raise _unavailable(project, "only the owner's file can have activate, because only the owner approves versions")
     return rules if own is None else rules.tightened(own)
@@ -309,13 +315,14 @@ def read_governance(
     Raises:
         Failure: `governance_unavailable`: the document has mistakes.
     """
-    from albert_tools.engine.policy.document import Mistaken, numbers_of, read_document, section_of
+    from albert_tools.engine.policy.document import Mistaken, numbers_of, read_document, section_of, sign_in_of
     from albert_tools.engine.policy.flow_document import rules_of
 
     if not isinstance(document, Mapping):
         raise _unavailable(path, "it is not a mapping; rules are written as `allow: [bash]`")
     try:
         read = read_document(document, marks, primitives)
+        sign_in = sign_in_of(read, marks)
     except Mistaken as mistaken:
         raise _unavailable(path, str(mistaken)) from None
     return Governance(
@@ -340,6 +347,7 @@ def read_governance(
         other_tools=frozenset(read.other_tools),
         queues={DEFAULT_QUEUE: QueueRules()}
         | {name: QueueRules(q.at_once, q.per_hour, tuple(q.repositories)) for name, q in read.queues.items()},
+        sign_in=sign_in,
     )
 
 

@@ -43,6 +43,15 @@ def ended(execute: Execute, entry: Entry) -> None:
     execute(_END, (entry.data["session"],))
 
 
+def timed(execute: Execute, entry: Entry) -> None:
+    """Apply an entry of kind ``session_times``: a session of a person has other times."""
+    data = entry.data
+    found = execute("SELECT data FROM sessions WHERE id = ?", (data["session"],)).fetchone()
+    if found is not None:
+        changed = decode(found[0]) | {"expires": data["expires"], "until": data["until"]}
+        execute("UPDATE sessions SET data = ? WHERE id = ?", (encode(changed, "a session"), data["session"]))
+
+
 def charged(execute: Execute, entry: Entry) -> None:
     """Apply the ``used`` of an entry: charge its amounts to a session and to its parents."""
     for session in _line(execute, entry.data.get("session")):
@@ -115,6 +124,14 @@ class SessionTable:
     def by_token(self, token_hash: str) -> list[SessionRow]:
         """See the protocol."""
         return self._line("s.token_hash", token_hash)
+
+    def newest(self, beginning: str) -> SessionRow | None:
+        """See the protocol."""
+        found = self._database.row(
+            "SELECT id FROM sessions WHERE token_hash >= ? AND token_hash < ? ORDER BY token_hash DESC LIMIT 1",
+            (beginning, f"{beginning}~"),
+        )
+        return None if found is None else self.line(found[0])[0]
 
     def all(self) -> list[SessionRow]:
         """See the protocol."""

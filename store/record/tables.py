@@ -41,6 +41,7 @@ APPLY: Mapping[str, Apply] = {
     "definition": reviews.defined,
     "session": sessions.opened,
     "session_ended": sessions.ended,
+    "session_times": sessions.timed,
     "clock_set_back": uses.set_back,
     "asked": approvals.asked,
     "answered": approvals.answered,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
     "checkpoint call result denied malformed repeated settled mode definition removal activation review policy run asked answered "
-    "approval_revoked session session_ended queued taken run_changes schedule schedule_removed".split()
+    "approval_revoked session session_ended session_times queued taken run_changes batch schedule schedule_removed".split()
 )
 
 #: Options that apply to some actions only → their spelling and these actions.
@@ -160,11 +160,13 @@ _FORMS = {
     "run": _Form("·", "dim", "run of {tool} {state}", "run", "approval", ", waits for {approval}"),
     "queued": _Form("·", "dim", "run of {tool} waits in the queue {queue}", "run"),
     "taken": _Form("·", "dim", "the worker {worker} executes the run", "run"),
+    "batch": _Form("+", "dim", "batch of {items} calls of {tool} in the queue {queue}", "batch"),
     "run_changes": _Form("·", "dim", "changes are kept", "run", "branch", " in the branch {branch}"),
     "schedule": _Form("+", "dim", "schedule {name} of {tool} made by {by}: {cron} {zone}", ""),
     "schedule_removed": _Form("+", "dim", "schedule {name} removed by {by}", ""),
     "session": _Form("·", "dim", "session for {client}", "session"),
     "session_ended": _Form("·", "dim", "session revoked", "session"),
+    "session_times": _Form("·", "dim", "the session has other times", "session"),
     "checkpoint": _Form(
         "·", "dim", "the entries up to {last} were deleted; this is their result, part {part} of {parts}"
     ),

@@ -89,12 +89,14 @@ async def _http(options: argparse.Namespace, console: Console) -> None:
     from albert_tools.surfaces.http_server import LOOPBACK
     from albert_tools.surfaces.mcp.http import SessionTokens, http_app, serve_http, session_token
     from albert_tools.surfaces.mcp.server import McpServer
+    from albert_tools.surfaces.mcp.team_gate import TeamGate
 
     host, _, port = options.http.rpartition(":")
     async with open_service(options, output_bytes=OUTPUT_BYTES) as service:
-        tokens = SessionTokens(service)
+        tokens, gate = SessionTokens(service), TeamGate(service)
         server = McpServer(service, session_token, elicit=options.elicit, own=options.own)
-        app = http_app(server, tokens, host or LOOPBACK)
+        app = http_app(server, tokens, host or LOOPBACK, gate)
+        watching = asyncio.create_task(gate.watch())
         try:
             await serve_http(
                 app,
@@ -104,6 +106,9 @@ async def _http(options: argparse.Namespace, console: Console) -> None:
                 lambda url: console.note(
                     f"serving {url}; `albert session new` makes the token of a client; the home is {service.home.local.shown}"
                 ),
+                gate.admit,
             )
         except OSError as error:
             raise Failure("io_error", f"can't listen on {options.http}: {error.strerror}") from error
+        finally:
+            watching.cancel()

@@ -101,7 +101,7 @@ def open_session(
     Raises:
         Failure: As from `ToolService.open_session`.
     """
-    from albert_tools.engine.authority.sessions import UNITS, Budget
+    from albert_tools.engine.model.session_budget import UNITS, Budget
 
     budget = Budget(**{unit: getattr(options, unit) for unit in UNITS if getattr(options, unit, None) is not None})
     tools = _named_tools(options)

@@ -1,10 +1,14 @@
-"""The server over streamable HTTP, for any number of clients. The bearer token of a request is the token of its session."""
+"""The server over streamable HTTP, for any number of clients. The bearer token of a request is the token of its session.
+
+`TeamGate` has replaced the token of a person who has signed in before a request gets here.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
@@ -15,14 +19,14 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
-from albert_tools.surfaces.http_server import LOOPBACK, ClientOf, listen, serve
+from albert_tools.surfaces.http_server import LOOPBACK, Admit, ClientOf, admit_all, listen, serve
 from albert_tools.surfaces.mcp.request_limits import MAX_MESSAGE, RequestLimit
 from albert_tools.surfaces.mcp.server import McpServer
+from albert_tools.surfaces.mcp.team_gate import TeamGate, refusal
 from albert_tools.surfaces.text.console import one_line
 
 _LOG = logging.getLogger("albert.mcp")
@@ -31,14 +35,6 @@ PATH = "/mcp"
 MAX_CONNECTIONS = 1024
 #: Sessions of the older revisions of the protocol: of all clients, and of one.
 MAX_OLDER_SESSIONS, MAX_OLDER_OF_CLIENT = 256, 32
-_REMEDY = (
-    "send the token of an open session of this workspace as Authorization: Bearer TOKEN; `albert session new` makes one"
-)
-_REFUSED = JSONResponse(
-    {"error": "invalid_token", "error_description": _REMEDY},
-    HTTPStatus.UNAUTHORIZED,
-    {"WWW-Authenticate": f'Bearer error="invalid_token", error_description="{_REMEDY}"'},
-)
 
 
 class SessionTokens:
@@ -80,29 +76,36 @@ def session_token() -> str:
     return found.token
 
 
-def http_app(server: McpServer, tokens: SessionTokens, host: str) -> ASGIApp:
-    """The application that serves clients which reach it by the address `host`. A request without a session's token is refused."""
+def http_app(server: McpServer, tokens: SessionTokens, host: str, gate: TeamGate) -> ASGIApp:
+    """The application that serves clients which reach it by the address `host`, or by that of the rules for people who sign in. A
+    request without a session's token is refused."""
     names = [host, *(("localhost",) if host in (LOOPBACK, "[::1]") else ())]
+    resource = urlsplit(gate.rules.resource) if gate.rules is not None else None
     app = server.server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MAX_MESSAGE,
         max_sessions=MAX_OLDER_SESSIONS,
         transport_security=TransportSecuritySettings(
-            allowed_hosts=[f"{name}:*" for name in names], allowed_origins=[f"http://{name}:*" for name in names]
+            allowed_hosts=[*(f"{name}:*" for name in names), *([resource.netloc] if resource else ())],
+            allowed_origins=[
+                *(f"http://{name}:*" for name in names),
+                *([f"{resource.scheme}://{resource.netloc}"] if resource else ()),
+            ],
         ),
-        # No authorization server exists: a token comes from `albert session new`. The SDK asks for an issuer all the same.
+        # The SDK knows only tokens of sessions, which `TeamGate` gives to people. It asks for an issuer all the same.
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{host}"), resource_server_url=None),
         token_verifier=tokens,
     )
     _share_older_sessions(server.server.session_manager, tokens.open_sessions)
-    return RequestLimit(_NamesTheRemedy(app), tokens.client_of_token)
+    return RequestLimit(_NamesTheRemedy(app, gate), tokens.client_of_token)
 
 
 class _NamesTheRemedy:
     """An application whose 401 says where a token comes from. The SDK's says only that one is required."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, gate: TeamGate) -> None:
         self._app = app
+        self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -112,7 +115,7 @@ class _NamesTheRemedy:
             nonlocal refused
             if message["type"] == "http.response.start" and message["status"] == HTTPStatus.UNAUTHORIZED:
                 refused = True
-                await _REFUSED(scope, receive, send)
+                await refusal(self._gate.rules)(scope, receive, send)
             elif not refused:
                 await send(message)
 
@@ -136,7 +139,9 @@ def _share_older_sessions(manager: StreamableHTTPSessionManager, open_sessions: 
     setattr(manager, admit.__name__, admit_share)
 
 
-async def serve_http(app: ASGIApp, client_of: ClientOf, host: str, port: int, ready: Callable[[str], object]) -> None:
+async def serve_http(
+    app: ASGIApp, client_of: ClientOf, host: str, port: int, ready: Callable[[str], object], admit: Admit = admit_all
+) -> None:
     """Serve until the process is asked to stop.
 
     Args:
@@ -145,9 +150,10 @@ async def serve_http(app: ASGIApp, client_of: ClientOf, host: str, port: int, re
         host: The address to listen on, as clients write it in their URL.
         port: The port; 0 for any free one.
         ready: Called with the URL as soon as clients can connect.
+        admit: See `serve`.
 
     Raises:
         OSError: The server can't listen there.
     """
     listening, port = listen(host, port)
-    await serve(app, listening, MAX_CONNECTIONS, client_of, lambda: ready(f"http://{host}:{port}{PATH}"))
+    await serve(app, listening, MAX_CONNECTIONS, client_of, lambda: ready(f"http://{host}:{port}{PATH}"), admit)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from albert_tools import Failure, ToolService
-from albert_tools.engine.authority.sessions import Budget
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.contents.stored_contents import ref_of
 from tests.helpers.catalogue_rows import elsewhere
 from tests.helpers.governed import Governed

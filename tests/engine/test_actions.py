@@ -10,9 +10,9 @@ import pytest
 from albert_tools import Failure, SourceError
 from albert_tools.checkup import mistakes
 from albert_tools.engine.actions import ACTIONS
-from albert_tools.engine.authority.sessions import Budget
 from albert_tools.engine.model.primitive import primitive
 from albert_tools.engine.model.reserved_names import RESERVED
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.tools.tool_store import TinyToolStore
 from tests.engine.conftest import DONE, one
 

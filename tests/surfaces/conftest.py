@@ -44,6 +44,7 @@ MODULES = (
     "albert_tools.surfaces.chat.openai_model",
     "albert_tools.surfaces.chat.terminal",
     "albert_tools.surfaces.lsp.server",
+    "albert_tools.surfaces.mcp.access_tokens",
     "albert_tools.surfaces.mcp.http",
     "albert_tools.surfaces.mcp.stdio",
     "albert_tools.surfaces.web.app",

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from starlette.responses import PlainTextResponse
 
 from albert_tools.surfaces import http_server
 
@@ -27,8 +28,12 @@ async def _connections() -> None:
     def client_of(scope: Any) -> str | None:
         return dict(scope["headers"]).get(b"token", b"").decode() or None
 
+    async def admit(scope: Any) -> Any:
+        scope["headers"] = [(b"token" if name == b"other" else name, value) for name, value in scope["headers"]]
+        return PlainTextResponse("refused") if scope["path"] == "/refused" else None
+
     listening, port = http_server.listen(http_server.LOOPBACK, 0)
-    serving = asyncio.create_task(http_server.serve(app, listening, 8, client_of, ready.set))
+    serving = asyncio.create_task(http_server.serve(app, listening, 8, client_of, ready.set, admit))
     await ready.wait()
 
     async def connect(text: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -38,6 +43,11 @@ async def _connections() -> None:
 
     head = b"GET / HTTP/1.1\r\nHost: x\r\n"
     asked, asking = await connect(head + b"token: a\r\n\r\n")
+    # Whose request this is turns out later.
+    admitted, admitting = await connect(head + b"other: b\r\n\r\n")
+    refused, refusing = await connect(head.replace(b"/ ", b"/refused ") + b"connection: close\r\n\r\n")
+    assert (await asyncio.wait_for(refused.read(), 30)).endswith(b"refused")
+    refusing.close()
     # The application answers none of these meanwhile: the last one has no token, so it may not wait.
     for text in (b"", head, head + b"\r\n"):
         reader, writer = await connect(text)
@@ -45,7 +55,8 @@ async def _connections() -> None:
         writer.close()
     # A client that waits for an answer is not idle.
     may_answer.set()
-    assert (await asyncio.wait_for(asked.read(), 30)).endswith(b"answer\r\n0\r\n\r\n")
-    asking.close()
+    for reader, writer in ((asked, asking), (admitted, admitting)):
+        assert (await asyncio.wait_for(reader.read(), 30)).endswith(b"answer\r\n0\r\n\r\n")
+        writer.close()
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)

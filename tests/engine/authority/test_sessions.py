@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from albert_tools.engine.authority.sessions import MAX_SESSION_DEPTH, Budget, Session, Sessions
+from albert_tools.engine.authority.sessions import MAX_SESSION_DEPTH, Session, Sessions
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.record.record import Record
 
 WORK = "/work"

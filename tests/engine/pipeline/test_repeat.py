@@ -12,8 +12,8 @@ import pytest
 
 from albert_tools import CallContext, SyncToolService, primitive
 from albert_tools.engine.authority.idempotency import key_of
-from albert_tools.engine.authority.sessions import Budget
 from albert_tools.engine.model.definition import canonical
+from albert_tools.engine.model.session_budget import Budget
 from tests.helpers.children import Child, Report
 from tests.helpers.gate import until
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from albert_tools import CallContext, Failure, primitive
-from albert_tools.engine.authority.sessions import Budget
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.engine.model.telemetry import Ended, Span, Started
 
 ASKS: dict[str, Any] = {"tools": {"write_file": {"requires_approval_in_modes": ["NORMAL"]}}}

@@ -264,3 +264,85 @@ def test_only_the_owner_sets_what_is_stored_for_a_session(tmp_path: Path) -> Non
     assert load(tmp_path, "records: {session_mb: 0.5}").session_bytes == 512 * 1024
     assert "records.session_mb: input should be greater than 0" in refused(tmp_path, "records: {session_mb: 0}")
     assert load(tmp_path, "", "records: {session_mb: 1024}").session_bytes == 256 * 1024 * 1024
+
+
+SIGN_IN = """
+sign_in:
+  resource: https://tools.example.org/mcp
+  issuer: https://login.example.org/realms/team
+  leases:
+    - {name: writers, claims: {groups: [docs], team: [red, blue]}}
+    - {name: all, claims: {groups: [all, docs]}, tools: [read_file], budget: {calls: 5}, hours: 0.5}
+"""
+
+
+def test_the_first_lease_that_fits_the_claims_applies(tmp_path: Path) -> None:
+    rules = load(tmp_path, SIGN_IN).sign_in
+    assert rules is not None
+
+    def lease(**claims: Any) -> str | None:
+        found = rules.lease_of(claims)
+        return found and found.name
+
+    assert lease(groups=["docs", "x"], team="red") == "writers"
+    assert lease(groups="docs", team="green") == "all"
+    for groups in (None, [], "", "alls", "docs all", {"all": 1}, ["ALL"], [["all"]], True, 1):
+        assert lease(groups=groups, team="red") is None
+    assert lease(team="red") is None
+    assert rules.leases[1].budget.calls == 5
+
+
+def test_the_terms_of_a_lease_are_all_that_decides_who_gets_it(tmp_path: Path) -> None:
+    rules = load(tmp_path, SIGN_IN).sign_in
+    assert rules is not None
+    terms = rules.terms(rules.leases[1])
+    for old, new in [
+        ("tools.", "t."),
+        ("login.", "l."),
+        ("[all, docs]", "[all]"),
+        ("calls: 5", "calls: 6"),
+        ("0.5", "1"),
+    ]:
+        changed = load(tmp_path, SIGN_IN.replace(old, new)).sign_in
+        assert changed is not None
+        assert changed.terms(changed.leases[1]) != terms
+    other = load(tmp_path, SIGN_IN.replace("team: [red, blue]", "team: [red]"))
+    assert other.sign_in is not None
+    assert other.sign_in.terms(other.sign_in.leases[1]) == terms
+    assert other.revision != load(tmp_path, SIGN_IN).revision
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("https://tools", "http://tools", "sign_in.resource: an https:// address is expected"),
+        ("https://login", "ftp://login", "sign_in.issuer: an https:// address is expected"),
+        ("https://login", "https://me:pw@login", "an address without a user"),
+        ("/mcp", "/mcp#a", "an address without a user"),
+        ("https://tools", "https://Tools", "write the host in lower case"),
+        ("claims: {groups: [all, docs]}", "claims: {}", "sign_in.leases.1.claims: dictionary should have at least 1"),
+        ("claims: {groups: [all, docs]}, ", "", "sign_in.leases.1.claims: field required"),
+        ("[all, docs]", "[]", "sign_in.leases.1.claims.groups: list should have at least 1"),
+        ("calls: 5", "cals: 5", "did you mean 'calls'?"),
+        ("hours: 0.5", "hours: 0", "sign_in.leases.1.hours: input should be greater"),
+        ("  issuer:", "  scopes: [a b]\n  issuer:", "a scope is one word"),
+        ("tools: [", "tool: [", "there is no such rule"),
+    ],
+)
+def test_mistakes_in_sign_in(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert said in refused(tmp_path, SIGN_IN.replace(old, new))
+
+
+def test_addresses_of_this_machine_need_no_tls(tmp_path: Path) -> None:
+    for host in ("127.0.0.1:8080", "localhost:8080", "[::1]:8080"):
+        assert load(tmp_path, SIGN_IN.replace("https://login.example.org", f"http://{host}")).sign_in
+    for host in ("localhost.example.org", "127.0.0.1.example.org", "10.0.0.1"):
+        assert "an https:// address" in refused(
+            tmp_path, SIGN_IN.replace("https://login.example.org", f"http://{host}")
+        )
+
+
+def test_a_project_lets_nobody_in(tmp_path: Path) -> None:
+    with pytest.raises(Failure) as caught:
+        load(tmp_path, "", SIGN_IN)
+    assert "only the owner's file can have sign_in" in caught.value.message

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tools import CallContext, SyncToolService, ToolResult, ToolService, primitive
-from albert_tools.engine.authority.sessions import Budget
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.record.verify import verify
 from tests.helpers.children import Child, Report
 from tests.helpers.kill_points import PRIMITIVES, Place

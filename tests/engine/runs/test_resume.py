@@ -14,7 +14,7 @@ import pytest
 
 from albert_tools import SyncToolService, ToolResult
 from albert_tools.engine.authority.approvals import Approvals
-from albert_tools.engine.authority.sessions import Budget
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.engine.service import ToolService
 from tests.helpers.children import Child, Report
 from tests.helpers.kill_points import Place, Points, pointed

@@ -36,10 +36,10 @@ from msgspec.structs import replace
 from albert_tools import SyncToolService, ToolResult, ToolService
 from albert_tools.engine import service as engine
 from albert_tools.engine.authority.projections import Projections
-from albert_tools.engine.authority.sessions import Budget
 from albert_tools.engine.model.definition import MODES
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.limits import RunLimits
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.engine.policy.modes import NEXT
 from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.store.record.record import Record

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from albert_tools import SyncToolService, ToolResult
-from albert_tools.engine.authority.sessions import Budget
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.engine.policy.rules import Policy
 from tests.engine.runs.test_resume import ASKS, MANY, answer, code, killed, only_run, opened
 from tests.helpers.kill_points import Place

@@ -17,8 +17,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from albert_tools.engine.authority.sessions import Budget, Sessions
+from albert_tools.engine.authority.sessions import Sessions
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.postgres_layout import LAYOUT
 from albert_tools.store.record import gate
 from albert_tools.store.record.export import exported, first_wrong_line

@@ -13,8 +13,10 @@ import pytest
 from albert_tools.engine.authority.approvals import Approvals, Scope
 from albert_tools.engine.authority.idempotency import DedupeKeys
 from albert_tools.engine.authority.rate_limit import RateLimits
-from albert_tools.engine.authority.sessions import Budget, Sessions
+from albert_tools.engine.authority.sessions import Lease, Person, Sessions
+from albert_tools.engine.authority.team_sessions import TeamSessions
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.record import repeats, uses
 from albert_tools.store.record.record import Record
 from albert_tools.store.record.retention import trim
@@ -40,6 +42,7 @@ class Life:
             did = [
                 self.open,
                 self.end,
+                self.sign_in,
                 self.call,
                 self.loop,
                 self.ask,
@@ -64,6 +67,14 @@ class Life:
         budget = Budget(calls=self.random.choice([None, 3]), bytes_written=0.5)
         _, token = Sessions(self.record, self.clock).open("c", "/w", within=within, seconds=10_000, budget=budget)
         self.tokens.append(token)
+
+    def sign_in(self) -> None:
+        record = self.record
+        people = TeamSessions(record, Sessions(record, self.clock), self.clock)
+        person = Person("https://login.example.org", self.random.choice("ab"), "all", self.random.choice("xy"))
+        people.admit(person, "/w", self.now + self.random.choice([300, 9000]), 10_000, Lease)
+        if self.random.random() < 0.2:
+            people.withdraw(["x"])
 
     def end(self) -> None:
         sessions = Sessions(self.record, self.clock)

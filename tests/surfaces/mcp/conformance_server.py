@@ -32,6 +32,7 @@ from albert_tools import Failure, ToolService, primitive
 from albert_tools.surfaces.http_server import LOOPBACK
 from albert_tools.surfaces.mcp.http import SessionTokens, http_app, serve_http, session_token
 from albert_tools.surfaces.mcp.server import McpServer
+from albert_tools.surfaces.mcp.team_gate import TeamGate
 from tests.surfaces.mcp.conformance_inputs import ROUNDS, demand_sampling, questions
 
 warnings.simplefilter("ignore")
@@ -270,7 +271,7 @@ async def main() -> None:
             _, token = service.open_session("the suite")
             server = McpServer(service, session_token)
             extend(server, service)
-            app = http_app(server, SessionTokens(service), LOOPBACK)
+            app = http_app(server, SessionTokens(service), LOOPBACK, TeamGate(service))
 
             async def with_token(scope: Any, receive: Any, send: Any) -> None:
                 if scope["type"] == "http":

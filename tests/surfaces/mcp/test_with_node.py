@@ -14,12 +14,15 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from tests.helpers.identity_provider import Provider
 from tests.surfaces.mcp import conformance
 from tests.surfaces.mcp.node import npx
+from tests.surfaces.mcp.test_sign_in import team_at
 
 pytestmark = pytest.mark.surfaces
 ROOT = Path(__file__).parent.parent.parent.parent
 BUNDLER = "@anthropic-ai/mcpb@2.1.2"
+OIDC_PROVIDER = "oidc-provider@9.13.3"
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 
 
@@ -50,6 +53,26 @@ def test_the_inspector_calls_a_tool(tmp_path: Path):
     called = inspect(tmp_path, "--method", "tools/call", "--tool-name", "read_file", "--tool-arg", "path=notes.md")
 
     assert called["structuredContent"] == {"result": "hello"}
+
+
+async def test_a_person_signs_in_at_a_certified_provider(tmp_path: Path):
+    script = str(Path(__file__).with_name("oidc_provider.mjs"))
+    served = subprocess.Popen(
+        npx(OIDC_PROVIDER, "node", script), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert served.stdin is not None
+    assert served.stdout is not None
+    try:
+        team = team_at(tmp_path, Provider(served.stdout.readline().strip()))
+        async with team.person() as client:
+            called = await client.call_tool("read_file", {"path": "notes.md"})
+            assert called.structured_content == {"result": "hello"}
+        assert [session["person"]["subject"] for session in team.sessions()] == ["ada"]
+        team.stop()
+    finally:
+        served.stdin.close()
+        served.stdout.close()
+        served.wait(60)
 
 
 async def test_a_host_checks_and_starts_the_bundle(tmp_path: Path):

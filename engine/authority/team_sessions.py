@@ -1,0 +1,100 @@
+"""The sessions of people who have signed in with an account of their team.
+
+A person has one session for each lease that the rules give, in all processes of the home. It expires when the person's token does,
+and a later token renews it, so questions, results and the used budget outlive the short life of a token. It lives for the hours of
+the lease at most; after that the person gets another one. A session that the owner has revoked keeps its person out until then.
+
+No token has the hash of such a session. Who may use it is decided at each request, by a token of the identity provider.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Collection
+
+from msgspec.structs import replace
+
+from albert_tools.engine.authority.sessions import Lease, Person, Session, Sessions, new_id, opening, session_of
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import Record
+
+
+class TeamSessions:
+    """The sessions of people in a home."""
+
+    def __init__(self, ledger: Record, sessions: Sessions, clock: Callable[[], float] = time.time) -> None:
+        self._ledger = ledger
+        self._sessions = sessions
+        self._clock = clock
+
+    def admit(
+        self, person: Person, workspace: str, expires: float, seconds: float, lease: Callable[[], Lease]
+    ) -> Session:
+        """The session of a person. It is opened or renewed if it has to be.
+
+        Args:
+            person: The person.
+            workspace: The only workspace in which the session may be used.
+            expires: When the person's token expires (seconds since 1970).
+            seconds: How long the session lives at most, if it is opened.
+            lease: Makes the lease of the session, if it is opened.
+
+        Raises:
+            Failure: `permission_denied` if the owner has revoked the session; `io_error`.
+        """
+        words = json.dumps([person.issuer, person.subject, person.terms, workspace])
+        key = f"person:{hashlib.sha256(words.encode()).hexdigest()}:"
+        found = self._present(key)
+        if found is None or _is_renewed(found, expires):
+            given, ledger = lease() if found is None else found.lease, self._ledger
+            with ledger.transaction():
+                # Another process may have opened or renewed it meanwhile.
+                found = self._present(key)
+                if found is None:
+                    now = self._clock()
+                    until = now + seconds
+                    given = replace(given, expires=min(expires, until))
+                    client = f"{person.subject} of {person.issuer}"
+                    made = Session(new_id(), client, workspace, lease=given, person=person, until=until)
+                    # The last key is the newest session's.
+                    unique = f"{key}{max(0, int(now * 1000)):015d}{made.id}"
+                    ledger.append("session", opening(made) | {"hash": unique})
+                elif _is_renewed(found, expires):
+                    times = {"expires": min(expires, found.until), "until": found.until}
+                    ledger.append("session_times", {"session": found.id, **times})
+            found = self._present(key)
+        if found is None or found.ended:
+            raise Failure(
+                "permission_denied",
+                "the session of this account has been revoked",
+                hint="the owner's rules decide when the account gets another one",
+                rule="session.ended",
+            )
+        return found
+
+    def _present(self, key: str) -> Session | None:
+        """The newest session with this key, if its time is not over."""
+        row = self._ledger.sessions.newest(key)
+        found = None if row is None else session_of(row)
+        return found if found is not None and found.until > self._clock() else None
+
+    def withdraw(self, terms: Collection[str]) -> None:
+        """End the sessions whose terms are none of these, because the rules have changed.
+
+        Raises:
+            Failure: `io_error`.
+        """
+        for row in self._ledger.sessions.all():
+            found, now = session_of(row), self._clock()
+            if found.person is None or found.person.terms in terms or found.ended or found.until <= now:
+                continue
+            # Its time is over, so the person may get another one if the rules change again.
+            self._ledger.append("session_times", {"session": found.id, "expires": now, "until": now})
+            self._sessions.end(found.id)
+
+
+def _is_renewed(session: Session, expires: float) -> bool:
+    """Whether a token that expires at this time lets the session live longer."""
+    return not session.ended and min(expires, session.until) > session.lease.expires
