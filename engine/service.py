@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.reviews import Reviews
     from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.authority.sessions import Sessions
+    from albert_tools.engine.batches import Batches
     from albert_tools.engine.policy.settings import Governance
-    from albert_tools.engine.runs.batches import Batches
     from albert_tools.engine.runs.run_queue import RunQueue
     from albert_tools.engine.runs.schedules import Schedules
     from albert_tools.engine.sandbox.worker.spawn import Spawned
@@ -265,7 +265,7 @@ class ToolService:
     @cached_property
     def batches(self) -> Batches:
         """The batches of this home. Raises the same failures as `sessions`."""
-        from albert_tools.engine.runs.batches import Batches
+        from albert_tools.engine.batches import Batches
 
         ledger = recorded(self._context.projections, "batches").ledger
         return Batches(ledger, self.running, self.runs, self._sources)

@@ -41,7 +41,7 @@ class Projections:
         """The sessions of people who have signed in."""
         from albert_tools.engine.authority.team_sessions import TeamSessions
 
-        return TeamSessions(self._ledger, self.sessions, self._clock)
+        return TeamSessions(self.ledger, self.sessions, self._clock)
 
     @cached_property
     def approvals(self) -> Approvals:

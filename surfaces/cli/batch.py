@@ -22,8 +22,8 @@ from albert_tools.surfaces.text.person import demand_person, person
 from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
+    from albert_tools.engine.batches import Batch
     from albert_tools.engine.model.definition import ToolDefinition
-    from albert_tools.engine.runs.batches import Batch
     from albert_tools.service import ToolService
 
 
