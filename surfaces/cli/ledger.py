@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
-    "checkpoint call result denied malformed repeated settled mode definition removal activation review policy run asked answered "
-    "approval_revoked session session_ended".split()
+    "checkpoint call result denied malformed repeated settled mode definition removal activation review policy rules_imported run "
+    "asked answered approval_revoked session session_ended".split()
 )
 
 #: Options that apply to some actions only → their spelling and these actions.
@@ -165,6 +165,7 @@ _FORMS = {
     ),
     "activation": _Form("+", "dim", "active version of {tool} set by {by}", "", "version", ": {version}"),
     "review": _Form("+", "dim", "{tool} is {state}, by {by}", "version", "why", ": {why}"),
+    "rules_imported": _Form("!", "yellow", "rules imported by {by}"),
     "mode": _Form("!", "yellow", "mode {from} → {to} by {by}", optional="cause", more=": {cause}"),
 }
 
@@ -200,7 +201,6 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
         case "policy":
             mark, colour = ("·", "dim") if d.get("event") != "refused" else ("!", "red")
             rest = f"rules {safe(str(d.get('revision', ''))[:15])} {fields['event']}"
-            rest += f" by {fields['by']}" if d.get("by") else ""
             rest += f": {fields['message']}" if d.get("message") else ""
         case "definition" | "removal":
             mark, colour = "+" if entry.kind == "definition" else "-", "dim"

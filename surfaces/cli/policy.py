@@ -105,8 +105,8 @@ def _show(options: argparse.Namespace, console: Console) -> int:
 
 def _record(home: Home, file: HomeFile, content: bytes, revision: str = "") -> None:
     """Record who replaces the owner's rules by which content. `albert doctor` compares it with the rules in a database."""
-    data = {"event": "imported", "revision": revision, "files": [str(file)], "by": person(), "content": ref_of(content)}
-    home.record.durable(home.record.append("policy", data))
+    data = {"revision": revision, "files": [str(file)], "by": person(), "content": ref_of(content)}
+    home.record.durable(home.record.append("rules_imported", data))
 
 
 async def _import(service: ToolService, options: argparse.Namespace, console: Console) -> int:
