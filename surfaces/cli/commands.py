@@ -279,6 +279,15 @@ COMMANDS: dict[str, Command] = {
             ),
         },
     ),
+    "fleet": Command(
+        "prepare a home in a database for several people",
+        value(
+            "action",
+            None,
+            "init: create the tables, and the roles of the people who use them; once, by an administrator",
+            choices=["init"],
+        ),
+    ),
     "serve": Command(
         "serve agents in other languages by gRPC, until it is stopped",
         value("--socket", "FILE", "the Unix socket; its folder must be private"),

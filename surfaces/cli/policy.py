@@ -29,7 +29,7 @@ def mode(options: argparse.Namespace, console: Console) -> int:
         before = modes.state()
         if options.mode is not None:
             demand_person("the mode is switched")
-            modes.switch(options.mode.upper(), person(), options.cause)
+            modes.switch(options.mode.upper(), home.record.database.user or person(), options.cause)
         now = modes.state()
     if console.json:
         console.document({"ok": True, **now._asdict()})
