@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.policy.settings import Governance
+    from albert_tools.engine.receiving import OtherHome, Received
     from albert_tools.engine.sandbox.worker.spawn import Spawned
     from albert_tools.engine.suggesting import Suggestion, Suggestions
     from albert_tools.engine.workspace.workspace import Workspace
@@ -265,6 +266,15 @@ class ToolService:
 
             self._suggestions = Suggestions(self._context, self._lookup, self.actions, self._access)
         return await self._suggestions.suggest(limit, session=session, everyone=everyone)
+
+    async def receive(self, version: ToolVersion, there: OtherHome, by: str, **more: Any) -> builtins.list[Received]:
+        """Take a version over from another home, with all that it calls, see `Receiver.receive`."""
+        from albert_tools.engine.receiving import Receiver
+
+        self._must_be_open()
+        return await Receiver(self._context, self.store, self._sources, self._authoring).receive(
+            version, there, by, **more
+        )
 
     # Reviews
 

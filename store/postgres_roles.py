@@ -23,16 +23,17 @@ from albert_tools.engine.model.failure import Failure
 ROLES = ("worker", "author", "reviewer", "operator")
 #: The kinds of entries that each role may append, besides those of `worker`.
 ENTRIES = {
-    "worker": "approval_revoked approval_used asked call clock_set_back denied escape handed malformed policy repeat repeated "
-    "result run run_cancelled run_opened session session_ended settled steps stored use",
+    "worker": "approval_revoked approval_used asked call clock_set_back copied denied escape handed malformed policy repeat "
+    "repeated result run run_cancelled run_opened session session_ended settled steps stored use",
     "author": "definition removal",
     "reviewer": "answered review",
     "operator": "checkpoint mode rules_imported runs_swept",
 }
 #: The role that may append a kind of entry.
 KINDS = {kind: role for role, kinds in ENTRIES.items() for kind in kinds.split()}
-#: The kinds whose `by` is the login of the person who decides.
-SIGNED = frozenset({"answered", "mode", "review", "rules_imported"})
+#: The kinds that name the login: as the one who decides, or as the user whose tools change (`by` is a session then).
+SIGNED = dict.fromkeys(("answered", "copied", "mode", "review", "rules_imported"), "by")
+SIGNED |= dict.fromkeys(ENTRIES["author"].split(), "user")
 #: What each role may do with a table, besides reading all tables.
 GRANTS = {
     "entries": {"worker": "INSERT", "operator": "DELETE"},
@@ -79,8 +80,8 @@ BEGIN
   END IF;
   IF TG_TABLE_NAME = 'entries' THEN
     wanted := CASE {_WHEN} END;
-    IF NEW.kind IN ({_texts(sorted(SIGNED))}) THEN
-      signer := NEW.data::json ->> 'by';
+    IF NEW.kind IN ({_texts(list(SIGNED))}) THEN
+      signer := NEW.data::json ->> CASE wanted WHEN 'author' THEN 'user' ELSE 'by' END;
     END IF;
   ELSIF TG_TABLE_NAME = 'reviews' THEN
     wanted := 'reviewer';
@@ -119,8 +120,8 @@ BEGIN
       HINT = format('have somebody with this role do it, or an administrator run: GRANT %I TO %I', role, session_user);
   END IF;
   IF signer IS DISTINCT FROM session_user AND NOT (wanted = 'reviewer' AND signer IS NOT DISTINCT FROM '{BY_RULES}') THEN
-    RAISE insufficient_privilege USING MESSAGE = format('your database user %s can''t decide as %s', session_user, signer),
-      HINT = 'log in as the user who decides';
+    RAISE insufficient_privilege USING MESSAGE = format('your database user %s can''t act as %s', session_user, signer),
+      HINT = 'log in as this user';
   END IF;
   RETURN NEW;
 END $$;

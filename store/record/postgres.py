@@ -147,7 +147,9 @@ class PostgresDatabase(Database):
 
     def signed(self, kind: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """See `Database`."""
-        return {**data, "by": self.user} if kind in SIGNED and data["by"] != BY_RULES and self.user else data
+        if kind not in SIGNED or data.get("by") == BY_RULES or not self.user:
+            return data
+        return {**data, SIGNED[kind]: self.user}
 
     # Transactions
 

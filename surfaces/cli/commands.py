@@ -143,6 +143,20 @@ COMMANDS: dict[str, Command] = {
         value("name", "NAME", "a saved tool; default: all", "saved", nargs="?"),
         flag("--dry-run", "show what would change; save nothing"),
     ),
+    "push": Command(
+        "copy a tool, with the tools that it calls, into another home, where it waits for a review",
+        _TOOL,
+        value("--to", "HOME", "a folder or postgresql://…; default: ALBERT_LIBRARY"),
+        value("--version", "HASH", f"a version, {_SIX}", "versions"),
+        at="transfer.push",
+    ),
+    "pull": Command(
+        "copy a tool, with the tools that it calls, from another home, to be reviewed here",
+        value("name", "NAME", "a tool of the other home"),
+        value("--from", "HOME", "a folder or postgresql://…; default: ALBERT_LIBRARY", dest="source"),
+        value("--version", "HASH", f"a version, {_SIX}"),
+        at="transfer.pull",
+    ),
     "doctor": Command(
         "check this installation, and that every limit holds on this machine",
         flag("--quick", "do not run the hostile programs that test the limits"),

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
-    "checkpoint call result denied malformed repeated settled mode definition removal activation review policy rules_imported run "
-    "asked answered approval_revoked session session_ended".split()
+    "checkpoint call result denied malformed repeated settled mode definition removal copied activation review policy "
+    "rules_imported run asked answered approval_revoked session session_ended".split()
 )
 
 #: Options that apply to some actions only → their spelling and these actions.
@@ -165,6 +165,7 @@ _FORMS = {
     ),
     "activation": _Form("+", "dim", "active version of {tool} set by {by}", "", "version", ": {version}"),
     "review": _Form("+", "dim", "{tool} is {state}, by {by}", "version", "why", ": {why}"),
+    "copied": _Form("·", "dim", "{tool} was copied to {to} by {by}", "version"),
     "rules_imported": _Form("!", "yellow", "rules imported by {by}"),
     "mode": _Form("!", "yellow", "mode {from} → {to} by {by}", optional="cause", more=": {cause}"),
 }
@@ -206,6 +207,8 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
             mark, colour = "+" if entry.kind == "definition" else "-", "dim"
             rest = f"{entry.kind} of {fields['tool']} {safe(str(d.get('version', ''))[:12])}".rstrip()
             rest += f" by the session {fields['by']}" if d.get("by") else ""
+            rest += f" by {fields['user']}" if d.get("user") else ""
+            rest += f" from {fields['from']}" if d.get("from") else ""
         case kind:
             mark, colour, text, about, optional, more = _FORMS[kind]
             rest = (text + (more if d.get(optional) else "")).format_map(fields)

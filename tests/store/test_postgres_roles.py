@@ -108,7 +108,7 @@ def test_each_role_appends_its_own_kinds_only(user: Users, team: str) -> None:
         with closing(server().connect(user(f"only_{role}", role))) as connection:
             for kind, wanted in KINDS.items():
                 (n,) = connection.execute("SELECT coalesce(max(n), 0) + 1 FROM entries").fetchone() or (0,)
-                text = json.dumps({**data.get(kind, {}), "by": f"only_{role}"})
+                text = json.dumps({**data.get(kind, {}), "by": f"only_{role}", "user": f"only_{role}"})
                 try:
                     with connection.transaction(force_rollback=True):
                         connection.execute("INSERT INTO entries VALUES (%s, '', %s, '', %s, '')", (n, kind, text))
@@ -187,6 +187,7 @@ def refused(connection: psycopg.Connection, *statements: str) -> None:
 NEXT = "(SELECT max(n) + 1 FROM entries)"
 ENTRY = f"INSERT INTO entries VALUES ({NEXT}, '', 'review', '', '{json.dumps(REVIEW)}', '')"
 AS_ADA = ENTRY.replace('"ben"', '"ada"')
+AS_BEN = ENTRY.replace("'review'", "'definition'").replace('"by"', '"user"')
 APPROVE = "UPDATE reviews SET state = 'active', reviewer = '{}'"
 ANSWER = "UPDATE approvals SET state = 'yes', choice = 'once', answered_by = '{}' WHERE state = 'open'"
 SHADOW = (
@@ -202,6 +203,7 @@ SHADOW = (
         # An approval, by the entry or by the row
         [ENTRY],
         [AS_ADA],
+        [AS_BEN],
         [APPROVE.format("ben")],
         [APPROVE.format("ada")],
         [APPROVE.format("the rules")],

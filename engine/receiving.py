@@ -1,0 +1,156 @@
+"""Takes a tool over from another home, with the versions that it calls.
+
+Each source is judged again here, callees first: it is checked, its examples run, and its manifest is made here. Approvals don't
+come along. The hash of a version covers its content and the versions that it calls, so it arrives as the same version, or not at
+all. A version only becomes the newest one here if it follows the newest one here in the other home's history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from albert_tools.engine.authoring import Authoring
+from albert_tools.engine.authority.reviews import Reviews
+from albert_tools.engine.call.context import ServiceContext, recorded
+from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.sources import Sources
+from albert_tools.grammar.source_error import SourceError
+
+#: The most versions of a tool that are compared.
+_HISTORY = 1_000_000
+
+
+class OtherHome(Struct, frozen=True):
+    """The home that a tool comes from. `name` is for messages and the ledger."""
+
+    name: str
+    store: ToolStore
+    reviews: Reviews
+
+    def closure(self, version: ToolVersion) -> list[ToolVersion]:
+        """The version and all that it calls, callees first, and older versions of a tool first.
+
+        Raises:
+            Failure: `permission_denied` if one of them is revoked there; `damaged`, `io_error`.
+        """
+        found: dict[str, ToolVersion] = {}
+        pending = [version]
+        while pending:
+            each = pending.pop()
+            if each.version in found:
+                continue
+            if self.reviews.of(each).state == "revoked":
+                problem = f"version {each.version[:12]} of {each.name} is revoked in {self.name}"
+                raise Failure("permission_denied", problem, hint="take over another version", rule="reviewed")
+            found[each.version] = each
+            pending += [self.store.load(c.name, c.version) for c in each.calls if c.kind == "composite"]
+        return sorted(
+            found.values(), key=lambda v: (v.definition.depth, v.name, -self.history(v.name).index(v.version))
+        )
+
+    def history(self, name: str) -> list[str]:
+        """The versions of a tool, newest first."""
+        return [saved.version for saved in self.store.history(name, _HISTORY)[0]]
+
+
+class Received(Struct, frozen=True):
+    """A version that was taken over. `outcome` is ``saved``, ``replaced`` or ``unchanged``; `state` is that of its review here."""
+
+    name: str
+    version: str
+    outcome: str
+    state: str
+
+
+class Receiver(Struct, eq=False):
+    """Takes tools over into this home."""
+
+    context: ServiceContext
+    store: ToolStore
+    sources: Sources
+    authoring: Authoring
+
+    async def receive(
+        self, version: ToolVersion, there: OtherHome, by: str, report_progress: Callable[[str], None] = lambda _: None
+    ) -> list[Received]:
+        """Save a version and all that it calls, as far as they are not here yet.
+
+        Args:
+            version: A version of the other home.
+            there: The other home.
+            by: Who does this, for the record.
+            report_progress: Called with the name of each phase.
+
+        Returns:
+            All of them, callees first.
+
+        Raises:
+            Failure: `exists` if a name is taken by another tool, or by a later version; `outdated` if a source has another meaning
+                here; `invalid_source`, `example_failed`, `permission_denied`; `damaged`, `io_error`. Callees may be saved already.
+        """
+        versions = await asyncio.to_thread(there.closure, version)
+        missing = [each for each in versions if await asyncio.to_thread(self._is_missing, each, version)]
+        for each in missing:
+            await asyncio.to_thread(self._replaced, each, there)
+        outcomes = {
+            each.version: await self._receive(each, there, by, report_progress) for each in versions if each in missing
+        }
+        reviews = recorded(self.context.reviews, "reviews")
+        return [
+            Received(v.name, v.version, outcomes.get(v.version, "unchanged"), reviews.state(v.name, v.version).state)
+            for v in versions
+        ]
+
+    def _is_missing(self, version: ToolVersion, wanted: ToolVersion) -> bool:
+        """Whether this home lacks a version. A removed tool is still called by its callers."""
+        found, _ = self.store.history(version.name, _HISTORY)
+        is_removed = version == wanted and not any(saved.current for saved in found)
+        return is_removed or all(saved.version != version.version for saved in found)
+
+    def _replaced(self, version: ToolVersion, there: OtherHome) -> str:
+        """The newest version here, which this one replaces; empty if the name is free. Raises Failure `exists`."""
+        name, found = version.name, self.store.history(version.name, 1)[0]
+        head = found[0].version if found and found[0].current else ""
+        known = there.history(name)
+        own = known.index(version.version)
+        if not head or head in known[own + 1 :]:
+            return head
+        if head in known:
+            problem = f"the receiving home has a newer version of {name} than {version.version[:12]}"
+            hint = f"`albert upgrade` makes the callers of {name} call the newest one; then try again"
+        else:
+            problem = f"the name {name} is taken: version {head[:12]} of the receiving home is unknown in {there.name}"
+            hint = "give one of them another name; if one continues the other, define the other's source before it"
+        raise Failure("exists", problem, hint=hint, tool=name)
+
+    async def _receive(
+        self, version: ToolVersion, there: OtherHome, by: str, report_progress: Callable[[str], None]
+    ) -> str:
+        name, pinned = version.name, dict[str, ToolDefinition]()
+        for callee in version.calls:
+            if callee.kind == "composite":
+                stored = await asyncio.to_thread(self.store.load, callee.name, callee.version)
+                pinned[callee.name] = (await self.sources.renewed(stored)).definition
+        try:
+            made, warnings = await self.authoring.examined(
+                version.source, lambda doing: report_progress(f"{name}: {doing}"), together=pinned
+            )
+        except SourceError as error:
+            raise Failure(
+                "invalid_source", f"the receiving home refuses {name}: {error.render()}", tool=name
+            ) from error
+        if made.version != version.version:
+            changed = ", ".join(c.name for c in made.calls if c not in version.calls)
+            problem = f"{name} does not mean the same in the receiving home" + (
+                f": {changed} differs" if changed else ""
+            )
+            hint = "use the same release and the same primitives in both homes"
+            raise Failure("outdated", problem, hint=hint, tool=name)
+        head = await asyncio.to_thread(self._replaced, version, there)
+        origin = {"from": there.name, "user": by}
+        return (await asyncio.to_thread(self.authoring.saved, made, warnings, head, origin)).outcome
