@@ -9,53 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec import Struct
 
 from albert_tools.engine.authoring import Authoring
-from albert_tools.engine.authority.reviews import Reviews
 from albert_tools.engine.call.context import ServiceContext, recorded
 from albert_tools.engine.model.definition import ToolDefinition, ToolVersion
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import ToolStore
+from albert_tools.engine.other_home import HISTORY, OtherHome
 from albert_tools.engine.sources import Sources
 from albert_tools.grammar.source_error import SourceError
-
-#: The most versions of a tool that are compared.
-_HISTORY = 1_000_000
-
-
-class OtherHome(Struct, frozen=True):
-    """The home that a tool comes from. `name` is for messages and the ledger."""
-
-    name: str
-    store: ToolStore
-    reviews: Reviews
-
-    def closure(self, version: ToolVersion) -> list[ToolVersion]:
-        """The version and all that it calls, callees first, and older versions of a tool first.
-
-        Raises:
-            Failure: `permission_denied` if one of them is revoked there; `damaged`, `io_error`.
-        """
-        found: dict[str, ToolVersion] = {}
-        pending = [version]
-        while pending:
-            each = pending.pop()
-            if each.version in found:
-                continue
-            if self.reviews.of(each).state == "revoked":
-                problem = f"version {each.version[:12]} of {each.name} is revoked in {self.name}"
-                raise Failure("permission_denied", problem, hint="take over another version", rule="reviewed")
-            found[each.version] = each
-            pending += [self.store.load(c.name, c.version) for c in each.calls if c.kind == "composite"]
-        return sorted(
-            found.values(), key=lambda v: (v.definition.depth, v.name, -self.history(v.name).index(v.version))
-        )
-
-    def history(self, name: str) -> list[str]:
-        """The versions of a tool, newest first."""
-        return [saved.version for saved in self.store.history(name, _HISTORY)[0]]
 
 
 class Received(Struct, frozen=True):
@@ -76,14 +41,20 @@ class Receiver(Struct, eq=False):
     authoring: Authoring
 
     async def receive(
-        self, version: ToolVersion, there: OtherHome, by: str, report_progress: Callable[[str], None] = lambda _: None
+        self,
+        version: ToolVersion,
+        there: OtherHome,
+        here: str,
+        by: str,
+        report_progress: Callable[[str], None] = lambda _: None,
     ) -> list[Received]:
-        """Save a version and all that it calls, as far as they are not here yet.
+        """Save a version and all that it calls, as far as they are not here yet. Both ledgers get an entry about each.
 
         Args:
             version: A version of the other home.
             there: The other home.
-            by: Who does this, for the record.
+            here: The name of this home, for the other ledger.
+            by: Who does this, for the ledgers.
             report_progress: Called with the name of each phase.
 
         Returns:
@@ -97,9 +68,12 @@ class Receiver(Struct, eq=False):
         missing = [each for each in versions if await asyncio.to_thread(self._is_missing, each, version)]
         for each in missing:
             await asyncio.to_thread(self._replaced, each, there)
-        outcomes = {
-            each.version: await self._receive(each, there, by, report_progress) for each in versions if each in missing
-        }
+        outcomes = {}
+        for each in missing:
+            outcomes[each.version] = await self._receive(each, there, by, report_progress)
+            # As with a definition, the change remains in effect even if the entry can't be written.
+            with suppress(Failure):
+                there.ledger.append("copied", {"tool": each.name, "version": each.version, "to": here, "by": by})
         reviews = recorded(self.context.reviews, "reviews")
         return [
             Received(v.name, v.version, outcomes.get(v.version, "unchanged"), reviews.state(v.name, v.version).state)
@@ -108,7 +82,7 @@ class Receiver(Struct, eq=False):
 
     def _is_missing(self, version: ToolVersion, wanted: ToolVersion) -> bool:
         """Whether this home lacks a version. A removed tool is still called by its callers."""
-        found, _ = self.store.history(version.name, _HISTORY)
+        found, _ = self.store.history(version.name, HISTORY)
         is_removed = version == wanted and not any(saved.current for saved in found)
         return is_removed or all(saved.version != version.version for saved in found)
 

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.reviews import Reviews
     from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.authority.sessions import Sessions
+    from albert_tools.engine.other_home import Library, OtherHome
     from albert_tools.engine.policy.settings import Governance
-    from albert_tools.engine.receiving import OtherHome, Received
+    from albert_tools.engine.receiving import Received
     from albert_tools.engine.sandbox.worker.spawn import Spawned
     from albert_tools.engine.suggesting import Suggestion, Suggestions
     from albert_tools.engine.workspace.workspace import Workspace
@@ -80,11 +81,19 @@ class ToolService:
         store: The saved tools.
         context: The workspace, the rules and the record.
         sandbox: A sandbox that is not started. The service starts it before the first run of a composite.
+        library: The home in which a search also looks.
     """
 
-    def __init__(self, registry: ToolRegistry, store: ToolStore, context: ServiceContext, sandbox: Sandbox) -> None:
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        store: ToolStore,
+        context: ServiceContext,
+        sandbox: Sandbox,
+        library: Library | None = None,
+    ) -> None:
         self.registry = registry
-        self.store = store
+        self.store, self.library = store, library
         self._context = context
         self._sandbox = sandbox
         #: The mode and the ledger of this home.
@@ -97,7 +106,7 @@ class ToolService:
         self._access = access = SessionAccess(context, lookup)
         self.actions = actions = Actions(pipeline, context, access)
         self._describer = Describer(context, lookup, access)
-        self._listing = Listing(context, lookup, self._describer, access)
+        self._listing = Listing(context, lookup, self._describer, access, library)
         self._sources = sources = Sources(context, lookup, access)
         self._authoring = Authoring(context, pipeline, sources, actions, access)
         self._owner = OwnerDecisions(context, pipeline, runs, sources, self._authoring)
@@ -124,7 +133,7 @@ class ToolService:
         await self._sandbox.close()
         await self._sources.close()
         await self._context.resource_pool.close()
-        for part in (self._context.workspace_or_failure, self._context.ledger, self.store):
+        for part in (self._context.workspace_or_failure, self._context.ledger, self.store, self.library):
             close = getattr(part, "close", None)
             if close is not None:
                 # All entries that must survive a crash have already been written to the disk.
@@ -267,14 +276,15 @@ class ToolService:
             self._suggestions = Suggestions(self._context, self._lookup, self.actions, self._access)
         return await self._suggestions.suggest(limit, session=session, everyone=everyone)
 
-    async def receive(self, version: ToolVersion, there: OtherHome, by: str, **more: Any) -> builtins.list[Received]:
+    async def receive(
+        self, version: ToolVersion, there: OtherHome, here: str, by: str, **more: Any
+    ) -> builtins.list[Received]:
         """Take a version over from another home, with all that it calls, see `Receiver.receive`."""
         from albert_tools.engine.receiving import Receiver
 
         self._must_be_open()
-        return await Receiver(self._context, self.store, self._sources, self._authoring).receive(
-            version, there, by, **more
-        )
+        receiver = Receiver(self._context, self.store, self._sources, self._authoring)
+        return await receiver.receive(version, there, here, by, **more)
 
     # Reviews
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from albert_tools.engine.authority.reviews import Reviews
-from albert_tools.engine.model.failure import Failure
 from albert_tools.store.places import LIBRARY
-from albert_tools.surfaces.cli.service_options import home_of, open_service
+from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.text.console import Console, safe
 from albert_tools.surfaces.text.hints import DIGITS, command_line
 from albert_tools.surfaces.text.person import demand_person, person
@@ -59,24 +56,13 @@ def _copy(options: argparse.Namespace, console: Console, source: str | None, tar
 
 async def _copied(options: argparse.Namespace, console: Console, source: str | None) -> tuple[list[Received], str]:
     """Copy the tool into the home of the options. Returns what was copied, and the name of this home."""
-    from albert_tools.engine.receiving import OtherHome
+    from albert_tools.service import other_home
 
-    there = home_of(argparse.Namespace(home=source))
-    reviews = Reviews(there.record, there.tools)
-    name, version = options.name, options.version
+    there = other_home(source)
     async with open_service(options) as service:
-        wanted = reviews.by_name(name) if version is None else there.tools.load(name, version)
-        other = OtherHome(there.local.shown, there.tools, reviews)
-        place = service.home.local.shown
+        here, wanted = service.home.local.shown, there.wanted(options.name, options.version)
         try:
-            found = await service.receive(wanted, other, person(), report_progress=console.progress)
+            return await service.receive(wanted, there, here, person(), report_progress=console.progress), here
         finally:
             console.progress("")
-        for each in found:
-            if each.outcome != "unchanged":
-                data = {"tool": each.name, "version": each.version, "to": place, "by": person()}
-                # As with a definition, the change remains in effect even if the entry can't be written.
-                with suppress(Failure):
-                    there.record.append("copied", data)
-        there.record.close()
-    return found, place
+            there.close()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from albert_tools import SyncToolService
 from albert_tools.store.postgres_layout import initialize
 from tests.helpers.postgres import server
 
@@ -139,3 +141,54 @@ def test_what_is_judged_otherwise_or_revoked_does_not_arrive(ada: Albert, tmp_pa
     (tmp_path / "strict" / "config" / "governance.yaml").write_text("limits: {depth: 1}\n")
     defined(ada, INNER.format(result=4), OUTER)
     assert "depth" in ada("push", "outer", "--to", str(tmp_path / "strict")).err
+
+
+# The library
+
+
+def test_a_search_also_finds_what_a_library_has_approved(ada: Albert, tmp_path: Path) -> None:
+    team, ben = str(tmp_path / "team"), Albert(tmp_path / "ben")
+    assert ada("push", "outer", "--to", team).code == 0
+    ben.environ["ALBERT_LIBRARY"] = team
+    assert "inner" not in ben("search", "add").out
+    assert ada("review", "inner", "--approve", "--home", team).code == 0
+    found = ben("search", "add")
+    assert "library\n  inner" in found.out
+    assert f"active, approved by {getpass.getuser()}" in found.out
+    assert "outer" not in found.out
+    assert "`albert pull inner`" in found.err
+    assert ben("run", "inner", "x=1").code == 3
+    assert ben("pull", "inner").code == 0
+    here = ben("search", "add", "--json").document()
+    assert [tool["kind"] for tool in here["tools"] if tool["name"] == "inner"] == ["composite"]
+    for wrong in ("postgresql:///x?host=/nowhere", "mysql://x"):
+        done = ben("search", "add", env={"ALBERT_LIBRARY": wrong})
+        assert done.code == 0
+        assert "inner" in done.out
+        assert "the tools of the library" in done.err
+
+
+def test_an_agent_finds_tools_of_the_library_and_can_not_pull_them(
+    ada: Albert, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = str(tmp_path / "team")
+    assert ada("push", "inner", "--to", team).code == 0
+    assert ada("review", "inner", "--approve", "--home", team).code == 0
+    monkeypatch.setenv("ALBERT_LIBRARY", team)
+    with SyncToolService.open(home=tmp_path / "ben", workspace=ada.project) as service:
+        _, token = service.open_session("agent")
+        _, narrow = service.open_session("narrow", tools=["read_file"])
+
+        def found(session: str) -> list[dict[str, str]]:
+            tools: list[dict[str, str]] = service.invoke("search_tools", {"query": "add"}, session=session).value()[
+                "tools"
+            ]
+            return [tool for tool in tools if tool["kind"] != "primitive"]
+
+        assert [(tool["name"], tool["kind"], tool["verdict"]) for tool in found(token)] == [
+            ("inner", "library", "deny")
+        ]
+        assert found(narrow) == []
+        error = service.invoke("run_tool", {"name": "inner", "arguments": {"x": 1}}, session=token).error
+        assert error is not None
+        assert error.code == "unknown_tool"
