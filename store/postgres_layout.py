@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.postgres_roles import TRIGGERS, create_roles
+from albert_tools.store.postgres_roles import TRIGGERS, create_roles, login
 from albert_tools.store.postgres_server import Server, failure_of
 from albert_tools.store.record.gate import START
 from albert_tools.store.record.schema import postgres_tables
@@ -62,12 +62,17 @@ def find(connection: psycopg.Connection, name: str) -> bool:
     """Whether the tables exist. An earlier layout is migrated.
 
     Raises:
-        Failure: `damaged` if the layout is not known.
+        Failure: `damaged` if the layout is not known; `permission_denied` if this user can't migrate it.
         psycopg.Error: as the server says.
     """
     if connection.execute(FIND).fetchone() is None:
         return False
     if _is_earlier(connection):
+        if not login(connection).is_owner:
+            problem = f"the database {name} has an earlier layout, and only the owner of its tables can migrate it"
+            raise Failure(
+                "permission_denied", problem, hint="have the owner run `albert fleet init`", rule="database.role"
+            )
         with connection.transaction():
             _lock(connection)
             if _is_earlier(connection):

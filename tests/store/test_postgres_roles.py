@@ -274,6 +274,19 @@ def test_a_reviewer_can_not_decide_as_somebody_else(ada: psycopg.Connection, use
             refused(eve, "UPDATE approvals SET state = 'open' WHERE state = 'yes'")
 
 
+def test_only_the_owner_migrates(user: Users) -> None:
+    url = server().url()
+    initialize(url)
+    with closing(server().connect(url)) as connection:
+        connection.execute("DROP FUNCTION demand_role CASCADE; UPDATE gate SET format = 5")
+    ada = Record(server().login(url, "ada", "author"))
+    with pytest.raises(Failure, match="only the owner of its tables can migrate it"):
+        ada.append("call", {})
+    initialize(url)
+    assert ada.append("call", {}) == 1
+    assert verify(url).ok
+
+
 def test_a_user_without_a_role_can_not_even_read(user: Users) -> None:
     with pytest.raises(Failure) as caught:
         Record(user("stranger")).append("call", {})
