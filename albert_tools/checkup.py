@@ -127,7 +127,7 @@ def _file_of_rules(service: ToolService, home: Home) -> Finding:
 def _changed_rules(home: Home, file: HomeFile) -> str | None:
     """What is wrong with the rules in a database: others than those that were last imported, as far as the ledger goes back."""
     content = file.read()
-    imported = [entry.data for entry in home.record.entries(["policy"]) if entry.data.get("event") == "imported"]
+    imported = [entry.data for entry in home.record.entries(["rules_imported"])]
     if content is None or not imported or imported[-1].get("content") == ref_of(content):
         return None
     return "they were not written by `albert policy`; look at them with `albert policy show`, and import the right ones"

@@ -30,7 +30,7 @@ from albert_tools.engine.sandbox.worker.pool import Sandbox
 from albert_tools.engine.workspace.find_workspace import find_workspace
 from albert_tools.engine.workspace.workspace import Workspace
 from albert_tools.store.home import Home, home_at
-from albert_tools.store.places import Homes
+from albert_tools.store.places import LIBRARY, Homes
 from albert_tools.store.record.runs import Runs
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.sessions import Session
     from albert_tools.engine.model.result import ToolResult
     from albert_tools.engine.model.telemetry import Observer
+    from albert_tools.engine.other_home import Library, OtherHome
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -130,7 +131,7 @@ class ToolService(engine.ToolService):
             principal=f"own:{os.urandom(8).hex()}",
             output_bytes=output_bytes,
         )
-        service = cls(registry, store, context, Sandbox(_limits(rules)))
+        service = cls(registry, store, context, Sandbox(_limits(rules)), _library())
         service.running.agent_tools = _AgentTools(service)
         service.home, service.given_rules = stored, governance
         examiner.service = service
@@ -244,6 +245,28 @@ class _Examiner:
 
         async with aclosing(checkup(self.service, self.service.home, trials)) as found:
             return document([finding async for finding in found])
+
+
+def other_home(place: str | None) -> OtherHome:
+    """The home at a folder or URL; None for the user's own. Raises as `home_at`."""
+    from albert_tools.engine.other_home import OtherHome
+
+    home = home_at(Homes.resolve(dict(os.environ) | ({} if place is None else {"ALBERT_HOME": place})))
+
+    def close() -> None:
+        home.record.close()
+        home.tools.close()
+
+    return OtherHome(home.local.shown, home.tools, home.record, close)
+
+
+def _library() -> Library | None:
+    place = os.environ.get(LIBRARY)
+    if not place:
+        return None
+    from albert_tools.engine.other_home import Library
+
+    return Library(lambda: other_home(place))
 
 
 def _workspace(named: str | os.PathLike[str] | None, homes: Homes) -> Workspace | Failure:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -182,15 +183,22 @@ class Authoring(Struct, eq=False):
         return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"
 
     async def examined(
-        self, source: Source, report_progress: Callable[[str], None], token: str | None = None
+        self,
+        source: Source,
+        report_progress: Callable[[str], None],
+        token: str | None = None,
+        together: Mapping[str, ToolDefinition] | None = None,
     ) -> tuple[ToolVersion, tuple[Diagnostic, ...]]:
-        """The version that a source makes, after its examples were run, and the checker's warnings. Raises as `define`."""
+        """The version that a source makes, after its examples were run, and the checker's warnings. Raises as `define`.
+
+        `together` has the tools that it calls in other versions than the newest ones.
+        """
         from albert_tools.engine.examples import denied_tools, run_examples
 
         report_progress("checking")
         session = self.access.session(token) if token is not None else None
         author = session.id if session is not None else ""
-        version, examples, diagnostics = await self.sources.compiled(source, author, session=token)
+        version, examples, diagnostics = await self.sources.compiled(source, author, together, token)
         self._demand_possible(version.definition)
         if examples:
             report_progress(f"running {len(examples):,} example{'s' if len(examples) > 1 else ''}")
@@ -221,12 +229,19 @@ class Authoring(Struct, eq=False):
         if denied is not None:
             raise denied.failure(definition.name)
 
-    def saved(self, version: ToolVersion, warnings: tuple[Diagnostic, ...], over: str | None = None) -> Defined:
+    def saved(
+        self,
+        version: ToolVersion,
+        warnings: tuple[Diagnostic, ...],
+        over: str | None = None,
+        origin: Mapping[str, str] = MappingProxyType({}),
+    ) -> Defined:
+        """Save a version that was examined. `origin` is recorded with it. Raises as the store's `save`, also for `over`."""
         versions, total = self.pipeline.lookup.store.history(version.name, 1)
         before = versions[0].version if versions and versions[0].current else None
         changed = self.pipeline.lookup.store.save(version, over)
         if changed:
-            facts: dict[str, Json] = {"tool": version.name, "version": version.version, "replaced": before}
+            facts: dict[str, Json] = {"tool": version.name, "version": version.version, "replaced": before, **origin}
             if version.author:
                 size = len(msgspec_json.encode(version.to_document()))
                 facts |= {"session": version.author, "used": {STORED: size}}

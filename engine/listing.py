@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,8 +20,11 @@ from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.protocols import Summary
 from albert_tools.engine.session_access import SessionAccess
 
-#: The family of the saved tools in lists.
-SAVED = "saved"
+if TYPE_CHECKING:
+    from albert_tools.engine.other_home import Library
+
+#: The families of the saved tools in lists: one's own, and those of the library, which can't be called before they are pulled.
+SAVED, LIBRARY = "saved", "library"
 #: The rationale codes of a denial that only applies in the current mode.
 _OF_MODE = ("mode", "tool_mode")
 #: The words of a search that primitives are compared with.
@@ -68,6 +72,7 @@ class Listing(Struct, eq=False):
     lookup: Lookup
     describer: Describer
     access: SessionAccess
+    library: Library | None = None
 
     async def list(
         self,
@@ -140,7 +145,8 @@ class Listing(Struct, eq=False):
             session: The token of the session that asks. Tools outside of its lease are left out before the limit counts.
 
         Returns:
-            Saved tools, the best match first, then primitives. A quarter of the places is reserved for primitives.
+            Saved tools, the best match first, then tools of the library that are not here, then primitives. A quarter of the places
+            is reserved for each of the two.
 
         Raises:
             Failure: `io_error` if the store can't be read.
@@ -153,9 +159,10 @@ class Listing(Struct, eq=False):
             if words and all(w in spoken for w in words) and self.access.covers(session, d.name):
                 primitives.append(self._primitive(primitive))
         primitives.sort(key=lambda tool: any(w not in tool.name for w in words))
-        places = max(0, limit - min(len(primitives), limit // 4))
         # No tool has this name, so a lease that covers it covers all tools.
         sees_all = self.access.covers(session, "_")
+        shared = await asyncio.to_thread(self._in_library, text, limit // 4) if sees_all else []
+        places = max(0, limit - min(len(primitives), limit // 4) - len(shared))
 
         def saved(any_word: bool) -> builtins.list[Summary]:
             looked = places
@@ -171,7 +178,30 @@ class Listing(Struct, eq=False):
         # What the session does not see must decide nothing: neither the order, which depends on the texts of all tools, nor whether
         # tools with only some of the words are shown.
         found = await asyncio.to_thread(lambda: self._all_listed(saved(False) or saved(True)))
-        return [*found, *primitives][: max(0, limit)]
+        return [*found, *shared, *primitives][: max(0, limit)]
+
+    def _in_library(self, text: str, limit: int) -> builtins.list[Listed]:
+        """The tools of the library that are not here in the same version."""
+        if self.library is None:
+            return []
+        from albert_tools.engine.other_home import HISTORY
+
+        return [
+            Listed(
+                v.name,
+                LIBRARY,
+                first_line(v.definition.description),
+                v.definition.signature(),
+                LIBRARY,
+                v.definition.category,
+                v.version,
+                state=review.state,
+                decided_by=review.by,
+                effects=v.definition.effects,
+            )
+            for v, review in self.library.search(text, limit)
+            if all(saved.version != v.version for saved in self.lookup.store.history(v.name, HISTORY)[0])
+        ]
 
     def _primitive(self, primitive: Primitive, mode: Mode | None = None) -> Listed:
         d = primitive.definition

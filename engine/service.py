@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.batches import Batches
+    from albert_tools.engine.other_home import Library, OtherHome
     from albert_tools.engine.policy.settings import Governance
+    from albert_tools.engine.receiving import Received
     from albert_tools.engine.runs.run_queue import RunQueue
     from albert_tools.engine.runs.schedules import Schedules
     from albert_tools.engine.sandbox.worker.spawn import Spawned
@@ -85,11 +87,19 @@ class ToolService:
         store: The saved tools.
         context: The workspace, the rules and the record.
         sandbox: A sandbox that is not started. The service starts it before the first run of a composite.
+        library: The home in which a search also looks.
     """
 
-    def __init__(self, registry: ToolRegistry, store: ToolStore, context: ServiceContext, sandbox: Sandbox) -> None:
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        store: ToolStore,
+        context: ServiceContext,
+        sandbox: Sandbox,
+        library: Library | None = None,
+    ) -> None:
         self.registry = registry
-        self.store = store
+        self.store, self.library = store, library
         self._context = context
         self._sandbox = sandbox
         #: The mode and the ledger of this home.
@@ -102,7 +112,7 @@ class ToolService:
         self._access = access = SessionAccess(context, lookup)
         self.actions = actions = Actions(pipeline, context, access)
         self._describer = Describer(context, lookup, access)
-        self._listing = Listing(context, lookup, self._describer, access)
+        self._listing = Listing(context, lookup, self._describer, access, library)
         self._sources = sources = Sources(context, lookup, access)
         self._authoring = Authoring(context, pipeline, sources, actions, access)
         self._owner = OwnerDecisions(context, pipeline, runs, sources, self._authoring)
@@ -126,7 +136,7 @@ class ToolService:
         """Stop the sandbox and close the workspace and the ledger. After that, nothing can be run or defined."""
         await self._close_own()
         await self._sandbox.close()
-        self._close_parts(self._context.ledger, self.store)
+        self._close_parts(self._context.ledger, self.store, self.library)
 
     @asynccontextmanager
     async def beside(self, **changes: Any) -> AsyncIterator[Self]:
@@ -314,6 +324,16 @@ class ToolService:
 
             self._suggestions = Suggestions(self._context, self._lookup, self.actions, self._access)
         return await self._suggestions.suggest(limit, session=session, everyone=everyone)
+
+    async def receive(
+        self, version: ToolVersion, there: OtherHome, here: str, by: str, **more: Any
+    ) -> builtins.list[Received]:
+        """Take a version over from another home, with all that it calls, see `Receiver.receive`."""
+        from albert_tools.engine.receiving import Receiver
+
+        self._must_be_open()
+        receiver = Receiver(self._context, self.store, self._sources, self._authoring)
+        return await receiver.receive(version, there, here, by, **more)
 
     # Reviews
 

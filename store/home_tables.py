@@ -83,7 +83,10 @@ class HomeTables:
 
         with self._locked():
             if self._inside is not None:
-                yield self._inside
+                try:
+                    yield self._inside
+                except psycopg.Error as error:
+                    raise failure_of(error, self.name) from error
                 return
             self._inside = connection = self._link.retried(begin)
             try:

@@ -26,6 +26,8 @@ from albert_tools.store.os_errors import io_failure
 
 #: The names of a home's small files.
 RULES, MODE, MOUNTS = "governance.yaml", "mode.json", "mounts.json"
+#: The environment variable that names the home with the tools of a team.
+LIBRARY = "ALBERT_LIBRARY"
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|postgres(ql)?:")

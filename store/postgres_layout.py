@@ -1,20 +1,25 @@
 """The tables of a home on PostgreSQL: creates them, and changes those of earlier releases.
 
 They are in one schema. The one row of the table `gate` has the number of their layout. A process that finds an earlier layout
-migrates it; one that finds a later layout writes nothing. The tables of the record are `record/schema.py`'s. The others are here.
+migrates it; one that finds a later layout writes nothing. The tables of the record are `record/schema.py`'s, the triggers
+`postgres_roles.py`'s. The other tables are here.
 """
 
 from __future__ import annotations
+
+from contextlib import closing
 
 import psycopg
 from psycopg import sql
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.postgres_roles import TRIGGERS, create_roles, login
+from albert_tools.store.postgres_server import Server, failure_of
 from albert_tools.store.record.gate import START
 from albert_tools.store.record.schema import QUEUES, for_postgres, postgres_tables
 
 #: The number of the tables below, and of the record's.
-LAYOUT = 6
+LAYOUT = 7
 #: The lock that keeps two processes from creating or migrating the tables at the same time.
 _CREATING = 0x416C62657274
 #: The schema of the tables, if they exist. `to_regclass` can miss a table that another process has just created.
@@ -45,24 +50,29 @@ CREATE TABLE artifacts(name TEXT COLLATE "C" PRIMARY KEY, record BYTEA NOT NULL)
 CREATE TABLE files(name TEXT COLLATE "C" PRIMARY KEY, content BYTEA NOT NULL, changed BIGINT NOT NULL);
 """
 #: What changes a layout into the next one, by its number.
-_MIGRATIONS = {4: _TOOLS + _VALUES, 5: for_postgres(QUEUES)}
+_MIGRATIONS = {4: _TOOLS + _VALUES, 5: TRIGGERS.replace("@", ""), 6: for_postgres(QUEUES)}
 
 
-def all_tables() -> str:
-    """The statements that create the tables of the present layout."""
-    return postgres_tables() + _TOOLS + _VALUES
+def all_tables(schema: str = "") -> str:
+    """The statements that create the tables and triggers of the present layout. A temporary `schema` must be given (`pg_temp.`)."""
+    return postgres_tables() + _TOOLS + _VALUES + TRIGGERS.replace("@", schema)
 
 
 def find(connection: psycopg.Connection, name: str) -> bool:
     """Whether the tables exist. An earlier layout is migrated.
 
     Raises:
-        Failure: `damaged` if the layout is not known.
+        Failure: `damaged` if the layout is not known; `permission_denied` if this user can't migrate it.
         psycopg.Error: as the server says.
     """
     if connection.execute(FIND).fetchone() is None:
         return False
     if _is_earlier(connection):
+        if not login(connection).is_owner:
+            problem = f"the database {name} has an earlier layout, and only the owner of its tables can migrate it"
+            raise Failure(
+                "permission_denied", problem, hint="have the owner run `albert fleet init`", rule="database.role"
+            )
         with connection.transaction():
             _lock(connection)
             if _is_earlier(connection):
@@ -89,6 +99,23 @@ def create(connection: psycopg.Connection, name: str) -> None:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
         connection.execute(all_tables(), prepare=False)
         connection.execute("INSERT INTO gate VALUES (%s, 0, %s)", (LAYOUT, START.hash))
+
+
+def initialize(url: str) -> dict[str, str]:
+    """Create the tables, and the roles that may use them, unless they exist. Returns the names of the roles by `ROLES`.
+
+    Raises:
+        Failure: `permission_denied` if the user may not do this; those of `find` and `create_roles`; `io_error`.
+    """
+    server = Server(url)
+    with closing(server.connect()) as connection:
+        try:
+            create(connection, server.name)
+            with connection.transaction():
+                _lock(connection)
+                return create_roles(connection)
+        except psycopg.Error as error:
+            raise failure_of(error, server.name) from error
 
 
 def check(layout: int | None, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -10,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.postgres_roles import GRANTS, a_role
 from albert_tools.store.record import gate
 
 #: The schema of the tables. Another one can be given in the URL: `?options=-csearch_path%3DNAME`.
@@ -22,18 +24,18 @@ _NETWORK = {
     "keepalives_count": "3",
     "tcp_user_timeout": "25000",
 }
-_GRANT = "have the owner of the database grant this user the rights on the schema and its tables"
+_GRANT = "have an administrator grant this user a role of the home, which `albert fleet init` creates"
 #: The first characters of a state (SQLSTATE) → what the user can do.
 _HINTS = {
     "25006": "give the URL of the primary server: this one can only be read",
     "25P03": "try again: this process has stood still inside a transaction, so the server has ended its connection",
-    "42501": _GRANT,
     "42P01": _GRANT,
     "53100": "free some space on the server's disk and try again",
     "53300": "try again later, or let the server accept more connections (max_connections)",
     "57P": "try again when the server runs: an administrator or a crash has ended the connection",
 }
 _UNREACHABLE = "check the host, port, user, password and database of the URL, and that the server runs"
+_USER = re.compile(r"postgresql://([^@]*)@")
 #: States in which the server ends the connection.
 _LOST = ("08", "25P03", "57P")
 
@@ -94,6 +96,8 @@ def failure_of(error: psycopg.Error, name: str) -> Failure:
             retryable=True,
             details=details,
         )
+    if state == "42501":
+        return _refused(error, name, reason)
     if state.startswith("XX"):
         return Failure("damaged", f"the database {name} is damaged: {reason}", hint="check the server", details=details)
     hint = next((text for start, text in _HINTS.items() if state.startswith(start)), None)
@@ -101,6 +105,16 @@ def failure_of(error: psycopg.Error, name: str) -> Failure:
         hint = _UNREACHABLE
     retryable = state.startswith(_LOST) or (isinstance(error, psycopg.OperationalError) and state != "53100")
     return Failure("io_error", f"can't use the database {name}: {reason}", hint, retryable, details=details)
+
+
+def _refused(error: psycopg.Error, name: str, reason: str) -> Failure:
+    """The failure of a user who lacks a role. A trigger says which one; the server itself only names the table."""
+    hint = error.diag.message_hint
+    table = next((table for table in GRANTS if table in reason.split()), None)
+    if hint is None and table is not None:
+        user = (_USER.match(name) or ("", ""))[1]
+        reason = f"your database user {user} isn't {a_role([*GRANTS[table]][-1])}".replace("  ", " ")
+    return Failure("permission_denied", reason, hint or _GRANT, rule="database.role", details={"path": name})
 
 
 def ends_connection(error: psycopg.Error, connection: psycopg.Connection) -> bool:

@@ -38,12 +38,12 @@ _EFFECTS: Mapping[str, tuple[Any, ...]] = {
 
 
 class Found(TypedDict):
-    """A tool in the results of a search."""
+    """A tool in the results of a search. One of the kind `library` is a team's: it can be called after a person has pulled it."""
 
     name: str
     signature: str
     description: str
-    kind: Literal["primitive", "composite"]
+    kind: Literal["primitive", "composite", "library"]
     verdict: str
 
 

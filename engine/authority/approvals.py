@@ -238,6 +238,11 @@ class Approvals:
                 return found
         return None
 
+    @property
+    def may_answer(self) -> bool:
+        """Whether the person who uses this process may answer: in a database with roles, only a reviewer may."""
+        return self._ledger.may("answered")
+
     def answer(self, approval: str, choice: Choice, by: str) -> Approval:
         """Answer a question. The first answer counts.
 

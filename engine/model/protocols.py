@@ -305,6 +305,9 @@ class Ledger(Protocol):
 class Record(Ledger, Protocol):
     """A ledger, and the tables that depend on its entries."""
 
+    def may(self, kind: str) -> bool:
+        """Whether this user may append entries of a kind: in a database with roles, not everybody may decide."""
+
     @property
     def sessions(self) -> SessionTable:
         """The table of sessions."""

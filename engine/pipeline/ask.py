@@ -1,8 +1,9 @@
 """Ask a person for approval. Question and answer are entries of the ledger.
 
-If the application can ask a person, it asks during the call. Otherwise the call waits for an answer from another process, at most
-`ServiceContext.patience` seconds. The clocks of the run are stopped meanwhile. Then the run is suspended; it can be resumed after
-the answer. After any answer all stages run again, because the rules, the mode or the file may have changed in the meantime.
+If the application can ask a person who may answer, it asks during the call. Otherwise the call waits for an answer from another
+process, at most `ServiceContext.patience` seconds. The clocks of the run are stopped meanwhile. Then the run is suspended; it can
+be resumed after the answer. After any answer all stages run again, because the rules, the mode or the file may have changed in the
+meantime.
 """
 
 from __future__ import annotations
@@ -59,14 +60,15 @@ async def find_approval(call: Call, run: Run) -> Call:
     shown = await preview_of(call, run)
     action, objects = await _action(call, run, shown)
     found = approvals.about(action)
+    can_ask = run.service.ask is not None and approvals.may_answer
     if found is None:
-        if run.service.ask is None and run.service.patience is None:
+        if not can_ask and run.service.patience is None:
             raise nobody_to_ask(call.decision, call.name)
         write(run)
         found = approvals.ask(_facts(call, run, action, shown), scope)
         _write_question(call, run, found)
         command = call.rules.governance.notify
-        if command and run.service.ask is None:
+        if command and not can_ask:
             with _stopped_clocks(run):
                 await notify(command, about_question(found))
     elif found.state == "yes":
@@ -75,7 +77,7 @@ async def find_approval(call: Call, run: Run) -> Call:
         with run.service.ledger.transaction():
             approvals.use(found, call.id)
         raise refused_by_person(call.decision, call.name)
-    if run.service.ask is not None:
+    if can_ask:
         await _ask(call, run, found, approvals, shown)
         raise JudgeAgain
     if await _answered_elsewhere(found, run, approvals):

@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -127,6 +127,19 @@ class Database(ABC):
     @abstractmethod
     def exists(self) -> bool:
         """Whether the tables exist. Readers use it, so that reading creates nothing."""
+
+    @property
+    def user(self) -> str:
+        """The user whose name the database requires in decisions; empty if it requires none."""
+        return ""
+
+    def may(self, kind: str) -> bool:
+        """Whether this user may append entries of a kind. Only a database with roles of its own refuses one."""
+        return True
+
+    def signed(self, kind: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The data of an entry, inside a transaction. If a decision must name the database's user, it does."""
+        return data
 
     @abstractmethod
     def size(self) -> int:

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from albert_tools.engine.authority.reviews import BY_RULES
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.postgres_layout import FIND, check, create, damaged, find
+from albert_tools.store.postgres_roles import KINDS, SIGNED, Login, login
 from albert_tools.store.postgres_server import Link, Server, can_be_stored, ends_connection, failure_of
 from albert_tools.store.record.database import Database, Row
 from albert_tools.store.record.gate import START, Tail
@@ -76,6 +78,8 @@ class PostgresDatabase(Database):
         #: Whether the connection has found the tables.
         self._is_ready = False
         self._owner = ""
+        #: The user of the connection, once the tables are found. Who creates them owns them.
+        self._login: Login | None = None
         #: The last entry that this process has seen, and the one at the beginning of the present transaction.
         self.committed = self._before = START
         #: The statements of the present transaction that the server has not got yet.
@@ -104,6 +108,7 @@ class PostgresDatabase(Database):
             if known.n and not (is_ready and self._has(connection, known)):
                 raise self._cut_off(known)
         self.committed, self._is_ready = tail, is_ready
+        self._login = login(connection) if is_ready else None
         return is_ready
 
     def _has(self, connection: psycopg.Connection, known: Tail) -> bool:
@@ -129,6 +134,23 @@ class PostgresDatabase(Database):
         if self._link.connection is None and self.durability.broken is not None:
             raise self.durability.broken.copy()
         return self._link.retried(use)
+
+    # Roles
+
+    @property
+    def user(self) -> str:
+        """See `Database`."""
+        return self._login.name if self.exists and self._login is not None and not self._login.is_owner else ""
+
+    def may(self, kind: str) -> bool:
+        """See `Database`."""
+        return not self.user or self._login is None or self._login.has(KINDS[kind])
+
+    def signed(self, kind: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See `Database`."""
+        if kind not in SIGNED or data.get("by") == BY_RULES or not self.user:
+            return data
+        return {**data, SIGNED[kind]: self.user}
 
     # Transactions
 

@@ -42,7 +42,7 @@ UNION ALL SELECT 'constraint', conname, pg_get_constraintdef(oid) FROM pg_constr
 UNION ALL SELECT 'rule', rulename, pg_get_ruledef(oid) FROM pg_rewrite
 WHERE rulename <> '_RETURN' AND ev_class IN (SELECT oid FROM relation)
 UNION ALL SELECT 'policy', polname, '' FROM pg_policy WHERE polrelid IN (SELECT oid FROM relation)
-UNION ALL SELECT 'function', proname, '' FROM pg_proc WHERE pronamespace = %(schema)s
+UNION ALL SELECT 'function', proname, concat(prokind, prosecdef, proconfig, prosrc) FROM pg_proc WHERE pronamespace = %(schema)s
 """
 
 
@@ -95,7 +95,7 @@ def _check_content(connection: psycopg.Connection, schema: int) -> None:
     found = set(connection.execute(_CONTENT, {"schema": schema}))
     with connection.transaction(force_rollback=True):
         connection.execute("SET LOCAL search_path = pg_temp")
-        connection.execute(all_tables(), prepare=False)
+        connection.execute(all_tables("pg_temp."), prepare=False)
         (own,) = connection.execute("SELECT pg_my_temp_schema()").fetchone() or (0,)
         proper = set(connection.execute(_CONTENT, {"schema": own}))
     for kind, name, _ in sorted(found - proper):

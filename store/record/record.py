@@ -121,6 +121,10 @@ class Record:
         """See `Ledger.transaction`."""
         return self.database.transaction()
 
+    def may(self, kind: str) -> bool:
+        """See `Record.may`."""
+        return self.database.may(kind)
+
     def append(self, kind: str, data: Mapping[str, Any]) -> int:
         """See `Ledger.append`."""
         if not _KIND.match(kind):
@@ -133,6 +137,7 @@ class Record:
             if journal is not None and (beginning := journal.beginning()) is not None:
                 self.append("run", beginning)
             rows = journal.new_rows() if journal is not None else []
+            data = database.signed(kind, data)
             if rows:
                 data = {**data, "steps": rows[-1].name}
             content = encode(data, f"an entry of kind {kind!r}", most)

@@ -162,6 +162,20 @@ COMMANDS: dict[str, Command] = {
         value("name", "NAME", "a saved tool; default: all", "saved", nargs="?"),
         flag("--dry-run", "show what would change; save nothing"),
     ),
+    "push": Command(
+        "copy a tool, with the tools that it calls, into another home, where it waits for a review",
+        _TOOL,
+        value("--to", "HOME", "a folder or postgresql://…; default: ALBERT_LIBRARY"),
+        value("--version", "HASH", f"a version, {_SIX}", "versions"),
+        at="transfer.push",
+    ),
+    "pull": Command(
+        "copy a tool, with the tools that it calls, from another home, to be reviewed here",
+        value("name", "NAME", "a tool of the other home"),
+        value("--from", "HOME", "a folder or postgresql://…; default: ALBERT_LIBRARY", dest="source"),
+        value("--version", "HASH", f"a version, {_SIX}"),
+        at="transfer.pull",
+    ),
     "doctor": Command(
         "check this installation, and that every limit holds on this machine",
         flag("--quick", "do not run the hostile programs that test the limits"),
@@ -316,10 +330,12 @@ COMMANDS: dict[str, Command] = {
         },
     ),
     "fleet": Command(
-        "show the queues and their workers",
+        "show the queues and their workers, or prepare a home in a database for several people",
         bare="status",
-        actions={"status": Command("show the queues, the workers, and the runs that no worker can go on with")},
-        at="fleet_status.fleet_status",
+        actions={
+            "status": Command("show the queues, the workers, and the runs that no worker can go on with"),
+            "init": Command("create the tables, and the roles of the people who use them; once, by an administrator"),
+        },
     ),
     "batch": Command(
         "call a tool for each of many items, by workers; show, print or cancel a batch",

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
-    "checkpoint call result denied malformed repeated settled mode definition removal activation review policy run asked answered "
-    "approval_revoked session session_ended session_times queued taken run_changes batch schedule schedule_removed".split()
+    "checkpoint call result denied malformed repeated settled mode definition removal copied review policy rules_imported run asked "
+    "answered approval_revoked session session_ended session_times queued taken run_changes batch schedule schedule_removed".split()
+)
 )
 
 #: Options that apply to some actions only → their spelling and these actions.
@@ -170,8 +171,9 @@ _FORMS = {
     "checkpoint": _Form(
         "·", "dim", "the entries up to {last} were deleted; this is their result, part {part} of {parts}"
     ),
-    "activation": _Form("+", "dim", "active version of {tool} set by {by}", "", "version", ": {version}"),
     "review": _Form("+", "dim", "{tool} is {state}, by {by}", "version", "why", ": {why}"),
+    "copied": _Form("·", "dim", "{tool} was copied to {to} by {by}", "version"),
+    "rules_imported": _Form("!", "yellow", "rules imported by {by}"),
     "mode": _Form("!", "yellow", "mode {from} → {to} by {by}", optional="cause", more=": {cause}"),
 }
 
@@ -207,12 +209,13 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
         case "policy":
             mark, colour = ("·", "dim") if d.get("event") != "refused" else ("!", "red")
             rest = f"rules {safe(str(d.get('revision', ''))[:15])} {fields['event']}"
-            rest += f" by {fields['by']}" if d.get("by") else ""
             rest += f": {fields['message']}" if d.get("message") else ""
         case "definition" | "removal":
             mark, colour = "+" if entry.kind == "definition" else "-", "dim"
             rest = f"{entry.kind} of {fields['tool']} {safe(str(d.get('version', ''))[:12])}".rstrip()
             rest += f" by the session {fields['by']}" if d.get("by") else ""
+            rest += f" by {fields['user']}" if d.get("user") else ""
+            rest += f" from {fields['from']}" if d.get("from") else ""
         case kind:
             mark, colour, text, about, optional, more = _FORMS[kind]
             rest = (text + (more if d.get(optional) else "")).format_map(fields)

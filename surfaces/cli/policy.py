@@ -29,7 +29,7 @@ def mode(options: argparse.Namespace, console: Console) -> int:
         before = modes.state()
         if options.mode is not None:
             demand_person("the mode is switched")
-            modes.switch(options.mode.upper(), person(), options.cause)
+            modes.switch(options.mode.upper(), home.record.database.user or person(), options.cause)
         now = modes.state()
     if console.json:
         console.document({"ok": True, **now._asdict()})
@@ -105,8 +105,8 @@ def _show(options: argparse.Namespace, console: Console) -> int:
 
 def _record(home: Home, file: HomeFile, content: bytes, revision: str = "") -> None:
     """Record who replaces the owner's rules by which content. `albert doctor` compares it with the rules in a database."""
-    data = {"event": "imported", "revision": revision, "files": [str(file)], "by": person(), "content": ref_of(content)}
-    home.record.durable(home.record.append("policy", data))
+    data = {"revision": revision, "files": [str(file)], "by": person(), "content": ref_of(content)}
+    home.record.durable(home.record.append("rules_imported", data))
 
 
 async def _import(service: ToolService, options: argparse.Namespace, console: Console) -> int:

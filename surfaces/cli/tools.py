@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 
 from albert_tools.engine.authority.sessions import Session
 from albert_tools.engine.describing import Description
-from albert_tools.engine.listing import Listed, first_line
+from albert_tools.engine.listing import LIBRARY, Listed, first_line
 from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
 from albert_tools.engine.model.describe import bounds_of, data_of, example_of, shape_of, timeout_of
 from albert_tools.engine.model.failure import Failure
@@ -27,7 +27,7 @@ from albert_tools.surfaces.cli.manifest_text import effects_text, print_lines, p
 from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.session_tools import only_these, session_of_environment, token
 from albert_tools.surfaces.text.console import Console, safe
-from albert_tools.surfaces.text.hints import DIGITS
+from albert_tools.surfaces.text.hints import DIGITS, command_line
 from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
@@ -103,16 +103,21 @@ def _problems(problems: tuple[str, ...], console: Console) -> None:
 def search(options: argparse.Namespace, console: Console) -> int:
     """List the tools whose name or description matches a text."""
 
-    async def find(service: ToolService) -> list[Listed]:
-        return await service.search(" ".join(options.text), session=token())
+    async def find(service: ToolService) -> tuple[list[Listed], str | None]:
+        found = await service.search(" ".join(options.text), session=token())
+        return found, service.library.problem if service.library is not None else None
 
-    found = in_service(options, find)
+    found, problem = in_service(options, find)
+    problems = (f"the tools of the library: {problem}",) if problem is not None else ()
     if console.json:
-        console.document({"ok": True, "tools": [asdict(t) for t in found]})
+        console.document({"ok": True, "tools": [asdict(t) for t in found], "problems": [*problems]})
         return 0
     _table(found, console)
     if not found:
         console.note("nothing found")
+    if shared := next((t.name for t in found if t.kind == LIBRARY), None):
+        console.note(f"a tool of the library can be called here after `{command_line(options.home, 'pull', shared)}`")
+    _problems(problems, console)
     return 0
 
 

@@ -12,6 +12,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+from contextlib import closing, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -86,6 +87,16 @@ class Server:
     def connect(self, url: str = "") -> psycopg.Connection:
         """A connection of an administrator, in the record's schema."""
         return psycopg.connect(url or self.url(), autocommit=True)
+
+    def login(self, url: str, name: str, *roles: str) -> str:
+        """The URL of a home for a user who has these roles of it, and no others."""
+        with closing(self.connect(url)) as connection:
+            schema = connection.execute("SELECT current_schema()").fetchone()
+            with suppress(psycopg.errors.DuplicateObject):
+                connection.execute(f"CREATE USER {name}")
+            for role in roles:
+                connection.execute(f'GRANT "postgres.{(schema or [""])[0]}_{role}" TO {name}')
+        return url.replace("user=albert", f"user={name}")
 
     def _end(self) -> None:
         assert self._keeper.stdin is not None

@@ -1,0 +1,68 @@
+"""``albert push`` and ``albert pull``: copy a tool with its callees from one home into another."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
+
+from albert_tools.store.places import LIBRARY
+from albert_tools.surfaces.cli.service_options import open_service
+from albert_tools.surfaces.text.console import Console, safe
+from albert_tools.surfaces.text.hints import DIGITS, command_line
+from albert_tools.surfaces.text.person import demand_person, person
+from albert_tools.surfaces.text.usage_error import Usage
+
+if TYPE_CHECKING:
+    from albert_tools.engine.receiving import Received
+
+
+def push(options: argparse.Namespace, console: Console) -> int:
+    """Copy a tool of this home into another one."""
+    return _copy(options, console, options.home, _other(options.to, "push NAME --to"))
+
+
+def pull(options: argparse.Namespace, console: Console) -> int:
+    """Copy a tool of another home into this one."""
+    return _copy(options, console, _other(options.source, "pull NAME --from"), options.home)
+
+
+def _other(given: str | None, how: str) -> str:
+    found = given or os.environ.get(LIBRARY)
+    if not found:
+        raise Usage("the other home is missing", f"write `albert {how} HOME`, or set {LIBRARY}")
+    return found
+
+
+def _copy(options: argparse.Namespace, console: Console, source: str | None, target: str | None) -> int:
+    demand_person("tools are copied")
+    options.home = target
+    found, place = asyncio.run(_copied(options, console, source))
+    if console.json:
+        console.document({"ok": True, "to": place, "tools": [asdict(each) for each in found]})
+        return 0
+    for each in found:
+        done = "is there already" if each.outcome == "unchanged" else "copied"
+        console.say(f"{console.paint(safe(each.name), 'cyan')}  {each.version[:DIGITS]}  {done}, {each.state}")
+    if all(each.outcome == "unchanged" for each in found):
+        console.note(f"nothing was changed: {safe(place)} has this version")
+    elif any(each.state == "pending" for each in found):
+        console.note(f"`{command_line(target, 'review')}` shows what waits for a review there")
+    return 0
+
+
+async def _copied(options: argparse.Namespace, console: Console, source: str | None) -> tuple[list[Received], str]:
+    """Copy the tool into the home of the options. Returns what was copied, and the name of this home."""
+    from albert_tools.service import other_home
+
+    there = other_home(source)
+    async with open_service(options) as service:
+        here, wanted = service.home.local.shown, there.wanted(options.name, options.version)
+        try:
+            return await service.receive(wanted, there, here, person(), report_progress=console.progress), here
+        finally:
+            console.progress("")
+            there.close()

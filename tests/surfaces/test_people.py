@@ -1,0 +1,98 @@
+"""People with roles in one database: an author, a reviewer and an operator, each with a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.postgres import server
+
+from .conftest import Albert
+from .test_two_machines import COPY, PASSWORD
+
+ROLES = {"ada": ["author"], "ben": ["reviewer"], "olga": ["operator"], "walt": ["worker"], "eve": []}
+
+
+@pytest.fixture
+def url() -> str:
+    """The URL of the administrator's home, which does not exist yet."""
+    return server().url(f"albert&password={PASSWORD}")
+
+
+@pytest.fixture
+def person(tmp_path: Path, url: str) -> Callable[[str], Albert]:
+    """Make the machine of a person with the roles above; without a name, that of the administrator."""
+
+    def make(name: str) -> Albert:
+        made = Albert(tmp_path / name)
+        home = server().login(url, name, *ROLES[name]) if name in ROLES else url
+        made.environ |= {"HOME": str(made.home), "ALBERT_HOME": home}
+        for variable in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+            made.environ.pop(variable, None)
+        return made
+
+    return make
+
+
+def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], url: str) -> None:
+    administrator = person("administrator")
+    assert "a folder has no roles" in administrator("fleet", "init", "--home", "folder").err
+    created = administrator("fleet", "init")
+    assert "_reviewer  reviews tools" in created.out
+    assert PASSWORD not in created.out + created.err
+    assert administrator("fleet", "init", "--json").document()["roles"].keys() == {
+        "worker", "author", "reviewer", "operator",
+    }  # fmt: skip
+    ada, ben, olga, walt, eve = map(person, ROLES)
+    ada.write("copy.tool", COPY)
+    ada.write("a.txt", "hello")
+    olga.write("rules.yaml", "tools: {copy: {requires_approval_in_modes: [NORMAL]}}\n")
+
+    def refused(machine: Albert, role: str, *words: str) -> None:
+        done = machine(*words)
+        assert done.code == 3, done
+        assert f"isn't a{'n' if role[0] in 'ao' else ''} {role}" in done.err
+        assert "GRANT" in done.err or "grant" in done.err
+
+    # The rules and the mode are the operator's.
+    assert olga("policy", "init").code == 0
+    assert (
+        olga(
+            "policy", "import", olga.write("rules.yaml", "tools: {copy: {requires_approval_in_modes: [NORMAL]}}\n")
+        ).code
+        == 0
+    )
+    ada.write("rules.yaml", "{}\n")
+    refused(ada, "operator", "policy", "import", "rules.yaml")
+    refused(ben, "operator", "mode", "ALERT")
+    assert ", by olga" in olga("mode", "ALERT").out
+    assert olga("mode", "NORMAL").code == 0
+
+    # A tool is the author's, and its review the reviewer's.
+    refused(ben, "author", "define", str(ada.project / "copy.tool"))
+    assert ada("define", "copy.tool").code == 0
+    refused(ada, "reviewer", "review", "copy", "--approve")
+    assert ben("review", "copy", "--approve").code == 0
+    assert "approved by ben" in ada("tools").out
+    refused(ada, "reviewer", "remove", "copy")
+
+    # Nobody asks a person who may not answer.
+    code, shown = ada.terminal("run", "copy", "source=a.txt")
+    assert code == 4, shown
+    (question,) = walt("approvals", "--json").document()["approvals"]
+    refused(walt, "reviewer", "approvals", "answer", question["approval"], "once", "--yes")
+    assert ben("approvals", "answer", question["approval"], "once").code == 0
+    assert ada("runs", "resume", question["run"]).code == 0
+    assert (ada.project / "copy.txt").read_text() == "hello"
+    assert "ben answered once" in walt("ledger", "query").out
+    assert "the ledger is intact" in walt("ledger", "verify").out
+    assert walt("doctor", "--quick").code == 0
+
+    refused_at_all = eve("tools")
+    assert refused_at_all.code in (1, 3)
+    assert "grant this user a role" in refused_at_all.err
+    with closing(server().connect(url)) as connection:
+        assert connection.execute("SELECT DISTINCT reviewer FROM reviews").fetchall() == [("ben",)]
