@@ -31,6 +31,9 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import CallContext
 from albert_tools.engine.workspace.git_lock import turn
 
+#: The hint for a process that does not list its tools.
+_NO_NETWORK = "it reaches only the hosts of `--host`; install a server that npx or uvx would download"
+
 
 class Connections:
     """The connections of one service, by the name of the mount."""
@@ -160,7 +163,9 @@ class Connection:
         except TimeoutError:
             await self._failed(link)
             why = f"{self._mount.name} did not list its tools within {START_SECONDS:.0f} s"
-            raise Failure("service_error", why, hint="see `albert mount look`", retryable=True) from None
+            raise Failure(
+                "service_error", why, hint=_NO_NETWORK if self._mount.command else None, retryable=True
+            ) from None
         except BaseException:
             await self._failed(link)
             raise

@@ -70,8 +70,8 @@ ATTRIBUTES = frozenset(
     strip strptime sub subn subnet_of subnets substitute subtract summarize_address_range supernet supernet_of swapcase
     symmetric_difference symmetric_difference_update takewhile tan tanh tau tell template time timedelta timegm
     timestamp timetuple timezone title to_bytes to_integral_value tool toordinal total total_seconds translate truediv
-    trunc truncate truth tzinfo tzname ulp unescape unified_diff union unquote unquote_plus update upper urldefrag
-    urlencode urljoin urlparse urlsafe_b64decode urlsafe_b64encode urlsplit urlunparse urlunsplit username utc
+    trunc truncate truth tzinfo tzname ulp unescape unified_diff union unquote unquote_plus update upper url
+    urldefrag urlencode urljoin urlparse urlsafe_b64decode urlsafe_b64encode urlsplit urlunparse urlunsplit username utc
     utcoffset uuid5 values variance version weekday whitespace with_hostmask with_netmask with_prefixlen wrap write
     writeheader writelines writer writerow writerows xor year zfill zip_longest
     """.split()

@@ -319,7 +319,7 @@ ATTRIBUTES = frozenset(
     """args code message retryable tool
     day days fold hour microsecond microseconds minute month second seconds tzinfo year
     denominator imag numerator real
-    fragment hostname netloc params password path port query scheme username
+    fragment hostname netloc params password path port query scheme url username
     endpos flags groupindex lastgroup lastindex pattern pos string
     fieldnames line_num maxlen template
     a b size slope intercept

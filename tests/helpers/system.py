@@ -31,6 +31,7 @@ class Program(NamedTuple):
 PROGRAMS = [
     Program("git", "git", "git with real repositories"),
     Program("bash", "bash", "commands, and how they are read before they run"),
+    Program("sqlite3", "sqlite3", "agents' tools that use a database by its command"),
     Program("chromium", "chromium", "the pages of the review in a real browser"),
     Program("pg_ctl", "postgresql", "the record on a PostgreSQL server, which the tests start for themselves"),
     *(

@@ -215,7 +215,7 @@ ENTRIES: dict[str, list[str]] = {
         "urllib.parse.parse_qs('a=1&a=2&b=', keep_blank_values=True, strict_parsing=False, encoding='utf-8', max_num_fields=9)",
         "urllib.parse.parse_qsl('a=1;b=2', separator=';')",
         "[urllib.parse.quote('a b/é', safe=''), urllib.parse.quote_plus('a b'), urllib.parse.unquote('%C3%A9'), urllib.parse.unquote_plus('a+b')]",
-        "[urllib.parse.urldefrag('http://a/b#c'), urllib.parse.urlencode({'a': [1, 2]}, doseq=True), urllib.parse.urljoin('http://a/b/', '../c')]",
+        "[urllib.parse.urldefrag('http://a/b#c').url, urllib.parse.urlencode({'a': [1, 2]}, doseq=True), urllib.parse.urljoin('http://a/b/', '../c')]",
         "[urllib.parse.urlparse('http://u:p@h:80/p;x?q#f').port, urllib.parse.urlsplit('//h/p').netloc]",
         "[urllib.parse.urlunparse(('http', 'h', '/p', '', 'q', '')), urllib.parse.urlunsplit(('http', 'h', '/p', '', ''))]",
         "urllib.parse.urlsplit('http://[::1]:80/').hostname",

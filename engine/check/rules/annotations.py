@@ -44,6 +44,8 @@ _INTERNAL_TYPES = {
     "frozenset": "take and return a list",
     "bytes": "take and return text, as base64 for bytes",
 }
+#: Types whose values can't be keys of a dict.
+_NEVER_KEYS = frozenset({"list", "dict", "set"})
 #: The nesting of an alias, with the aliases in it. It bounds the depth of a schema.
 MAX_ALIAS_DEPTH = 15
 #: Names that are not types alone: ``Optional[str]``.
@@ -210,8 +212,12 @@ def _generic(facts: Facts, node: tree.Subscript, name: str, field: bool) -> Iter
         if len(parts) != 1:
             yield error("annotation", node, f"{name} takes one type", hint=f"{name}[str]")
     elif name == "dict":
-        if len(parts) != 2 or not (isinstance(parts[0], tree.Name) and parts[0].id in ("str", "int", "Any")):
+        if len(parts) != 2:
             yield error("annotation", node, "dict takes a key type and a value type", hint="dict[str, int]")
+            return
+        unhashable = next((n for n in map(facts.type_name, tree.walk(parts[0])) if n in _NEVER_KEYS), None)
+        if unhashable is not None:
+            yield error("annotation", parts[0], f"{unhashable} can't be a key", hint="write tuple, or str")
             return
     elif name == "Union" or name in _GENERIC_CLASSES:
         pass

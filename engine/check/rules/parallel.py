@@ -7,6 +7,7 @@ called."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from albert_tools.engine.check.facts import Facts, bindings, called_name, tool_name
@@ -161,8 +162,10 @@ def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
     spoiled = set(facts.scopes.changed_inside)
     for node in facts.own_nodes(helper):
         match node:
-            case tree.Assign(targets=(tree.Name(),), value=value) if _creates(facts, value):
-                pass
+            case tree.Assign(targets=(target,), value=value):
+                pairs = _pairs(target, value)
+                created = Counter(t.id for t, given in pairs if isinstance(t, tree.Name) and _creates(facts, given))
+                spoiled |= set(Counter(b.name for b in bindings(node)) - created)
             case tree.AnnAssign(value=value) if value is None or _creates(facts, value):
                 pass
             case tree.AugAssign():
@@ -171,6 +174,16 @@ def _fresh(facts: Facts, helper: tree.FunctionDef) -> frozenset[str]:
                 # A lambda's parameter or a comprehension's variable may have the same name and refer to any value.
                 spoiled |= {b.name for b in bindings(node)}
     return frozenset(candidates - spoiled)
+
+
+def _pairs(target: tree.Expr, value: tree.Expr) -> list[tuple[tree.Expr, tree.Expr]]:
+    """Each target with its value: ``a, b = [], {}`` has two."""
+    match target, value:
+        case tree.Tuple(elts=targets), tree.Tuple(elts=values) if len(targets) == len(values) and not any(
+            isinstance(e, tree.Starred) for e in (*targets, *values)
+        ):
+            return list(zip(targets, values, strict=True))
+    return [(target, value)]
 
 
 #: Built-ins and façades that return a new container.
@@ -224,11 +237,11 @@ def _owned(facts: Facts, helper: tree.FunctionDef, fresh: frozenset[str]) -> fro
     for node in tree.walk(*helper.body):
         match node:
             case tree.Assign(targets=found, value=value):
-                for t in found:
-                    if isinstance(t, tree.Name) and not _new(facts, value):
+                for t, given in (pair for target in found for pair in _pairs(target, value)):
+                    if isinstance(t, tree.Name) and not _new(facts, given):
                         spoiled.add(t.id)
                     for s in tree.walk(t):
-                        if isinstance(s, tree.Subscript) and not _new(facts, value):
+                        if isinstance(s, tree.Subscript) and not _new(facts, given):
                             spoiled |= _base(s)
             case tree.AnnAssign(target=target, value=value) if value is not None and not _new(facts, value):
                 spoiled.add(target.id)

@@ -69,10 +69,22 @@ def t(a: list[int, str], b: dict[str], c: Optional[int, str], d: str[int]) -> No
     """Read."""
     return None
 ---
-# dict requires a key type and a value type
-def t(a: dict[str, int], b: dict[list, int]) -> None:  # error: 29 [annotation] "dict takes a key type and a value type"
+# the keys of a dict can be anything that Python can hash
+def t(a: dict[str, int], b: dict[list, int]) -> None:  # error: 34 [annotation] "list can't be a key"
     """Read."""
     return None
+---
+# helpers may have dicts with other keys than text
+from datetime import date
+
+
+def _rows(near: dict[tuple[int, int], float], at: dict[float | None, date]) -> dict[date, bytes]:
+    return {day: str(near).encode() for day in at.values()}
+
+
+def t(a: str) -> list[str]:
+    """Read."""
+    return sorted(str(day) for day in _rows({(0, 1): 1.5}, {0.5: date(2024, 1, 2), None: date(2024, 1, 3)}))
 ---
 # Literal accepts constants only
 def t(a: Literal[str], b: Literal[1 + 1]) -> None:

@@ -129,6 +129,40 @@ def t(paths: list[str]) -> Any:
     """Read."""
     return parallel(_words(p) for p in paths)
 ---
+# containers that a helper creates side by side
+def _words(p: str) -> Any:
+    words, word, counts = [], "", {}
+    for c in tools.read_file(path=p):
+        if c.isspace():
+            words.append(word)
+            word = ""
+        else:
+            word += c
+    counts.setdefault(len(words), []).append(word)
+    return [words, counts]
+
+def t(paths: list[str]) -> Any:
+    """Read."""
+    return parallel(_words(p) for p in paths)
+---
+# containers side by side, of which one came from outside
+def _read(p: str, out: list) -> str:
+    rows, other = [], out
+    rows.append(p)
+    other.append(p)  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    again, (again, more) = [], (out, [])
+    again.append(p)  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    both, by = {"out": out}, {}
+    both["out"].append(p)  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    by["a"], by["b"] = [], out
+    by["a"].append(p)  # error: 5 [parallel-change] "inside parallel only containers that the body created itself may be changed"
+    return tools.read_file(path=p)
+
+def t(paths: list[str]) -> Any:
+    """Read."""
+    out = []
+    return parallel(_read(p, out) for p in paths)
+---
 # items of a local container that came from outside
 def _read(p: str, out: list) -> str:
     rows = [out]

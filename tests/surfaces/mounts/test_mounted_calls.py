@@ -257,6 +257,7 @@ def test_a_running_server_that_does_not_list_its_tools_is_started_again(
     monkeypatch.setattr(connection, "START_SECONDS", 0.5)
     error = home.error("m.born")
     assert (error.code, error.message) == ("service_error", "m did not list its tools within 0 s")
+    assert "`--host`" in (error.hint or "")
     (home.work / "hang").unlink()
     monkeypatch.setattr(connection, "START_SECONDS", 60.0)
     assert home.value("m.born") != first
