@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 #: Kinds of entries that are shown. The other kinds serve the tables of the record.
 KINDS = tuple(
-    "checkpoint call result denied malformed repeated settled mode definition removal copied review policy rules_imported run asked "
-    "answered approval_revoked session session_ended session_times queued taken run_changes batch schedule schedule_removed".split()
-)
+    "checkpoint call result denied malformed repeated settled mode definition removal copied review policy rules_imported run "
+    "asked answered approval_revoked session session_ended session_times queued taken run_changes batch schedule "
+    "schedule_removed".split()
 )
 
 #: Options that apply to some actions only → their spelling and these actions.
