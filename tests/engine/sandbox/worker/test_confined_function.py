@@ -337,7 +337,7 @@ async def test_the_number_of_concurrent_processes_is_limited() -> None:
         nonlocal most
         while True:
             most = max(most, sum(process.ppid() == os.getpid() for process in confined_processes()))
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.02)
 
     looking = asyncio.create_task(look())
     found = await asyncio.gather(*(run_confined(hostile.add, {"a": i}, seconds=60) for i in range(12)))
