@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(50_000, 10, 100)
     # A shell starts background jobs with interrupts ignored. Every process that a test starts would inherit this setting.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    forked_zygotes.use(forked_zygotes.start())
+    forked_zygotes.use(forked_zygotes.share())
     if config.getoption("--golden-update") and os.environ.get("CI"):
         raise pytest.UsageError("--golden-update rewrites what the tests expect; it is not for CI")
 

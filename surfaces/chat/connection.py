@@ -6,8 +6,10 @@ packages' decoders read without a limit.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import httpx2
@@ -45,7 +47,13 @@ async def _bound(response: httpx2.Response) -> None:
 
 def http_client() -> httpx2.AsyncClient:
     """The client for a provider's package, which sets its own times to wait."""
-    return httpx2.AsyncClient(follow_redirects=False, event_hooks={"response": [_bound]})
+    return httpx2.AsyncClient(verify=_certificates(), follow_redirects=False, event_hooks={"response": [_bound]})
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """The trusted certificates. They are loaded once, because that takes longer than all else that a client does at its start."""
+    return httpx2.create_ssl_context()
 
 
 @contextmanager

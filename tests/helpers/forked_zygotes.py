@@ -98,6 +98,11 @@ class _Process:
         os.close(self._pidfd)
 
 
+def share() -> str:
+    """Start the processes for this process and the workers that pytest-xdist starts in it. Returns the value of `VARIABLE`."""
+    return os.environ.get(VARIABLE) or os.environ.setdefault(VARIABLE, start())
+
+
 def start() -> str:
     """Start the processes that fork zygotes, once. Returns the value of `VARIABLE`."""
     if not _started:

@@ -1,4 +1,7 @@
-"""Attacks by an attacker who controls a confined function. The sandbox calls each function of this module by its name."""
+"""Attacks by an attacker who controls a confined function. The sandbox calls each function of this module by its name.
+
+Each call starts a process that imports this module, so it imports little. `confined_primitives` has the primitives.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,7 @@ import time
 import urllib
 from typing import Any
 
-from albert_tools import Failure, primitive
-from albert_tools.engine.model.parameter_types import FileContent
+from albert_tools.engine.model.failure import Failure
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -357,29 +359,6 @@ def _is_open(number: int) -> bool:
     except OSError:
         return False
     return True
-
-
-@primitive(sandbox=True)
-def word_lengths(text: str) -> dict[str, int]:
-    """Return the lengths of words."""
-    if text == "fork":
-        os.fork()
-    while text == "endless":
-        pass
-    return {word: len(word) for word in text.split()}
-
-
-def size(page: FileContent) -> dict[str, Any]:
-    """Return the size of a file, and what happens if the function opens a file itself."""
-    try:
-        with open("/etc/passwd", "rb"):
-            opened = "opened"
-    except OSError:
-        opened = "OSError"
-    return {"size": len(page), "opened": opened, "is_bytes": isinstance(page, bytes)}
-
-
-size_of = primitive(name="size_of", effects=["read"], paths={"page": "read"}, source="file", sandbox=True)(size)
 
 
 async def waits() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,13 @@ def service(tmp_path: Path) -> Iterator[SyncToolService]:
         yield service
 
 
+@cache
+def saved_cards(many: int) -> list[Any]:
+    return [card(saved(f"tool_{i:05}", f"Do the thing number {i}. Then rest.").definition) for i in range(many)]
+
+
 def rendered(tokens: int | None = None, named: Any = (), many: int = 0) -> str:
-    cards = [card(saved(f"tool_{i:05}", f"Do the thing number {i}. Then rest.").definition) for i in range(many)]
-    return render(PRIMITIVES, cards, named, more=many > MAX_SAVED, lookup=OWN_TOOLS, tokens=tokens)
+    return render(PRIMITIVES, saved_cards(many), named, more=many > MAX_SAVED, lookup=OWN_TOOLS, tokens=tokens)
 
 
 def test_the_page_lists_the_names_of_the_language() -> None:

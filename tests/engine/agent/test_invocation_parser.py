@@ -184,19 +184,16 @@ def test_a_giant_call_is_refused_without_being_stored() -> None:
 def test_time_is_proportional_to_the_text(start: str, unit: str) -> None:
     def seconds(length: int) -> float:
         text = start + unit * (length // len(unit))
-        best = float("inf")
-        for _ in range(3):
-            began = time.process_time()
-            ToolInvocationParser.parse(text)
-            parser = ToolInvocationParser()
-            for at in range(0, len(text), 7):
-                parser.feed(text[at : at + 7])
-            parser.close()
-            best = min(best, time.process_time() - began)
-        return best
+        began = time.process_time()
+        ToolInvocationParser.parse(text)
+        parser = ToolInvocationParser()
+        for at in range(0, len(text), 7):
+            parser.feed(text[at : at + 7])
+        parser.close()
+        return time.process_time() - began
 
-    # Quadratic time would be 256 times as long.
-    assert seconds(64_000) < 64 * max(seconds(4_000), 0.001)
+    # Quadratic time would be 256 times as long. A busy machine can disturb one measurement.
+    assert any(seconds(64_000) < 64 * max(seconds(4_000), 0.001) for _ in range(3))
 
 
 _PIECES = st.sampled_from(

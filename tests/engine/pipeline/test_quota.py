@@ -86,7 +86,7 @@ ATTACKS: dict[str, Callable[[Governed, int], tuple[str, dict[str, Any]]]] = {
     ),
     "metadata that the file escapes": lambda _, n: (
         "publish_artifact",
-        {"id": f"{n}", "category": "c", "content": "x", "metadata": ["\x01" * 4000 for i in range(20)]},
+        {"id": f"{n}", "category": "c", "content": "x", "metadata": [f"m{i}=" + "\x01" * 4000 for i in range(20)]},
     ),
     "definitions": lambda _, n: ("define_tool", {"source": source(n)}),
     "sources": lambda _, n: ("run_source", {"source": source(n)}),

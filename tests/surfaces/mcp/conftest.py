@@ -102,7 +102,7 @@ class Place:
         else:
             headers = {"Authorization": f"Bearer {token or self.token}"}
             async with (
-                httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http,
+                httpx2.AsyncClient(headers=headers, timeout=PATIENCE, verify=False) as http,
                 Client(streamable_http_client(self.url, http_client=http), **more) as client,
             ):
                 yield client

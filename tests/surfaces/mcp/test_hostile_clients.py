@@ -142,9 +142,10 @@ def test_thousands_of_requests_at_once_are_all_answered(pipe: Pipe):
     flood = b"".join(map(read_file, numbers))
     answered = set[int]()
     while len(answered) < len(numbers):
-        if flood and select.select([], [pipe.to], [], 0)[1]:
+        can_read, can_write, _ = select.select([pipe.back], [pipe.to], []) if flood else (True, False, None)
+        if can_write:
             flood = flood[os.write(pipe.to.fileno(), flood[:4096]) :]
-        if not flood or select.select([pipe.back], [], [], 0)[0]:
+        if can_read:
             answered.add(pipe.receive()["id"])
     assert answered == numbers
     assert pipe.memory() - before < GROWTH
@@ -203,7 +204,8 @@ INITIALIZE = {
 
 def http(place: Place, token: str = "", **headers: str) -> httpx2.AsyncClient:
     own = {"Authorization": f"Bearer {token or place.token}", **HEADERS, **headers}
-    return httpx2.AsyncClient(headers=own, timeout=PATIENCE)
+    # Loading certificates is slow, and plain HTTP needs none.
+    return httpx2.AsyncClient(headers=own, timeout=PATIENCE, verify=False)
 
 
 async def post(client: httpx2.AsyncClient, place: Place, method: str, **params: Any) -> httpx2.Response:

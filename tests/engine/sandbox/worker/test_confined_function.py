@@ -25,7 +25,7 @@ from albert_tools.engine.sandbox.worker import confined_function
 from albert_tools.engine.sandbox.worker.codec import pack
 from albert_tools.engine.sandbox.worker.confined_fence import DESCRIPTIONS
 from albert_tools.engine.sandbox.worker.confined_function import confinement, run_confined
-from tests.helpers import hostile
+from tests.helpers import confined_primitives, hostile
 from tests.helpers.children import Child, Report
 from tests.helpers.governed import governing
 
@@ -337,7 +337,7 @@ async def test_the_number_of_concurrent_processes_is_limited() -> None:
         nonlocal most
         while True:
             most = max(most, sum(process.ppid() == os.getpid() for process in confined_processes()))
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.02)
 
     looking = asyncio.create_task(look())
     found = await asyncio.gather(*(run_confined(hostile.add, {"a": i}, seconds=60) for i in range(12)))
@@ -453,7 +453,7 @@ async def waits() -> None: ...
         ),
         (lambda: primitive(sandbox=True, effects=["read", "write"])(plain), "can't have the effects read, write"),
         (
-            lambda: primitive(sandbox=True, effects=["read"], paths={"page": "write"})(hostile.size),
+            lambda: primitive(sandbox=True, effects=["read"], paths={"page": "write"})(confined_primitives.size),
             "can't change a file",
         ),
         (
@@ -474,7 +474,7 @@ def test_a_confined_function_gets_the_files_that_it_may_read(tmp_path: Path) -> 
             "forbidden_paths": ["*.pem"],
             "tools": {"size_of": {"allowed_in_modes": ["NORMAL"], "max_file_size_mb": 0.001}},
         }
-        here = make(governance=rules, primitives=[hostile.size_of])
+        here = make(governance=rules, primitives=[confined_primitives.size_of])
         for name, data in (("a.bin", b"\0\xffab"), ("key.pem", b"x"), ("large", b"x" * 2000)):
             (here.work / name).write_bytes(data)
         (here.work / "link").symlink_to("key.pem")
@@ -506,7 +506,7 @@ async def test_a_primitive_that_runs_confined(tmp_path: Path) -> None:
         home=tmp_path / "home",
         workspace=tmp_path / "project",
         governance={"tools": {"word_lengths": {"allowed_in_modes": ["NORMAL"], "timeout_seconds": 20}}},
-        primitives=[hostile.word_lengths],
+        primitives=[confined_primitives.word_lengths],
     )
     async with service:
         assert (await service.invoke("word_lengths", {"text": "a bc"})).value() == {"a": 1, "bc": 2}
@@ -522,7 +522,10 @@ async def test_a_primitive_that_runs_confined_has_its_timeout(tmp_path: Path) ->
     (tmp_path / "project").mkdir()
     rules = {"tools": {"word_lengths": {"allowed_in_modes": ["NORMAL"], "timeout_seconds": 1}}}
     async with ToolService.open(
-        home=tmp_path / "home", workspace=tmp_path / "project", governance=rules, primitives=[hostile.word_lengths]
+        home=tmp_path / "home",
+        workspace=tmp_path / "project",
+        governance=rules,
+        primitives=[confined_primitives.word_lengths],
     ) as service:
         result = await service.invoke("word_lengths", {"text": "endless"})
         assert result.error is not None
