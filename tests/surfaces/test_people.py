@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.postgres import server
 
-from .conftest import Albert
+from .conftest import Albert, wait_until
 from .test_two_machines import COPY, PASSWORD
 
 ROLES = {"ada": ["author"], "ben": ["reviewer"], "olga": ["operator"], "walt": ["worker"], "eve": []}
@@ -90,6 +90,25 @@ def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], 
     assert "ben answered once" in walt("ledger", "query").out
     assert "the ledger is intact" in walt("ledger", "verify").out
     assert walt("doctor", "--quick").code == 0
+
+    # A worker executes what others queue, and schedules are the operator's.
+    walt.write("a.txt", "hello")
+    there = ("--workspace", str(walt.project))
+    refused(ada, "operator", "schedule", "add", "s", "* * * * *", "read_file", "path=a.txt", *there)
+    assert olga("schedule", "add", "s", "0 0 1 1 *", "read_file", "path=a.txt", *there).code == 0
+    run = ada("run", "--queue", "default", "read_file", "path=a.txt", *there).out.strip()
+    worker = walt.serve("worker", "--name", "walt", pipes="")
+    try:
+        wait_until(lambda: ada("runs", "show", run, "--json").document()["state"] == "done")
+        evicted = ada("worker", "evict", "walt")
+        assert (evicted.code, "must be a member" in evicted.err or "permission denied" in evicted.err) == (3, True), (
+            evicted
+        )
+    finally:
+        worker.kill()
+        worker.wait()
+    assert "schedule s of read_file made by olga" in walt("ledger", "query").out
+    assert "the ledger is intact" in walt("ledger", "verify").out
 
     refused_at_all = eve("tools")
     assert refused_at_all.code in (1, 3)
