@@ -19,6 +19,7 @@ from benchmarks import (
     many,
     observers,
     ordinary,
+    queues,
     records,
     runs,
     spared,
@@ -48,6 +49,7 @@ def main() -> None:
             "spared",
             "suggested",
             "fleet",
+            "queues",
         ],
         help="one part",
     )
@@ -100,6 +102,9 @@ def main() -> None:
         print(
             "## One home for several processes\n", *fleet.table(max(1, options.rounds // 3)), "", sep="\n", flush=True
         )
+    if options.only in (None, "queues"):
+        items = 100_000 if options.full else 5_000
+        print("## Queues\n", *queues.table(max(1, options.rounds // 3), items), "", sep="\n", flush=True)
 
 
 if __name__ == "__main__":
