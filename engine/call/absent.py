@@ -80,7 +80,10 @@ class NoLedger:
     async def adurable(self, n: int) -> None:
         """Nothing to sync."""
 
-    def transaction(self) -> AbstractContextManager[None]:
+    async def expect(self, about: Any) -> None:
+        """There is nothing to read."""
+
+    def transaction(self, *abouts: Any) -> AbstractContextManager[None]:
         """A block without effect."""
         return self._inside
 

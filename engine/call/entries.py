@@ -9,7 +9,7 @@ resumed without these steps, and reads again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -58,15 +58,17 @@ class Entries:
         self._timer = asyncio.get_running_loop().call_later(LATEST, self._late)
 
     @contextmanager
-    def together(self, *, at_once: bool) -> Iterator[None]:
+    def together(self, *abouts: Hashable, at_once: bool) -> Iterator[None]:
         """A block whose entries are all written, or none. `at_once`: it is a transaction that ends with all that was pushed.
+
+        `abouts` are as for `Ledger.transaction`.
 
         Raises:
             Failure: `io_error`, `damaged`. Nothing was written.
         """
         before, last = len(self._waiting), self.last
         try:
-            with self._ledger.transaction() if at_once else nullcontext():
+            with self._ledger.transaction(*abouts) if at_once else nullcontext():
                 yield
                 for entry in self._waiting if at_once else ():
                     last = self._ledger.append(entry.kind, entry.data)

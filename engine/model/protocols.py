@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -236,11 +236,17 @@ class Ledger(Protocol):
     async def adurable(self, n: int) -> None:
         """`durable`, without blocking the event loop."""
 
-    def transaction(self) -> AbstractContextManager[None]:
+    async def expect(self, about: Hashable) -> None:
+        """Say what the calling task will read from the tables: what tasks with an equal `about` have read before.
+
+        A ledger on a server then asks for all of it in one message, together with what other tasks will read.
+        """
+
+    def transaction(self, *abouts: Hashable) -> AbstractContextManager[None]:
         """A block to read, decide and append as one step. Only one thread of one process of this home can be inside.
 
         If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and never
-        waits for the disk. A nested block is a part of the outer one.
+        waits for the disk. A nested block is a part of the outer one. `abouts` say what it will read, see `expect`.
 
         Raises:
             Failure: `io_error`, `damaged`. `io_error` is retryable if another process stays inside for too long.

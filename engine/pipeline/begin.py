@@ -32,7 +32,7 @@ async def begin(call: Call, run: Run) -> None:
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
     journal = run.journal
     try:
-        with run.entries.together(at_once=at_once):
+        with run.entries.together((run.session.id, call.name), at_once=at_once):
             charge = _charge(call, run) if is_charged else {}
             begin_run(call, run)
             _write_journal(call, run, state)

@@ -198,6 +198,7 @@ class Pipeline:
             # The journal of a resumed run is open, and must be closed if the caller is cancelled while it waits here.
             # An action may itself wait for requests, so it takes no slot from them. Examples have waited in their own queue.
             waits = action is None and stubs is None
+            await service.ledger.expect(hash((str(invocation.session), str(invocation.tool))))
             async with (
                 self._turns.of(service.client_of(invocation.session) if waits else None),
                 self._slots if waits else nullcontext(),
@@ -244,6 +245,8 @@ class Pipeline:
             Repeated: The request was already made with the same dedupe key.
         """
         began = run.clock()
+        if call.depth:
+            await run.service.ledger.expect((run.session.id, call.tool))
         try:
             call = counted(await lookup(call, run))
             if run.stop is not None and call.is_step:

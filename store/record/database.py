@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -60,8 +60,10 @@ class Database(ABC):
         _databases.add(self)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *abouts: Hashable) -> Iterator[None]:
         """All of the block is committed at its end, or nothing if an exception leaves the block.
+
+        `abouts` are as for `expect`.
 
         The code inside takes microseconds. It never awaits and never waits for the disk. A nested block is a part of the outer one:
         if an exception leaves it, nothing of the outer one is committed. If a server is lost during the commit, nobody may know
@@ -82,7 +84,7 @@ class Database(ABC):
                 return
             committed = False
             try:
-                self._begin()
+                self._begin(abouts)
                 self._depth = 1
                 yield
                 if self._failed is not None:
@@ -97,6 +99,10 @@ class Database(ABC):
                     ended, self._at_end = self._at_end, []
                     for call in ended:
                         call(committed)
+
+    @abstractmethod
+    async def expect(self, about: Hashable) -> None:
+        """The task will read what tasks with an equal `about` have read. On a server, it is read in one message."""
 
     def at_end(self, call: Callable[[bool], None]) -> None:
         """Call `call` when the present transaction has ended. Its argument says whether the transaction was committed."""
@@ -138,7 +144,7 @@ class Database(ABC):
         """Close the database. This process counts as dead. A later transaction opens the database again."""
 
     @abstractmethod
-    def _begin(self) -> None:
+    def _begin(self, abouts: tuple[Hashable, ...]) -> None:
         """Wait until no other process is inside, begin, and set `tail`."""
 
     @abstractmethod

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -28,10 +29,10 @@ from albert_tools.store.record.owner import check_owner
 from albert_tools.store.record.postgres_durability import FIRST_FROM, PostgresDurability, has_kept
 from albert_tools.store.record.read_ahead import Found, Query, ReadAhead
 from albert_tools.store.record.schema import ALL_TABLES
+from albert_tools.store.record.turn import Turn
 
 _FORMAT = "SELECT format, n, hash FROM gate"
-#: Three statements in one message.
-_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_FORMAT} FOR UPDATE"
+_BEGIN, _GATE = "BEGIN ISOLATION LEVEL READ COMMITTED", f"{_FORMAT} FOR UPDATE"
 _LEAVE = "UPDATE gate SET n = ?, hash = ?"
 _OWN = "SELECT pg_advisory_lock(?)"
 _OWNED = (
@@ -64,6 +65,10 @@ def _statement(text: str) -> _Statement:
     return found
 
 
+def _tables(text: str) -> frozenset[str]:
+    return _statement(text).tables
+
+
 class PostgresDatabase(Database):
     """The database with this URL, as libpq reads it. The user needs the right to create a schema only the first time."""
 
@@ -78,8 +83,13 @@ class PostgresDatabase(Database):
         #: The last entry that this process has seen, and the one at the beginning of the present transaction.
         self.committed = self._before = START
         #: The statements of the present transaction that the server has not got yet.
-        self._buffer: list[tuple[str, Sequence[Any]]] = []
-        self._ahead = ReadAhead(self._send, lambda statement: _statement(statement).tables)
+        self._buffer: list[Query] = []
+        #: The answers of the present transaction, and those of what the event loop's tasks do next.
+        self._ahead = ReadAhead(_tables)
+        self._looked = ReadAhead(_tables)
+        self._looks = Turn(self._look, self._end_look)
+        #: The thread of these tasks.
+        self._looking = 0
         self.durability: PostgresDurability = PostgresDurability(
             self._server, lambda: self.committed, lambda: self.connection_number
         )
@@ -134,9 +144,9 @@ class PostgresDatabase(Database):
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """See `Database`. What returns nothing is buffered until the next SELECT or the end, to save round trips."""
         if _statement(statement).reads:
-            return self._ahead.read(statement, values)
-        self._ahead.changed(statement)
-        self._buffer.append((statement, values))
+            return self._ahead.read((statement, tuple(values)), self._send)
+        self._ahead.changed(statement, values)
+        self._buffer.append((statement, tuple(values)))
         return None
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -147,27 +157,72 @@ class PostgresDatabase(Database):
             if self._depth:
                 found: list[Row] = self.execute(statement, values).fetchall()
                 return found
-            return self._retried(lambda connection: self._read(connection, statement, values))
+            if self._looking == threading.get_ident():
+                return self._looked.read((statement, tuple(values)), self._ask).fetchall()
+            return self._ask([(statement, tuple(values))])[0]
 
-    def _read(self, connection: psycopg.Connection, statement: str, values: Sequence[Any]) -> list[Row]:
-        if not (self._is_ready or self._find(connection)):
-            return []
-        return connection.execute(_statement(statement).text, values).fetchall()
+    def _ask(self, queries: list[Query]) -> list[Found]:
+        """The answers outside of a transaction, in one message."""
 
-    def _begin(self) -> None:
+        def ask(connection: psycopg.Connection) -> list[Found]:
+            return (
+                self._execute(connection, queries)
+                if self._is_ready or self._find(connection)
+                else [Found()] * len(queries)
+            )
+
+        return self._retried(ask)
+
+    async def expect(self, about: Hashable) -> None:
+        """See `Database`. All tasks that are ready now read in one message.
+
+        What they read holds until each of them has gone on once. Nothing that another process does meanwhile can have reached them.
+        """
+        await self._looks.join(about)
+        self._looked.start(about)
+
+    def _look(self, abouts: list[Hashable]) -> None:
+        with self._threads:
+            self._looked.forget()
+            if queries := self._looked.likely(abouts):
+                with suppress(Failure):  # Who needs an answer asks again.
+                    self._looked.add(queries, self._ask(queries))
+        self._looking = threading.get_ident()
+
+    def _end_look(self) -> None:
+        self._looking = 0
+        self._looked.start(None)
+
+    def _begin(self, abouts: tuple[Hashable, ...]) -> None:
         self._buffer = []
-        self.tail = self._before = self._retried(self._enter)
+        self._looked.forget()
+        self._ahead.start(abouts[0] if abouts else None)
+        queries = self._ahead.likely(abouts)
+        self.tail = self._before = self._retried(lambda connection: self._enter(connection, queries))
 
-    def _enter(self, connection: psycopg.Connection) -> Tail:
+    def _enter(self, connection: psycopg.Connection, queries: Sequence[Query] = ()) -> Tail:
+        """Begin, lock the gate and read its row, with the answers to the queries, in one message."""
         if not (self._is_ready or self._find(connection)):
             create(connection, self.name)
             self._is_ready = True
-        cursor = connection.execute(_BEGIN, prepare=False)
-        cursor.nextset()
-        tail = self._checked(cursor.fetchone())
+        gate, *answers = self._execute(connection, [(_BEGIN, ()), (_GATE, ()), *queries])
+        tail = self._checked(gate.fetchone())
         if tail.n < self.committed.n or (tail.n == self.committed.n and tail != self.committed):
             raise self._cut_off(self.committed)
+        self._ahead.add(queries, answers)
         return tail
+
+    def _execute(self, connection: psycopg.Connection, statements: Sequence[Query]) -> list[Found]:
+        """Execute statements in one message. Returns the rows of each that has any. Raises psycopg.Error."""
+        if len(statements) == 1:
+            ((statement, values),) = statements
+            cursor = connection.execute(_statement(statement).text, values)
+        else:
+            # The server takes several statements in one message only with their values in the text.
+            literal = psycopg.ClientCursor(connection).mogrify
+            texts = (literal(_statement(statement).text, values) for statement, values in statements)
+            cursor = connection.execute("; ".join(texts), prepare=False)
+        return [Found(each.fetchall()) for each in cursor.results() if each.description is not None]
 
     def _send(self, queries: list[Query]) -> list[Found]:
         """Execute what is buffered, and the queries, in one message."""
@@ -175,21 +230,12 @@ class PostgresDatabase(Database):
         assert connection is not None, "only inside a transaction"
         self._buffer = []
         try:
-            if len(statements) == 1:
-                ((statement, values),) = statements
-                cursor = connection.execute(_statement(statement).text, values)
-            else:
-                # The server takes several statements in one message only with their values in the text.
-                literal = psycopg.ClientCursor(connection).mogrify
-                texts = (literal(_statement(statement).text, values) for statement, values in statements)
-                cursor = connection.execute("; ".join(texts), prepare=False)
-            found = [Found(each.fetchall()) for each in cursor.results() if each.description is not None]
+            return self._execute(connection, statements)
         except psycopg.Error as error:
             if ends_connection(error, connection):
                 connection.close()
             self._failed = failure_of(error, self.name)
             raise self._failed from error
-        return found
 
     def _commit(self) -> None:
         if self.tail != self._before:
@@ -216,7 +262,8 @@ class PostgresDatabase(Database):
         return self._has(self._link.connection, self.tail)
 
     def _leave(self, committed: bool) -> None:
-        self._ahead.end()
+        self._ahead.start(None)
+        self._ahead.forget()
         connection = self._link.connection
         if connection is None:
             return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -103,9 +103,13 @@ class Record:
         """See `Ledger.alive`."""
         return self._owners.alive(owner)
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self, *abouts: Hashable) -> AbstractContextManager[None]:
         """See `Ledger.transaction`."""
-        return self.database.transaction()
+        return self.database.transaction(*abouts)
+
+    async def expect(self, about: Hashable) -> None:
+        """See `Ledger.expect`."""
+        await self.database.expect(about)
 
     def append(self, kind: str, data: Mapping[str, Any]) -> int:
         """See `Ledger.append`."""
@@ -115,14 +119,14 @@ class Record:
         journal = self.journals.get(run)
         most = MAX_CHECKPOINT_BYTES if kind == CHECKPOINT else MAX_BYTES
         database = self.database
-        with database.transaction():
+        session = data.get("session") or (journal.header.get("session") if journal is not None else None)
+        with database.transaction((kind, session)):
             if journal is not None and (beginning := journal.beginning()) is not None:
                 self.append("run", beginning)
             rows = journal.new_rows() if journal is not None else []
             if rows:
                 data = {**data, "steps": rows[-1].name}
             content = encode(data, f"an entry of kind {kind!r}", most)
-            session = data.get("session") or (journal.header.get("session") if journal is not None else None)
             if session:
                 # What is stored for a session is charged to it.
                 used = data.get("used") or {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,6 +85,9 @@ class SqliteDatabase(Database):
 
     # Transactions
 
+    async def expect(self, about: Hashable) -> None:
+        """See `Database`. No read takes long here."""
+
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """See `Database`."""
         assert self._opened is not None, "only inside a transaction"
@@ -116,7 +119,7 @@ class SqliteDatabase(Database):
                     self._failed = failure
                 raise failure from error
 
-    def _begin(self) -> None:
+    def _begin(self, abouts: tuple[Hashable, ...]) -> None:
         self._enter()
 
     def _enter(self) -> _Opened:
