@@ -242,14 +242,30 @@ class Ledger(Protocol):
         A ledger on a server then asks for all of it in one message, together with what other tasks will read.
         """
 
-    def transaction(self, *abouts: Hashable) -> AbstractContextManager[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """A block to read, decide and append as one step. Only one thread of one process of this home can be inside.
 
         If an exception leaves the block, nothing of it is recorded. The code inside takes microseconds. It never awaits and never
-        waits for the disk. A nested block is a part of the outer one. `abouts` say what it will read, see `expect`.
+        waits for the disk. A nested block is a part of the outer one.
 
         Raises:
             Failure: `io_error`, `damaged`. `io_error` is retryable if another process stays inside for too long.
+        """
+
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """Call `block` in a transaction. A ledger on a server makes one transaction of what several tasks ask for at the same time.
+
+        If `block` raises an exception, nothing of it is recorded, and the others go on.
+
+        Args:
+            about: What the block will read, see `expect`.
+            block: As the block of `transaction`.
+            ended: Called after `block`, before other tasks go on: whether what it has done is recorded. It also comes before the
+                exception.
+
+        Raises:
+            Failure: As `transaction`, and what `block` raises.
+            asyncio.CancelledError: The task was cancelled. `block` was called all the same.
         """
 
     def alive(self, owner: str) -> bool:

@@ -223,7 +223,7 @@ class Pipeline:
             try:
                 if repeated is None and _needs_close(run, error):
                     await asyncio.shield(self._close(run, output, error))
-                ledger.write_results(run)
+                await ledger.write_results(run)
             except Failure as unrecorded:
                 output, error = None, unrecorded
             finally:

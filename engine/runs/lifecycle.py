@@ -118,7 +118,7 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
                 journal.set_state(state, **facts, **_totals(run))
         # This entry also writes the state to the journal. From then on another process can resume the run.
         ledger.changed(run, state, approval=approval, code=error.code if error is not None else None)
-        ledger.write_results(run)
+        await ledger.write_results(run)
         if suspended or run.repeat is not None:
             with suppress(Failure):
                 await journal.sync()

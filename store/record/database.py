@@ -77,7 +77,7 @@ class Database(ABC):
                 except BaseException as error:
                     # The block may have made a part of its changes. A caller that catches the exception must not commit them.
                     if self._failed is None:
-                        self._failed = error if isinstance(error, Failure) else _unfinished(error)
+                        self._failed = error if isinstance(error, Failure) else unfinished(error)
                     raise
                 finally:
                     self._depth -= 1
@@ -103,6 +103,10 @@ class Database(ABC):
     @abstractmethod
     async def expect(self, about: Hashable) -> None:
         """The task will read what tasks with an equal `about` have read. On a server, it is read in one message."""
+
+    @abstractmethod
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """See `Ledger.together`."""
 
     def at_end(self, call: Callable[[bool], None]) -> None:
         """Call `call` when the present transaction has ended. Its argument says whether the transaction was committed."""
@@ -170,7 +174,8 @@ class Database(ABC):
         self._depth, self._at_end = 0, []
 
 
-def _unfinished(error: BaseException) -> Failure:
+def unfinished(error: BaseException) -> Failure:
+    """The failure of a transaction in which an exception was raised."""
     return Failure("io_error", f"a change of the record failed, so nothing was written: {type(error).__name__}")
 
 

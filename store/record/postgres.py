@@ -15,6 +15,7 @@ import re
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
@@ -23,7 +24,7 @@ from psycopg.pq import TransactionStatus
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.postgres_layout import FIND, check, create, damaged, find
 from albert_tools.store.postgres_server import Link, Server, can_be_stored, ends_connection, failure_of
-from albert_tools.store.record.database import Database, Row
+from albert_tools.store.record.database import Database, Row, unfinished
 from albert_tools.store.record.gate import START, Tail
 from albert_tools.store.record.owner import check_owner
 from albert_tools.store.record.postgres_durability import FIRST_FROM, PostgresDurability, has_kept
@@ -33,6 +34,7 @@ from albert_tools.store.record.turn import Turn
 
 _FORMAT = "SELECT format, n, hash FROM gate"
 _BEGIN, _GATE = "BEGIN ISOLATION LEVEL READ COMMITTED", f"{_FORMAT} FOR UPDATE"
+_SAVE, _UNDO = "SAVEPOINT block", "ROLLBACK TO SAVEPOINT block"
 _LEAVE = "UPDATE gate SET n = ?, hash = ?"
 _OWN = "SELECT pg_advisory_lock(?)"
 _OWNED = (
@@ -42,6 +44,16 @@ _OWNED = (
 _SIZE = f"SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = ({FIND})"
 
 _T = TypeVar("_T")
+
+
+@dataclass
+class _Shared:
+    """A block of `together`, and why it has failed."""
+
+    about: Hashable
+    block: Callable[[], None]
+    ended: Callable[[bool], None]
+    error: Exception | None = None
 
 
 class _Statement(NamedTuple):
@@ -82,11 +94,15 @@ class PostgresDatabase(Database):
         self._owner = ""
         #: The last entry that this process has seen, and the one at the beginning of the present transaction.
         self.committed = self._before = START
-        #: The statements of the present transaction that the server has not got yet.
+        #: Whether a message of the present transaction has failed, and the statements that the server has not got yet.
+        self._is_lost = False
         self._buffer: list[Query] = []
         #: The answers of the present transaction, and those of what the event loop's tasks do next.
         self._ahead = ReadAhead(_tables)
         self._looked = ReadAhead(_tables)
+        self._blocks = Turn(self._share)
+        #: Where the statements of the present block begin in `_buffer`; -1 without a block, or if the server has got a part of it.
+        self._mark = -1
         self._looks = Turn(self._look, self._end_look)
         #: The thread of these tasks.
         self._looking = 0
@@ -143,6 +159,9 @@ class PostgresDatabase(Database):
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """See `Database`. What returns nothing is buffered until the next SELECT or the end, to save round trips."""
+        if not all(map(can_be_stored, values)):  # On the server, it would end the transaction for all blocks.
+            self._failed = Failure("io_error", f"the database {self.name} can't store a text with NUL")
+            raise self._failed
         if _statement(statement).reads:
             return self._ahead.read((statement, tuple(values)), self._send)
         self._ahead.changed(statement, values)
@@ -193,8 +212,50 @@ class PostgresDatabase(Database):
         self._looking = 0
         self._looked.start(None)
 
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """See `Database`."""
+        shared = _Shared(about, block, ended)
+        await self._blocks.join(shared)
+        if shared.error is not None:
+            raise shared.error
+
+    def _share(self, blocks: list[_Shared]) -> None:
+        """One transaction for all blocks."""
+        try:
+            with self.transaction(*(shared.about for shared in blocks)):
+                for shared in blocks:
+                    self._take_in(shared)
+        except BaseException as error:
+            for shared in blocks:
+                shared.error = shared.error or (error.copy() if isinstance(error, Failure) else unfinished(error))
+            if not isinstance(error, Exception):
+                raise
+
+    def _take_in(self, shared: _Shared) -> None:
+        """Call a block. If it fails, undo what it has done, so that the others can go on."""
+        self._ahead.start(shared.about)
+        self._mark, tail, before = len(self._buffer), self.tail, len(self._at_end)
+        self.at_end(shared.ended)
+        try:
+            shared.block()
+            if self._failed is not None:
+                raise self._failed.copy()
+        except Exception as error:
+            if self._is_lost:
+                raise
+            shared.error, self._failed, self.tail = error, None, tail
+            if self._mark < 0:
+                self._buffer = [(_UNDO, ())]
+                self._ahead.forget()
+            elif len(self._buffer) > self._mark:
+                del self._buffer[self._mark :]
+                self._ahead.forget()
+            undone, self._at_end = self._at_end[before:], self._at_end[:before]
+            for call in undone:
+                call(False)
+
     def _begin(self, abouts: tuple[Hashable, ...]) -> None:
-        self._buffer = []
+        self._buffer, self._mark, self._is_lost = [], -1, False
         self._looked.forget()
         self._ahead.start(abouts[0] if abouts else None)
         queries = self._ahead.likely(abouts)
@@ -226,6 +287,12 @@ class PostgresDatabase(Database):
 
     def _send(self, queries: list[Query]) -> list[Found]:
         """Execute what is buffered, and the queries, in one message."""
+        if self._mark >= 0 and queries:
+            if len(self._buffer) > self._mark:
+                self._buffer.insert(self._mark, (_SAVE, ()))
+                self._mark = -1
+            else:
+                self._mark = 0
         connection, statements = self._link.connection, [*self._buffer, *queries]
         assert connection is not None, "only inside a transaction"
         self._buffer = []
@@ -234,7 +301,7 @@ class PostgresDatabase(Database):
         except psycopg.Error as error:
             if ends_connection(error, connection):
                 connection.close()
-            self._failed = failure_of(error, self.name)
+            self._is_lost, self._failed = True, failure_of(error, self.name)
             raise self._failed from error
 
     def _commit(self) -> None:

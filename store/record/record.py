@@ -103,9 +103,13 @@ class Record:
         """See `Ledger.alive`."""
         return self._owners.alive(owner)
 
-    def transaction(self, *abouts: Hashable) -> AbstractContextManager[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """See `Ledger.transaction`."""
-        return self.database.transaction(*abouts)
+        return self.database.transaction()
+
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """See `Ledger.together`."""
+        await self.database.together(about, block, ended)
 
     async def expect(self, about: Hashable) -> None:
         """See `Ledger.expect`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,6 +87,12 @@ class SqliteDatabase(Database):
 
     async def expect(self, about: Hashable) -> None:
         """See `Database`. No read takes long here."""
+
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """See `Database`. A transaction takes less time than other tasks take to get ready."""
+        with self.transaction():
+            self.at_end(ended)
+            block()
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """See `Database`."""

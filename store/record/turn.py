@@ -38,8 +38,10 @@ class Turn(Generic[_T]):
         waiting = self._waiting.pop(loop, None)
         if not waiting:
             return  # A task that was cancelled has done it.
-        self._do([item for item, _ in waiting])
-        for _, done in waiting:
-            if not done.done():
-                done.set_result(None)
-        loop.call_soon(self._after)
+        try:
+            self._do([item for item, _ in waiting])
+        finally:
+            for _, done in waiting:
+                if not done.done():
+                    done.set_result(None)
+            loop.call_soon(self._after)
