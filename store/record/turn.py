@@ -21,23 +21,17 @@ class Turn(Generic[_T]):
         self._waiting = WeakKeyDictionary[asyncio.AbstractEventLoop, list[tuple[_T, asyncio.Future[None]]]]()
 
     async def join(self, item: _T) -> None:
-        """Return when `item` is done. It is also done if the task is cancelled meanwhile."""
+        """Return when `item` is done. It is done, too, before the task can find out that it was cancelled meanwhile."""
         loop = asyncio.get_running_loop()
         waiting = self._waiting.setdefault(loop, [])
         if not waiting:
             loop.call_soon(self._run, loop)
         done = loop.create_future()
         waiting.append((item, done))
-        try:
-            await done
-        except asyncio.CancelledError:
-            self._run(loop)
-            raise
+        await done
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        waiting = self._waiting.pop(loop, None)
-        if not waiting:
-            return  # A task that was cancelled has done it.
+        waiting = self._waiting.pop(loop)
         try:
             self._do([item for item, _ in waiting])
         finally:

@@ -52,7 +52,8 @@ async def results(record: Record, *blocks: Callable[[], Any]) -> tuple[list[str]
 
 async def test_each_block_stands_for_itself(place: Place) -> None:
     with Record(place) as record:
-        session, _ = Sessions(record).open("c", "/w", budget=Budget(calls=9))
+        sessions = Sessions(record)
+        session, token = sessions.open("c", "/w", budget=Budget(calls=9))
         use = {"session": session.id, "used": {"calls": 1}}
 
         def fail() -> None:
@@ -65,8 +66,10 @@ async def test_each_block_stands_for_itself(place: Place) -> None:
             fail()
 
         def write_read_and_fail() -> None:
+            assert sessions.find(token, None).used["calls"] == 1
             record.append("c", use)
             assert record.sessions.line(session.id)[0].used["calls"] == 2  # The server has got a part.
+            assert sessions.find(token, None).used["calls"] == 2
             record.append("c", use)
             fail()
 
@@ -143,7 +146,41 @@ def _append(record: Record, kind: str) -> None:
     record.append(kind, {})
 
 
-# Messages
+# Reading ahead
+
+
+async def test_what_is_read_ahead_does_not_last(url: str) -> None:
+    with Record(url) as record, Record(url) as other:
+        session, _ = Sessions(record).open("c", "/w")
+
+        def calls() -> float:
+            return record.sessions.line(session.id)[0].used.get("calls", 0)
+
+        def use(by: Record) -> None:
+            by.append("use", {"session": session.id, "used": {"calls": 1}})
+
+        for turn in range(3):
+            await record.expect("calls")
+            assert calls() == 2 * turn
+            use(record)
+            assert calls() == 2 * turn + 1  # A task sees at once what its process has changed,
+            await record.expect("calls")
+            use(other)
+            await asyncio.sleep(0)
+            assert calls() == 2 * turn + 2  # and in its next turn what others have.
+
+
+# Calls
+
+LOOKS = '''
+def looks(paths: list[str]) -> list[str]:
+    """Look at many.
+
+    Args:
+        paths: What to look at.
+    """
+    return parallel(tools.look(path=path) for path in paths)
+'''
 
 
 @primitive(effects=["read"])
@@ -156,6 +193,20 @@ async def look(path: str) -> str:
 async def change(path: str) -> str:
     """Return the path."""
     return path
+
+
+async def test_calls_of_one_run_share_a_transaction(url: str, tmp_path: Path) -> None:
+    (tmp_path / ".albert").mkdir()
+    async with ToolService.open(home=url, workspace=tmp_path, primitives=[look], governance={}) as service:
+        await service.define(LOOKS)
+        _, token = service.open_session("c", budget=Budget(calls=7))
+        result = await service.invoke("looks", {"paths": [*"abcdefgh"]}, session=token)
+        assert result.error is not None
+        assert result.error.code == "budget_exceeded"
+        entries = [*service.ledger.entries(["call"])]
+        # The budget has room for the program and six calls of it.
+        assert len(entries) == len({entry.data["call"] for entry in entries}) == 7
+    assert verify(url).problems == ()
 
 
 async def test_a_decision_takes_two_messages_which_calls_share(url: str, messages: list[str], tmp_path: Path) -> None:
