@@ -25,6 +25,7 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.store.postgres_layout import FIND, check, create, damaged, find
 from albert_tools.store.postgres_server import Link, Server, can_be_stored, ends_connection, failure_of
 from albert_tools.store.record.database import Database, Row, unfinished
+from albert_tools.store.record.durability import lost
 from albert_tools.store.record.gate import START, Tail
 from albert_tools.store.record.owner import check_owner
 from albert_tools.store.record.postgres_durability import FIRST_FROM, PostgresDurability, has_kept
@@ -48,12 +49,14 @@ _T = TypeVar("_T")
 
 @dataclass
 class _Shared:
-    """A block of `together`, and why it has failed."""
+    """A block of `together`, why it has failed, the last entry after it, and the connection on which it was committed."""
 
     about: Hashable
     block: Callable[[], None]
     ended: Callable[[bool], None]
     error: Exception | None = None
+    n: int = 0
+    connection_number: int = 0
 
 
 class _Statement(NamedTuple):
@@ -218,6 +221,8 @@ class PostgresDatabase(Database):
         await self._blocks.join(shared)
         if shared.error is not None:
             raise shared.error
+        if shared.connection_number != self.connection_number:
+            raise lost(shared.n)  # `wait_async` only knows whether the connection is lost from now on.
 
     def _share(self, blocks: list[_Shared]) -> None:
         """One transaction for all blocks."""
@@ -225,6 +230,8 @@ class PostgresDatabase(Database):
             with self.transaction(*(shared.about for shared in blocks)):
                 for shared in blocks:
                     self._take_in(shared)
+            for shared in blocks:
+                shared.connection_number = self.connection_number
         except BaseException as error:
             for shared in blocks:
                 shared.error = shared.error or (error.copy() if isinstance(error, Failure) else unfinished(error))
@@ -240,6 +247,7 @@ class PostgresDatabase(Database):
             shared.block()
             if self._failed is not None:
                 raise self._failed.copy()
+            shared.n = self.tail.n
         except Exception as error:
             if self._is_lost:
                 raise

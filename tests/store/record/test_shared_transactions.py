@@ -59,6 +59,10 @@ async def test_each_block_stands_for_itself(place: Place) -> None:
         def fail() -> None:
             raise Failure("rate_limited", "no room")
 
+        def write_little_and_fail() -> None:
+            record.append("g", {})  # The server has got nothing.
+            fail()
+
         def write_and_fail() -> None:
             record.append("b", use)
             Runs(record).create(RUN, {})
@@ -88,12 +92,20 @@ async def test_each_block_stands_for_itself(place: Place) -> None:
         def write() -> None:
             record.append("e", use)
 
-        blocks = [write, write_and_fail, write_read_and_fail, write_and_catch, write_what_cannot_be_stored, write]
-        found, recorded = await results(record, *blocks)
-        assert found.pop(4).endswith("can store it" if isinstance(place, Path) else "can't store a text with NUL")
+        found, recorded = await results(
+            record,
+            write,
+            write_little_and_fail,
+            write_and_fail,
+            write_read_and_fail,
+            write_and_catch,
+            write_what_cannot_be_stored,
+            write,
+        )
+        assert found.pop(5).endswith("can store it" if isinstance(place, Path) else "can't store a text with NUL")
         half = "a change of the record failed, so nothing was written: ValueError"
-        assert found == ["", "no room", "no room", half, ""]
-        assert recorded == [True, False, False, False, False, True]
+        assert found == ["", "no room", "no room", "no room", half, ""]
+        assert recorded == [True, False, False, False, False, False, True]
         assert [entry.kind for entry in record.entries()] == ["session", "e", "e"]
         assert record.sessions.line(session.id)[0].used["calls"] == 2
         assert Runs(record).list(9) == []
@@ -140,6 +152,24 @@ async def test_all_blocks_fail_if_the_connection_ends(url: str) -> None:
         assert recorded == [False, False, None]  # The last one was not called.
         assert (await results(record, lambda: _append(record, "d")))[1] == [True]
         assert [entry.kind for entry in record.entries()] == ["a", "d"]
+
+
+async def test_what_is_committed_may_be_lost_with_the_connection(url: str) -> None:
+    with Record(url) as record:
+        record.append("a", {})
+
+        def disturb() -> None:
+            terminate(record)
+            record.append("c", {})
+
+        def write() -> None:
+            record.append("b", {})
+            # Before the task goes on, and after the commit.
+            asyncio.get_running_loop().call_soon(disturb)
+
+        with pytest.raises(Failure, match="entry 2 may be lost") as caught:
+            await record.together("x", write, print)
+        assert caught.value.retryable
 
 
 def _append(record: Record, kind: str) -> None:
@@ -225,5 +255,6 @@ async def test_a_decision_takes_two_messages_which_calls_share(url: str, message
         assert await sent("look", tokens[:1]) == 5
         assert await sent("change", tokens[:1]) == 6
         assert await sent("look", tokens) == 5
+        assert await sent("change", tokens) == 6
         # Each call of a session reads what those before have used.
         assert await sent("look", tokens[:1] * TASKS) == 5 + TASKS - 1
