@@ -255,9 +255,8 @@ class PostgresDatabase(Database):
             if self._mark < 0:
                 self._buffer = [(_UNDO, ())]
                 self._ahead.forget()
-            elif len(self._buffer) > self._mark:
+            else:
                 del self._buffer[self._mark :]
-                self._ahead.forget()
             undone, self._at_end = self._at_end[before:], self._at_end[:before]
             for call in undone:
                 call(False)

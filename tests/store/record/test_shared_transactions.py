@@ -90,6 +90,7 @@ async def test_each_block_stands_for_itself(place: Place) -> None:
             raise Failure("io_error", "SQLite can store it")
 
         def write() -> None:
+            assert record.sessions.line(session.id)[0].used.get("calls", 0) == len(list(record.entries(["e"])))
             record.append("e", use)
 
         found, recorded = await results(
@@ -98,14 +99,14 @@ async def test_each_block_stands_for_itself(place: Place) -> None:
             write_little_and_fail,
             write_and_fail,
             write_read_and_fail,
+            write,
             write_and_catch,
             write_what_cannot_be_stored,
-            write,
         )
-        assert found.pop(5).endswith("can store it" if isinstance(place, Path) else "can't store a text with NUL")
+        assert found.pop(6).endswith("can store it" if isinstance(place, Path) else "can't store a text with NUL")
         half = "a change of the record failed, so nothing was written: ValueError"
-        assert found == ["", "no room", "no room", "no room", half, ""]
-        assert recorded == [True, False, False, False, False, False, True]
+        assert found == ["", "no room", "no room", "no room", "", half]
+        assert recorded == [True, False, False, False, True, False, False]
         assert [entry.kind for entry in record.entries()] == ["session", "e", "e"]
         assert record.sessions.line(session.id)[0].used["calls"] == 2
         assert Runs(record).list(9) == []
