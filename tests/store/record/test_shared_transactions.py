@@ -75,6 +75,7 @@ async def test_each_block_stands_for_itself(place: Place) -> None:
             assert record.sessions.line(session.id)[0].used["calls"] == 2  # The server has got a part.
             assert sessions.find(token, None).used["calls"] == 2
             record.append("c", use)
+            assert record.sessions.line(session.id)[0].used["calls"] == 3
             fail()
 
         def write_and_catch() -> None:
