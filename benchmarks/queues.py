@@ -1,7 +1,7 @@
 """Queues: how fast workers finish runs that mostly wait, what 10,000 waiting runs cost a worker, and batches of many items.
 
-A run that mostly waits makes ten calls of 20 ms. The workers have room for four runs each. The server of the database runs on the same
-machine, as in `fleet`.
+A run that mostly waits makes ten calls of 20 ms. A worker has room for four runs. The server of the database runs on this machine,
+as in `fleet`.
 """
 
 from __future__ import annotations

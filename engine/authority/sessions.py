@@ -368,7 +368,9 @@ class Sessions:
 
     def bounded(self, session: Session, unit: str) -> list[str]:
         """The ids of the session and its parents, if they have a budget for the unit."""
-        return [s.id for s in self._line(session.id) if getattr(s.lease.budget, unit) is not None]
+        # A lease never changes.
+        line = self._line(session.id) if session.parent else [session]
+        return [s.id for s in line if getattr(s.lease.budget, unit) is not None]
 
     def lineage(self, session: Session) -> list[str]:
         """The ids of a session and its parents, starting with the session itself. Sessions from `grant` are left out; their

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -80,9 +80,17 @@ class NoLedger:
     async def adurable(self, n: int) -> None:
         """Nothing to sync."""
 
+    async def expect(self, about: Any) -> None:
+        """There is nothing to read."""
+
     def transaction(self) -> AbstractContextManager[None]:
         """A block without effect."""
         return self._inside
+
+    async def together(self, about: Any, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """A block without effect."""
+        block()
+        ended(True)
 
     def alive(self, owner: str) -> bool:
         """No other process uses the ledger."""

@@ -9,8 +9,8 @@ resumed without these steps, and reads again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
@@ -57,33 +57,48 @@ class Entries:
         self._is_timed = True
         self._timer = asyncio.get_running_loop().call_later(LATEST, self._late)
 
-    @contextmanager
-    def together(self, *, at_once: bool) -> Iterator[None]:
-        """A block whose entries are all written, or none. `at_once`: it is a transaction that ends with all that was pushed.
+    async def together(self, about: Hashable, decide: Callable[[], None]) -> None:
+        """`decide` pushes entries. They are written with all that was pushed before, in one transaction. `about` is as for
+        `Ledger.expect`.
 
         Raises:
-            Failure: `io_error`, `damaged`. Nothing was written.
+            Failure: What `decide` raises; `io_error`, `damaged`. Nothing was written.
+            asyncio.CancelledError: As `Ledger.together`.
         """
-        before, last = len(self._waiting), self.last
-        try:
-            with self._ledger.transaction() if at_once else nullcontext():
-                yield
-                for entry in self._waiting if at_once else ():
-                    last = self._ledger.append(entry.kind, entry.data)
-        except BaseException:
-            del self._waiting[before:]
-            raise
-        if at_once:
-            self._written(last)
+        before, writing, last = list[Entry](), list[Entry](), 0
+
+        def write() -> None:
+            nonlocal before, writing, last
+            before, writing = [*self._waiting], self._waiting
+            decide()
+            # Another task of the run can push something before the end of the transaction.
+            self._waiting = []
+            for entry in writing:
+                last = self._ledger.append(entry.kind, entry.data)
+
+        def ended(written: bool) -> None:
+            if written:
+                self._written(writing, last)
+            else:
+                self._waiting = before if self._waiting is writing else [*before, *self._waiting]
+
+        await self._ledger.together(about, write, ended)
 
     def flush(self) -> None:
-        """Write all that was pushed. Raises as `together`; the entries remain."""
-        if len(self._waiting) > 1:
-            with self.together(at_once=True):
-                pass
-        elif self._waiting:
+        """Write all that was pushed. Raises Failure `io_error`, `damaged`; the entries remain."""
+        if self._waiting:
+            last = 0
             # One entry is a transaction by itself.
-            self._written(self._ledger.append(self._waiting[0].kind, self._waiting[0].data))
+            with self._ledger.transaction() if len(self._waiting) > 1 else nullcontext():
+                for entry in self._waiting:
+                    last = self._ledger.append(entry.kind, entry.data)
+            writing, self._waiting = self._waiting, []
+            self._written(writing, last)
+
+    async def aflush(self, about: Hashable) -> None:
+        """As `flush`, together with what other requests write."""
+        if self._waiting:
+            await self.together(about, lambda: None)
 
     def try_to_flush(self) -> None:
         """Write all that was pushed, if possible. If not, the next write tries again."""
@@ -96,11 +111,12 @@ class Entries:
         self._end()
         return found
 
-    def _written(self, last: int) -> None:
+    def _written(self, entries: list[Entry], last: int) -> None:
         self.last = last
-        for entry in self._waiting:
+        for entry in entries:
             entry.is_written = True
-        self._end()
+        if not self._waiting:
+            self._end()
 
     def _end(self) -> None:
         self._waiting.clear()

@@ -53,15 +53,16 @@ def write(run: Run) -> None:
         raise not_recorded(failure) from None
 
 
-def write_results(run: Run) -> None:
-    """As `write`, at the end of a request: what can't be written now is dropped. If only results can't be written, their effects
-    have happened, so the caller gets them; the next call is denied.
+async def write_results(run: Run) -> None:
+    """As `write`, at the end of a request, together with other requests. What can't be written now is dropped.
+
+    If only results can't be written, their effects have happened, so the caller gets them; the next call is denied.
 
     Raises:
         Failure: `governance_unavailable`.
     """
     try:
-        run.entries.flush()
+        await run.entries.aflush(run.session.id)
     except Failure as failure:
         if run.entries.drop():
             raise not_recorded(failure) from None
@@ -101,8 +102,8 @@ def denied(call: Call, run: Run, failure: Failure) -> None:
     run.entries.push("denied", data)
 
 
-def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None:
-    """Add the outcome of an executed call to its entry, or push ``result``."""
+def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> bool:
+    """Add the outcome of an executed call to its entry, or push ``result``. Returns whether its session has seen something."""
     data = {**_outcome(call, outcome, seconds), **_time_used(call, run), **_failing(call, run, outcome)}
     if run.session.id is not None and not call.depth and run.action is None and run.shown is outcome:
         # Only part of a large output is shown, and what a failure says is no result.
@@ -114,9 +115,7 @@ def ended(call: Call, run: Run, outcome: Failure | Json, seconds: float) -> None
         entry.data |= data
     else:
         run.entries.push("result", {"call": call.id, **data})
-    if saw:
-        # The session's next call is judged by what the session has seen.
-        run.entries.try_to_flush()
+    return bool(saw)
 
 
 def repeated(call: Call, run: Run, result: ToolResult) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -275,6 +275,12 @@ class Ledger(Protocol):
     async def adurable(self, n: int) -> None:
         """`durable`, without blocking the event loop."""
 
+    async def expect(self, about: Hashable) -> None:
+        """Say what the calling task will read from the tables: what tasks with an equal `about` have read before.
+
+        A ledger on a server then asks for all of it in one message, together with what other tasks will read.
+        """
+
     def transaction(self) -> AbstractContextManager[None]:
         """A block to read, decide and append as one step. Only one thread of one process of this home can be inside.
 
@@ -283,6 +289,22 @@ class Ledger(Protocol):
 
         Raises:
             Failure: `io_error`, `damaged`. `io_error` is retryable if another process stays inside for too long.
+        """
+
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """Call `block` in a transaction. A ledger on a server makes one transaction of what several tasks ask for at the same time.
+
+        If `block` raises an exception, nothing of it is recorded, and the others go on.
+
+        Args:
+            about: What the block will read, see `expect`.
+            block: As the block of `transaction`.
+            ended: Called after `block`, before other tasks go on: whether what it has done is recorded. It also comes before the
+                exception.
+
+        Raises:
+            Failure: As `transaction`, and what `block` raises.
+            asyncio.CancelledError: The task was cancelled. `block` was called all the same.
         """
 
     def alive(self, owner: str) -> bool:

@@ -31,13 +31,19 @@ async def begin(call: Call, run: Run) -> None:
     at_once = bool(changes or is_charged or run.repeat or run.service.observer is not None)
     state = await state_before(call, run) if changes and (run.journal.id or run.repeat) else None
     journal = run.journal
+
+    def decide() -> None:
+        charge = _charge(call, run) if is_charged else {}
+        begin_run(call, run)
+        _write_journal(call, run, state)
+        ledger.decided(call, run, charge)
+
     try:
-        with run.entries.together(at_once=at_once):
-            charge = _charge(call, run) if is_charged else {}
-            begin_run(call, run)
-            _write_journal(call, run, state)
-            ledger.decided(call, run, charge)
-    except BaseException as error:
+        if at_once:
+            await run.entries.together((run.session.id, call.name), decide)
+        else:
+            decide()
+    except Exception as error:
         if run.journal is not journal:
             # Nothing was committed, so the run has no journal yet.
             with suppress(Failure):

@@ -207,6 +207,7 @@ class Pipeline:
             # The journal of a resumed run is open, and must be closed if the caller is cancelled while it waits here.
             # An action may itself wait for requests, so it takes no slot from them. Examples have waited in their own queue.
             waits = action is None and stubs is None
+            await service.ledger.expect(hash((str(invocation.session), str(invocation.tool))))
             async with (
                 self._turns.of(service.client_of(invocation.session) if waits else None),
                 self._slots if waits else nullcontext(),
@@ -231,7 +232,7 @@ class Pipeline:
             try:
                 if repeated is None and _needs_close(run, error):
                     await asyncio.shield(self._close(run, output, error))
-                ledger.write_results(run)
+                await ledger.write_results(run)
             except Failure as unrecorded:
                 output, error = None, unrecorded
             finally:
@@ -253,6 +254,8 @@ class Pipeline:
             Repeated: The request was already made with the same dedupe key.
         """
         began = run.clock()
+        if call.depth:
+            await run.service.ledger.expect((run.session.id, call.tool))
         try:
             call = counted(await lookup(call, run))
             if run.stop is not None and call.is_step:

@@ -6,6 +6,8 @@ disk before the program gets it.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from albert_tools.engine.call import ledger
 from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.call.context import UNJUDGED, Call, Repeated, Run
@@ -30,10 +32,14 @@ async def record(
     if isinstance(outcome, Failure) and outcome.code == "sandbox_unavailable" and denied_for_now(outcome, call, run):
         answer = suspended_by(outcome, run.id)
     is_end = _end_step(call, run, answer)
-    ledger.ended(call, run, outcome, seconds)
+    saw = ledger.ended(call, run, outcome, seconds)
     observers.ended(call, run, notice, outcome, seconds)
-    if is_end and call.target.changes:
-        run.entries.try_to_flush()
+    is_written = is_end and call.target.changes
+    if saw or is_written:
+        # The session's next call is judged by what the session has seen.
+        with suppress(Failure):
+            await run.entries.aflush(run.session.id)
+    if is_written:
         await run.journal.sync()
     return answer
 

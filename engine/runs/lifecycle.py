@@ -132,7 +132,7 @@ async def end_run(run: Run, output: Json, error: Failure | None) -> None:
         else:
             code = error.code if error is not None else None
             ledger.changed(run, state, approval=approval, code=code, queue=run.resumed.queue)
-        ledger.write_results(run)
+        await ledger.write_results(run)
         if suspended or run.repeat is not None:
             with suppress(Failure):
                 await journal.sync()

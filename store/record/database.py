@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -63,8 +63,10 @@ class Database(ABC):
         _databases.add(self)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *abouts: Hashable) -> Iterator[None]:
         """All of the block is committed at its end, or nothing if an exception leaves the block.
+
+        `abouts` are as for `expect`.
 
         The code inside takes microseconds. It never awaits and never waits for the disk. A nested block is a part of the outer one:
         if an exception leaves it, nothing of the outer one is committed. If a server is lost during the commit, nobody may know
@@ -78,14 +80,14 @@ class Database(ABC):
                 except BaseException as error:
                     # The block may have made a part of its changes. A caller that catches the exception must not commit them.
                     if self._failed is None:
-                        self._failed = error if isinstance(error, Failure) else _unfinished(error)
+                        self._failed = error if isinstance(error, Failure) else unfinished(error)
                     raise
                 finally:
                     self._depth -= 1
                 return
             committed = False
             try:
-                self._begin()
+                self._begin(abouts)
                 self._depth = 1
                 yield
                 if self._failed is not None:
@@ -100,6 +102,14 @@ class Database(ABC):
                     ended, self._at_end = self._at_end, []
                     for call in ended:
                         call(committed)
+
+    @abstractmethod
+    async def expect(self, about: Hashable) -> None:
+        """The task will read what tasks with an equal `about` have read. On a server, it is read in one message."""
+
+    @abstractmethod
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """See `Ledger.together`."""
 
     def at_end(self, call: Callable[[bool], None]) -> None:
         """Call `call` when the present transaction has ended. Its argument says whether the transaction was committed."""
@@ -154,7 +164,7 @@ class Database(ABC):
         """Close the database. This process counts as dead. A later transaction opens the database again."""
 
     @abstractmethod
-    def _begin(self) -> None:
+    def _begin(self, abouts: tuple[Hashable, ...]) -> None:
         """Wait until no other process is inside, begin, and set `tail`."""
 
     @abstractmethod
@@ -180,7 +190,8 @@ class Database(ABC):
         self._depth, self._at_end = 0, []
 
 
-def _unfinished(error: BaseException) -> Failure:
+def unfinished(error: BaseException) -> Failure:
+    """The failure of a transaction in which an exception was raised."""
     return Failure("io_error", f"a change of the record failed, so nothing was written: {type(error).__name__}")
 
 

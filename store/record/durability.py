@@ -46,14 +46,16 @@ class Durability(ABC):
 
     async def wait_async(self, n: int) -> None:
         """`wait`, without blocking the event loop. Raises Failure `io_error`."""
-        if n <= self._synced:
-            return
+        if n > self._synced:
+            await self._sync_async(n, self._number())
+
+    async def _sync_async(self, n: int, number: int) -> None:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "record-sync")
         try:
-            waiting = asyncio.get_running_loop().run_in_executor(self._thread, self._sync, n, self._number())
+            waiting = asyncio.get_running_loop().run_in_executor(self._thread, self._sync, n, number)
         except RuntimeError:  # No thread can be started.
-            self._sync(n, self._number())
+            self._sync(n, number)
         else:
             await waiting
 

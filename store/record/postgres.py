@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
@@ -24,16 +26,18 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.store.postgres_layout import FIND, check, create, damaged, find
 from albert_tools.store.postgres_roles import KINDS, SIGNED, Login, login
 from albert_tools.store.postgres_server import Link, Server, can_be_stored, ends_connection, failure_of
-from albert_tools.store.record.database import Database, Row
+from albert_tools.store.record.database import Database, Row, unfinished
+from albert_tools.store.record.durability import lost
 from albert_tools.store.record.gate import START, Tail
 from albert_tools.store.record.owner import check_owner
 from albert_tools.store.record.postgres_durability import FIRST_FROM, PostgresDurability, has_kept
 from albert_tools.store.record.read_ahead import Found, Query, ReadAhead
 from albert_tools.store.record.schema import ALL_TABLES
+from albert_tools.store.record.turn import Turn
 
 _FORMAT = "SELECT format, n, hash FROM gate"
-#: Three statements in one message.
-_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_FORMAT} FOR UPDATE"
+_BEGIN, _GATE = "BEGIN ISOLATION LEVEL READ COMMITTED", f"{_FORMAT} FOR UPDATE"
+_SAVE, _UNDO = "SAVEPOINT block", "ROLLBACK TO SAVEPOINT block"
 _LEAVE = "UPDATE gate SET n = ?, hash = ?"
 _OWN = "SELECT pg_advisory_lock(?)"
 _HOLDS = (
@@ -44,6 +48,18 @@ _OWNED, _EVICT = f"SELECT 1 {_HOLDS}", f"SELECT pg_terminate_backend(pid) {_HOLD
 _SIZE = f"SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = ({FIND})"
 
 _T = TypeVar("_T")
+
+
+@dataclass
+class _Shared:
+    """A block of `together`, why it has failed, the last entry after it, and the connection on which it was committed."""
+
+    about: Hashable
+    block: Callable[[], None]
+    ended: Callable[[bool], None]
+    error: Exception | None = None
+    n: int = 0
+    connection_number: int = 0
 
 
 class _Statement(NamedTuple):
@@ -67,6 +83,10 @@ def _statement(text: str) -> _Statement:
     return found
 
 
+def _tables(text: str) -> frozenset[str]:
+    return _statement(text).tables
+
+
 class PostgresDatabase(Database):
     """The database with this URL, as libpq reads it. The user needs the right to create a schema only the first time."""
 
@@ -82,9 +102,18 @@ class PostgresDatabase(Database):
         self._login: Login | None = None
         #: The last entry that this process has seen, and the one at the beginning of the present transaction.
         self.committed = self._before = START
-        #: The statements of the present transaction that the server has not got yet.
-        self._buffer: list[tuple[str, Sequence[Any]]] = []
-        self._ahead = ReadAhead(self._send, lambda statement: _statement(statement).tables)
+        #: Whether a message of the present transaction has failed, and the statements that the server has not got yet.
+        self._is_lost = False
+        self._buffer: list[Query] = []
+        #: The answers of the present transaction, and those of what the event loop's tasks do next.
+        self._ahead = ReadAhead(_tables)
+        self._looked = ReadAhead(_tables)
+        self._blocks = Turn(self._share)
+        #: Where the statements of the present block begin in `_buffer`; -1 without a block, or if the server has got a part of it.
+        self._mark = -1
+        self._looks = Turn(self._look, self._end_look)
+        #: The thread of these tasks.
+        self._looking = 0
         self.durability: PostgresDurability = PostgresDurability(
             self._server, lambda: self.committed, lambda: self.connection_number
         )
@@ -156,10 +185,13 @@ class PostgresDatabase(Database):
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """See `Database`. What returns nothing is buffered until the next SELECT or the end, to save round trips."""
+        if not all(map(can_be_stored, values)):  # On the server, it would end the transaction for all blocks.
+            self._failed = Failure("io_error", f"the database {self.name} can't store a text with NUL")
+            raise self._failed
         if _statement(statement).reads:
-            return self._ahead.read(statement, values)
-        self._ahead.changed(statement)
-        self._buffer.append((statement, values))
+            return self._ahead.read((statement, tuple(values)), self._send)
+        self._ahead.changed(statement, values)
+        self._buffer.append((statement, tuple(values)))
         return None
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -170,49 +202,137 @@ class PostgresDatabase(Database):
             if self._depth:
                 found: list[Row] = self.execute(statement, values).fetchall()
                 return found
-            return self._retried(lambda connection: self._read(connection, statement, values))
+            if self._looking == threading.get_ident():
+                return self._looked.read((statement, tuple(values)), self._ask).fetchall()
+            return self._ask([(statement, tuple(values))])[0]
 
-    def _read(self, connection: psycopg.Connection, statement: str, values: Sequence[Any]) -> list[Row]:
-        if not (self._is_ready or self._find(connection)):
-            return []
-        return connection.execute(_statement(statement).text, values).fetchall()
+    def _ask(self, queries: list[Query]) -> list[Found]:
+        """The answers outside of a transaction, in one message."""
 
-    def _begin(self) -> None:
-        self._buffer = []
-        self.tail = self._before = self._retried(self._enter)
+        def ask(connection: psycopg.Connection) -> list[Found]:
+            return (
+                self._execute(connection, queries)
+                if self._is_ready or self._find(connection)
+                else [Found()] * len(queries)
+            )
 
-    def _enter(self, connection: psycopg.Connection) -> Tail:
+        return self._retried(ask)
+
+    async def expect(self, about: Hashable) -> None:
+        """See `Database`. All tasks that are ready now read in one message.
+
+        What they read holds until each of them has gone on once. Nothing that another process does meanwhile can have reached them.
+        """
+        await self._looks.join(about)
+        self._looked.start(about)
+
+    def _look(self, abouts: list[Hashable]) -> None:
+        with self._threads:
+            self._looked.forget()
+            if queries := self._looked.likely(abouts):
+                with suppress(Failure):  # Who needs an answer asks again.
+                    self._looked.add(queries, self._ask(queries))
+        self._looking = threading.get_ident()
+
+    def _end_look(self) -> None:
+        self._looking = 0
+        self._looked.start(None)
+
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """See `Database`."""
+        shared = _Shared(about, block, ended)
+        await self._blocks.join(shared)
+        if shared.error is not None:
+            raise shared.error
+        if shared.connection_number != self.connection_number:
+            raise lost(shared.n)  # `wait_async` only knows whether the connection is lost from now on.
+
+    def _share(self, blocks: list[_Shared]) -> None:
+        """One transaction for all blocks."""
+        try:
+            with self.transaction(*(shared.about for shared in blocks)):
+                for shared in blocks:
+                    self._take_in(shared)
+            for shared in blocks:
+                shared.connection_number = self.connection_number
+        except BaseException as error:
+            for shared in blocks:
+                shared.error = shared.error or (error.copy() if isinstance(error, Failure) else unfinished(error))
+            if not isinstance(error, Exception):
+                raise
+
+    def _take_in(self, shared: _Shared) -> None:
+        """Call a block. If it fails, undo what it has done, so that the others can go on."""
+        self._ahead.start(shared.about)
+        self._mark, tail, before = len(self._buffer), self.tail, len(self._at_end)
+        self.at_end(shared.ended)
+        try:
+            shared.block()
+            if self._failed is not None:
+                raise self._failed.copy()
+            shared.n = self.tail.n
+        except Exception as error:
+            if self._is_lost:
+                raise
+            shared.error, self._failed, self.tail = error, None, tail
+            if self._mark < 0:
+                self._buffer = [(_UNDO, ())]
+                self._ahead.forget()
+            else:
+                del self._buffer[self._mark :]
+            undone, self._at_end = self._at_end[before:], self._at_end[:before]
+            for call in undone:
+                call(False)
+
+    def _begin(self, abouts: tuple[Hashable, ...]) -> None:
+        self._buffer, self._mark, self._is_lost = [], -1, False
+        self._looked.forget()
+        self._ahead.start(abouts[0] if abouts else None)
+        queries = self._ahead.likely(abouts)
+        self.tail = self._before = self._retried(lambda connection: self._enter(connection, queries))
+
+    def _enter(self, connection: psycopg.Connection, queries: Sequence[Query] = ()) -> Tail:
+        """Begin, lock the gate and read its row, with the answers to the queries, in one message."""
         if not (self._is_ready or self._find(connection)):
             create(connection, self.name)
             self._is_ready = True
-        cursor = connection.execute(_BEGIN, prepare=False)
-        cursor.nextset()
-        tail = self._checked(cursor.fetchone())
+        gate, *answers = self._execute(connection, [(_BEGIN, ()), (_GATE, ()), *queries])
+        tail = self._checked(gate.fetchone())
         if tail.n < self.committed.n or (tail.n == self.committed.n and tail != self.committed):
             raise self._cut_off(self.committed)
+        self._ahead.add(queries, answers)
         return tail
+
+    def _execute(self, connection: psycopg.Connection, statements: Sequence[Query]) -> list[Found]:
+        """Execute statements in one message. Returns the rows of each that has any. Raises psycopg.Error."""
+        if len(statements) == 1:
+            ((statement, values),) = statements
+            cursor = connection.execute(_statement(statement).text, values)
+        else:
+            # The server takes several statements in one message only with their values in the text.
+            literal = psycopg.ClientCursor(connection).mogrify
+            texts = (literal(_statement(statement).text, values) for statement, values in statements)
+            cursor = connection.execute("; ".join(texts), prepare=False)
+        return [Found(each.fetchall()) for each in cursor.results() if each.description is not None]
 
     def _send(self, queries: list[Query]) -> list[Found]:
         """Execute what is buffered, and the queries, in one message."""
+        if self._mark >= 0 and queries:
+            if len(self._buffer) > self._mark:
+                self._buffer.insert(self._mark, (_SAVE, ()))
+                self._mark = -1
+            else:
+                self._mark = 0
         connection, statements = self._link.connection, [*self._buffer, *queries]
         assert connection is not None, "only inside a transaction"
         self._buffer = []
         try:
-            if len(statements) == 1:
-                ((statement, values),) = statements
-                cursor = connection.execute(_statement(statement).text, values)
-            else:
-                # The server takes several statements in one message only with their values in the text.
-                literal = psycopg.ClientCursor(connection).mogrify
-                texts = (literal(_statement(statement).text, values) for statement, values in statements)
-                cursor = connection.execute("; ".join(texts), prepare=False)
-            found = [Found(each.fetchall()) for each in cursor.results() if each.description is not None]
+            return self._execute(connection, statements)
         except psycopg.Error as error:
             if ends_connection(error, connection):
                 connection.close()
-            self._failed = failure_of(error, self.name)
+            self._is_lost, self._failed = True, failure_of(error, self.name)
             raise self._failed from error
-        return found
 
     def _commit(self) -> None:
         if self.tail != self._before:
@@ -239,7 +359,8 @@ class PostgresDatabase(Database):
         return self._has(self._link.connection, self.tail)
 
     def _leave(self, committed: bool) -> None:
-        self._ahead.end()
+        self._ahead.start(None)
+        self._ahead.forget()
         connection = self._link.connection
         if connection is None:
             return

@@ -5,17 +5,30 @@ They are not synced, so that the gate is not closed meanwhile. A commit that is 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.store.postgres_server import Link, Server
 from albert_tools.store.record.database import Row
 from albert_tools.store.record.durability import Durability, lost
 from albert_tools.store.record.gate import START, Tail
+from albert_tools.store.record.turn import Turn
 
 #: The first entry from a number on.
 FIRST_FROM = "SELECT n, hash FROM entries WHERE n >= %s ORDER BY n LIMIT 1"
 #: The message makes the transaction one that is committed.
 _SYNC = f"SELECT n, hash, pg_logical_emit_message(true, '', '') FROM ({FIRST_FROM}) entry"
+
+
+@dataclass
+class _Wait:
+    """Who waits for entry `n`, written on the connection `number`; and the task that syncs."""
+
+    n: int
+    number: int
+    task: asyncio.Future[None] | None = None
 
 
 class PostgresDurability(Durability):
@@ -27,6 +40,24 @@ class PostgresDurability(Durability):
         self._last = last
         #: The last entry that is known to be on the disk.
         self.synced = START
+        self._waits = Turn(self._start)
+
+    async def _sync_async(self, n: int, number: int) -> None:
+        """Tasks that begin to wait in the same turn go on in the same turn, so that they can share their next transaction."""
+        wait = _Wait(n, number)
+        await self._waits.join(wait)
+        assert wait.task is not None
+        try:
+            await asyncio.shield(wait.task)
+        except Failure as failure:
+            raise failure.copy() from failure
+
+    def _start(self, waits: list[_Wait]) -> None:
+        for number in {wait.number for wait in waits}:
+            alike = [wait for wait in waits if wait.number == number]
+            task = asyncio.ensure_future(super()._sync_async(max(wait.n for wait in alike), number))
+            for wait in alike:
+                wait.task = task
 
     def _write(self) -> int:
         covered = self._last()

@@ -1,13 +1,13 @@
-"""Asks in one message for all that a transaction will probably read.
+"""Asks in one message for all that a call will probably read.
 
-The time of a decision on a server is that of its round trips. The transactions of a session read the same rows: the session, its
-rate limits. So the first query of a transaction takes along those that have followed it the last time. An answer holds until the
-transaction changes one of the query's tables, because nobody else writes meanwhile.
+The time of a decision on a server is that of its round trips. Calls of one tool by one session read the same rows: the session, its
+rate limits. So who begins to read says what it is *about*, and gets what was read the last time about the same. An answer holds
+until a statement changes the query's rows; the owner of this object says when it may have been changed by others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,8 +15,10 @@ from albert_tools.store.record.database import Row
 
 #: A statement and its values.
 Query = tuple[str, tuple[Any, ...]]
-#: The most queries that are sent together, the most rows of one, and the most first queries that are remembered.
+#: The most queries that are remembered about one thing, the most rows of one, and the most things.
 _TOGETHER, _ROWS, _REMEMBERED = 12, 100, 1000
+#: Tables of which each row belongs to a session. A statement whose first value is a text changes the rows of this session only.
+_OF_SESSIONS = frozenset({"usage", "uses"})
 
 
 class Found(list[Row]):
@@ -32,38 +34,59 @@ class Found(list[Row]):
 
 
 class ReadAhead:
-    """The queries of one transaction after the other. `ask` executes some at once, and `tables` names the tables of a statement."""
+    """The answers that hold, and what is usually read. `tables` names the tables of a statement."""
 
-    def __init__(self, ask: Callable[[list[Query]], list[Found]], tables: Callable[[str], frozenset[str]]) -> None:
-        self._ask, self._tables = ask, tables
-        #: The answers that hold, by query; the queries of this transaction in order; for a first query, those that followed.
+    def __init__(self, tables: Callable[[str], frozenset[str]]) -> None:
+        self._tables = tables
         self._answers: dict[Query, Found] = {}
+        #: What is read now is about this. Its queries so far, in order.
+        self._about: Hashable = None
         self._asked: dict[Query, None] = {}
-        self._followers: dict[Query, list[Query]] = {}
+        self._usual: dict[Hashable, list[Query]] = {}
 
-    def read(self, statement: str, values: Sequence[Any]) -> Found:
-        """The rows of a query."""
-        query = (statement, tuple(values))
-        if not self._tables(statement):
-            return self._ask([query])[0]  # It is not about rows.
+    def likely(self, abouts: Collection[Hashable]) -> list[Query]:
+        """What will probably be read about these things, without what is known."""
+        queries = dict.fromkeys(query for about in abouts for query in self._usual.get(about, ()))
+        return [query for query in queries if query not in self._answers]
+
+    def start(self, about: Hashable) -> None:
+        """What is read from now on is about `about`; None: about nothing that comes again."""
+        if self._asked and self._about is not None:
+            self._usual.pop(self._about, None)
+            self._usual[self._about] = list(islice(self._asked, _TOGETHER))
+            if len(self._usual) > _REMEMBERED:
+                del self._usual[next(iter(self._usual))]
+        self._about, self._asked = about, {}
+
+    def add(self, queries: Sequence[Query], answers: Sequence[Found]) -> None:
+        """Keep these answers."""
+        self._answers.update(zip(queries, answers, strict=True))
+
+    def read(self, query: Query, ask: Callable[[list[Query]], list[Found]]) -> Found:
+        """The rows of a query. If they are not known, `ask` is called with the query, and with what is likely to follow."""
+        if not self._tables(query[0]):
+            return ask([query])[0]  # It is not about rows.
         if query not in self._answers:
-            queries = [query] if self._asked else [query, *self._followers.get(query, ())]
-            self._answers.update(zip(queries, self._ask(queries), strict=True))
-        if len(self._answers[query]) <= _ROWS:
+            queries = list(dict.fromkeys([query, *self.likely([self._about])]))
+            self.add(queries, ask(queries))
+        found = self._answers[query]
+        if len(found) <= _ROWS:
             self._asked[query] = None
-        return self._answers[query]
+        return found
 
-    def changed(self, statement: str) -> None:
-        """The transaction executes a statement that changes its tables."""
+    def changed(self, statement: str, values: Sequence[Any]) -> None:
+        """A statement changes its tables."""
         tables = self._tables(statement)
-        self._answers = {q: found for q, found in self._answers.items() if tables.isdisjoint(self._tables(q[0]))}
+        session = values[0] if tables <= _OF_SESSIONS and values and isinstance(values[0], str) else None
 
-    def end(self) -> None:
-        """The transaction has ended."""
-        first, *others = islice(self._asked, _TOGETHER) if self._asked else (None,)
-        if first is not None:
-            self._followers.pop(first, None)
-            self._followers[first] = others
-            if len(self._followers) > _REMEMBERED:
-                del self._followers[next(iter(self._followers))]
-        self._asked, self._answers = {}, {}
+        def holds(query: Query, found: Found) -> bool:
+            if tables.isdisjoint(self._tables(query[0])):
+                return True
+            is_others = session is not None and query[1] and session not in query[1]
+            return bool(is_others) and not any(session in row for row in found)
+
+        self._answers = {query: found for query, found in self._answers.items() if holds(query, found)}
+
+    def forget(self) -> None:
+        """No answer holds any more."""
+        self._answers = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -125,6 +125,14 @@ class Record:
         """See `Record.may`."""
         return self.database.may(kind)
 
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """See `Ledger.together`."""
+        await self.database.together(about, block, ended)
+
+    async def expect(self, about: Hashable) -> None:
+        """See `Ledger.expect`."""
+        await self.database.expect(about)
+
     def append(self, kind: str, data: Mapping[str, Any]) -> int:
         """See `Ledger.append`."""
         if not _KIND.match(kind):
@@ -133,7 +141,8 @@ class Record:
         journal = self.journals.get(run)
         most = MAX_CHECKPOINT_BYTES if kind == CHECKPOINT else MAX_BYTES
         database = self.database
-        with database.transaction():
+        session = data.get("session") or (journal.header.get("session") if journal is not None else None)
+        with database.transaction((kind, session)):
             if journal is not None and (beginning := journal.beginning()) is not None:
                 self.append("run", beginning)
             rows = journal.new_rows() if journal is not None else []
@@ -141,7 +150,6 @@ class Record:
             if rows:
                 data = {**data, "steps": rows[-1].name}
             content = encode(data, f"an entry of kind {kind!r}", most)
-            session = data.get("session") or (journal.header.get("session") if journal is not None else None)
             if session:
                 # What is stored for a session is charged to it.
                 used = data.get("used") or {}

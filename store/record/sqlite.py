@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,6 +85,15 @@ class SqliteDatabase(Database):
 
     # Transactions
 
+    async def expect(self, about: Hashable) -> None:
+        """See `Database`. No read takes long here."""
+
+    async def together(self, about: Hashable, block: Callable[[], None], ended: Callable[[bool], None]) -> None:
+        """See `Database`. A transaction takes less time than other tasks take to get ready."""
+        with self.transaction():
+            self.at_end(ended)
+            block()
+
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """See `Database`."""
         assert self._opened is not None, "only inside a transaction"
@@ -116,7 +125,7 @@ class SqliteDatabase(Database):
                     self._failed = failure
                 raise failure from error
 
-    def _begin(self) -> None:
+    def _begin(self, abouts: tuple[Hashable, ...]) -> None:
         self._enter()
 
     def _enter(self) -> _Opened:

@@ -484,31 +484,6 @@ def spend(report: Report, url: str, token: str) -> None:
         report(allowed)
 
 
-def test_a_decision_like_the_last_one_takes_few_messages(
-    record: Record, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sessions, messages = Sessions(record), list[object]()
-    found = [sessions.open(name, "/w", budget=Budget(calls=100))[0] for name in "ab"]
-    real = psycopg.Connection.execute
-
-    def execute(self: psycopg.Connection, *arguments: Any, **options: Any) -> psycopg.Cursor:
-        messages.append(arguments)
-        return real(self, *arguments, **options)
-
-    monkeypatch.setattr(psycopg.Connection, "execute", execute)
-    for turn in range(3):
-        for session in found:
-            messages.clear()
-            with record.transaction():
-                sessions.demand(session, "t")
-                sessions.afford(session, "t")
-                record.append("use", {"session": session.id, "used": {"calls": 1}})
-                # What was read before is asked for again if it has changed.
-                assert record.sessions.line(session.id)[0].used["calls"] == turn + 1
-    assert len(messages) == 4  # to begin, to read, to read again, and to write
-    assert verify(url).ok
-
-
 def test_processes_that_race_share_one_budget(record: Record, url: str) -> None:
     session, token = Sessions(record).open("c", "/w", budget=Budget(calls=CALLS))
     children = [Child(spend, url, token) for _ in range(2)]
