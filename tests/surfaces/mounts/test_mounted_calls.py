@@ -344,6 +344,26 @@ def test_the_process_sees_what_a_command_sees(mounting: Make) -> None:
         assert server.connections == 0
 
 
+@pytest.mark.parametrize("more", [(), ("exit",)])
+def test_a_session_has_seen_the_private_files_that_the_process_sees(mounting: Make, more: tuple[str, ...]) -> None:
+    home = mounting(governance={**ALLOWED, "allow": ["http_request"], "free_hosts": ["127.0.0.1"]})
+    home.mount("m", tool("read", "path"), words=("python3", "raw_server.py", *more))
+
+    def seen_by_another_session() -> set[str]:
+        session, home.session = home.service.open_session("agent")
+        # An error can have the content of a file, too.
+        assert home.call("m.read", path=".env").ok is not bool(more)
+        return set(home.service.within(lambda s: s.sessions.seen(session)))
+
+    assert seen_by_another_session() == {"outside"}
+    (home.work / ".env").write_text("secret")
+    with raw(lambda head, c: c.sendall(answer(b"got it"))) as server:
+        assert seen_by_another_session() == {"outside", "private"}
+        url = f"http://127.0.0.1:{server.port}/"
+        assert home.error("http_request", url=url, method="POST", body="secret").code == "suspended"
+        assert server.connections == 0
+
+
 def test_the_process_changes_only_what_is_listed(mounting: Make) -> None:
     home = mounting(governance={**ALLOWED, "writable_paths": ["src/**"]})
     (home.work / "tests").mkdir()
