@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import resource
 import socket
 import ssl
@@ -456,6 +457,10 @@ class Remote(BaseHTTPRequestHandler):
             return
         params, result = message.get("params", {}), {}
         match message.get("method"):
+            case "tools/call" if params["name"] == "asks":
+                self.server.events.put("ping")  # type: ignore[attr-defined]
+                wait_until(lambda: None in methods(self.server))
+                result = {"content": [{"type": "text", "text": "answered"}]}
             case "initialize":
                 about = {"name": "raw", "version": "1"}
                 result = {
@@ -464,7 +469,7 @@ class Remote(BaseHTTPRequestHandler):
                     "serverInfo": about,
                 }
             case "tools/list":
-                result = {"tools": [tool(n) for n in ("huge", "pings", "packed", "away", "ok")]}
+                result = {"tools": [tool(n) for n in ("huge", "pings", "packed", "away", "ok", "asks")]}
             case "tools/call" if params["name"] == "pings":
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
@@ -499,20 +504,43 @@ class Remote(BaseHTTPRequestHandler):
                 self.wfile.write(b" " * 1_000_000)
             self.wfile.write(body)
 
+    def do_GET(self) -> None:
+        """Send the requests that the test puts into `events`."""
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        with suppress(OSError):
+            for n, method in enumerate(iter(self.server.events.get, None)):  # type: ignore[attr-defined]
+                self.wfile.write(b'data: {"jsonrpc": "2.0", "id": %d, "method": "%b"}\n\n' % (n, method.encode()))
+                self.server.sent += 1  # type: ignore[attr-defined]
+        self.server.events.put(None)  # type: ignore[attr-defined]
+
+    def do_DELETE(self) -> None:
+        self.server.seen.append(("DELETE", self.headers.get("authorization")))  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.end_headers()
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+
+def methods(server: Any) -> list[str | None]:
+    """The methods of the messages that a server has got. An answer has none."""
+    return [method for method, _ in server.seen]
 
 
 @contextmanager
 def remote(trust: ssl.SSLContext | None = None) -> Iterator[Any]:
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Remote)
     server.seen, server.session, server.status = [], "first", None
+    server.events, server.sent = queue.SimpleQueue(), 0
     if trust is not None:
         server.socket = trust.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server
     finally:
+        server.events.put(None)
         server.shutdown()
         server.server_close()
 
@@ -542,6 +570,25 @@ def test_a_server_over_http_that_sends_too_much_or_leads_elsewhere(
         assert "Session terminated" in home.error("m.ok").message
         assert home.value("m.ok") == "ok"
         assert "s3cr3t" not in home.recorded()
+
+
+def test_between_its_calls_nothing_is_sent_to_a_server_over_http(mounting: Make) -> None:
+    home = mounting()
+    with remote() as server, remote() as other:
+        for name, each in (("m", server), ("other", other)):
+            home.mount(name, tool("asks"), tool("ok"), url=f"http://127.0.0.1:{each.server_port}/mcp")
+        assert home.value("m.asks") == "answered"
+        server.events.put("ping")
+        wait_until(lambda: server.sent == 2)
+        # Meanwhile, the other server asks during its call and is answered.
+        assert home.value("other.asks") == "answered"
+        assert methods(server).count(None) == 1
+        wait_until(lambda: home.value("m.ok") == "ok" and methods(server).count(None) == 2)
+        server.events.put("ping")
+        wait_until(lambda: server.sent == 3)
+        home.service.close()
+        assert methods(server).count(None) == 2
+        assert "DELETE" not in methods(server) + methods(other)
 
 
 @pytest.mark.parametrize(
