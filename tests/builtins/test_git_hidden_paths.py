@@ -964,9 +964,13 @@ def test_a_working_tree_inside_of_its_bare_repository_is_no_part_of_it(layouts: 
     plain(layouts.work / "bare.git", "worktree", "add", "-q", "--detach", "tree")
     layouts.value("write_file", path="bare.git/tree/config/dev.yml", content="new\n")
     assert layouts.value("read_file", path="bare.git/tree/config/dev.yml") == "new\n"
-    (layouts.work / "bare.git/objects/.git").mkdir()
-    packed = next(path for path in (layouts.work / "bare.git/objects").rglob("??/*"))
-    assert layouts.error("read_bytes", path=str(packed.relative_to(layouts.work))).rule == "git_own"
+    # Git itself writes into these folders, later too.
+    for name in ("objects", "lost-found", "rebase-merge", "NOTES_MERGE_WORKTREE"):
+        folder = layouts.work / "bare.git" / name
+        folder.mkdir(exist_ok=True)
+        (folder / ".git").write_text("gitdir: ../worktrees/tree\n")
+        (folder / "content").write_text(f"{MARK}\n")
+        assert layouts.error("read_file", path=f"bare.git/{name}/content").rule == "git_own"
 
 
 async def test_commands_can_not_change_what_a_bare_repository_runs(repository: Path) -> None:
