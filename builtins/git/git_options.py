@@ -285,9 +285,14 @@ def demand_options(operation: str, arguments: Sequence[str]) -> None:
     Raises:
         Failure: `invalid_arguments`, with a list of the allowed options.
     """
+    allowed = _allowed(operation, arguments)
     for n, (kind, word) in enumerate(parsed(operation, arguments)):
         if kind == "unknown":
-            raise _refused(operation, word, _allowed(operation, arguments))
+            raise _refused(operation, word, allowed)
+        if kind == "value" and (word == "--" or any(_fits(word, option) for option in allowed)):
+            # Else nobody could tell by the word before it whether a word is an option: behind `-m --` and `-m -m`, one can follow.
+            said = f"{word[:100]!r} is the value of the option before it, although it looks like an option"
+            raise refused_argument("args", said, hint="write --message=… for such a message", rule="option")
         if kind == "operand":
             if operation in WORDS and n == 0 and word not in WORDS[operation] and word != "-":
                 raise _refused(operation, word, sorted(WORDS[operation]))

@@ -47,7 +47,10 @@ _SEARCH_SECONDS = 30.0
 #: The most searches that are cached, and the most branches that a cached search names.
 _MAX_SEARCHES, _MAX_TIPS = 256, 2_000
 
-_ID = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+#: The id of a commit, or its beginning, of which git takes four digits.
+_ID = re.compile(r"\b[0-9a-f]{4,64}\b")
+#: The fewest digits of a whole id.
+_DIGITS = 40
 #: The most bytes of a file that names commits. A repository with a longer one counts as one with hidden files.
 _MAX_FILE = 1024 * 1024
 
@@ -270,6 +273,10 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         text = ran.output.whole.decode("utf-8", "surrogateescape")
         return [line for line in text.split("\0") if line] if ran.code == 0 and ran.output.complete else None
 
+    async def ids(*words: str) -> list[str] | None:
+        texts = await lines("REV-PARSE", *words)
+        return None if texts is None else [each for text in texts for each in text.split()]
+
     try:
         store = identity(os.stat(folders[-1]))
     except OSError:
@@ -281,11 +288,16 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
         _ever_found.add(store)
     found, clean = True, tuple[str, ...]()
     if tracked == [] and store not in _ever_found:
-        tips = [tip for text in await lines("REV-PARSE", "--all") or () for tip in text.split()][:_MAX_TIPS]
+        tips = (await ids("--all") or [])[:_MAX_TIPS]
         known = [f"^{tip}" for tip in old.clean] if old is not None else []
         words = ("LOG", "--ignore-missing", "-1", "-z", "--format=%H", "--full-history", "--all", "--reflog")
         begun = _begun(folders)
-        first = await lines(*words, *begun, *tips, *known, "--", *hidden.only) if begun is not None else None
+        # A branch can have the beginning of an id as its name, so git lists all ids that begin so.
+        beginnings = [f"--disambiguate={each}" for each in begun or () if len(each) < _DIGITS]
+        named = await ids(*beginnings) if beginnings else []
+        first = None
+        if begun is not None and named is not None and len(named) <= _MAX_TIPS:
+            first = await lines(*words, *begun, *named, *tips, *known, "--", *hidden.only)
         found, clean = first != [], tuple(tips) if first == [] else ()
         if first:
             _ever_found.add(store)
@@ -297,11 +309,11 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
 
 def _naming(folder: str) -> list[str]:
     """The files that name commits to which perhaps no branch and no reflog entry leads: of fetches, and of operations that were
-    begun."""
+    begun. Their names are in capitals, or they are in a folder. The text of the last commit is no such file, and can be long."""
     found: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith(("_HEAD", "_AUTOSTASH")):
+            if entry.name.isupper() and entry.name != "COMMIT_EDITMSG":
                 found.append(entry.path)
             elif entry.name == "sequencer" or entry.name.startswith("rebase-"):
                 with suppress(OSError):
@@ -310,7 +322,7 @@ def _naming(folder: str) -> list[str]:
 
 
 def _begun(folders: list[str]) -> list[str] | None:
-    """The ids in the files that name commits; None if there are too many."""
+    """The ids in the files that name commits, and their beginnings; None if there are too many."""
     texts = [beginning(file, _MAX_FILE + 1) for folder in folders for file in _naming(folder)]
     found = list(dict.fromkeys(each for text in texts for each in _ID.findall(text)))
     return found if len(found) <= _MAX_TIPS and all(len(text) <= _MAX_FILE for text in texts) else None
@@ -320,7 +332,7 @@ def _state(folders: list[str]) -> object:
     """Changes whenever the index or a branch changes: git replaces these files."""
     found: list[tuple[str, int, int, int]] = []
     for folder in folders:
-        names = [f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", "HEAD", MARK, _ALTERNATES)]
+        names = [f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", MARK, _ALTERNATES)]
         names += _naming(folder)
         for inner in ("refs", "reftable", "worktrees"):
             names += (f"{place}/{name}" for place, _, files in os.walk(f"{folder}/{inner}") for name in files)

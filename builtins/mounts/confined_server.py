@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import anyio
@@ -186,11 +186,16 @@ class ConfinedServer:
         self._gone.set()
 
 
-def seen_by_server(workspace: Workspace) -> Any:
-    """The view of a server: that of a command, without git folders. A command that runs for long could change them unseen.
+@contextmanager
+def seen_by_server(workspace: Workspace) -> Iterator[tuple[View, int]]:
+    """The view of a server for a call: that of a command, without git folders. A command that runs for long could change them
+    unseen. Nobody names the files that a server reads, so the call may show all that it sees.
 
     Raises:
         Failure: See `command_view`.
     """
     root = str(workspace.root)
-    return command_view(workspace, "", hide=repositories(root).git_folders)
+    with command_view(workspace, "", hide=repositories(root).git_folders) as (view, handle):
+        roots = [view.root, *view.readable]
+        workspace.judge.note_read(roots, roots)
+        yield view, handle

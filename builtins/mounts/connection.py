@@ -160,6 +160,10 @@ class Connection:
         try:
             async with asyncio.timeout(START_SECONDS):
                 await link.list_tools()
+            if self._state is not None:
+                found = {tool.name: _changed(link, tool) for tool in self._mount.tools}
+                changed = {name: what for name, what in found.items() if what is not None}
+                await asyncio.to_thread(note_suspended, self._state, self._mount, changed)
         except TimeoutError:
             await self._failed(link)
             why = f"{self._mount.name} did not list its tools within {START_SECONDS:.0f} s"
@@ -169,10 +173,6 @@ class Connection:
         except BaseException:
             await self._failed(link)
             raise
-        if self._state is not None:
-            found = {tool.name: _changed(link, tool) for tool in self._mount.tools}
-            changed = {name: what for name, what in found.items() if what is not None}
-            await asyncio.to_thread(note_suspended, self._state, self._mount, changed)
 
     async def _failed(self, link: Link) -> None:
         """Close a connection that has failed. After the first failure, the next one may be opened at once."""

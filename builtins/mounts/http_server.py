@@ -1,11 +1,13 @@
 """The HTTP connection to a mounted server: only to its host, to an address that the rules allow, and with bounded answers.
 
 The SDK speaks the protocol over an httpx2 client; this module is the client's transport. It resolves the name, checks the address
-and connects to it, while TLS and the request still use the name.
+and connects to it, while TLS and the request still use the name. Between its calls, nothing is sent to the server,
+and what it sends is not read: no call's rules and mode would apply. What waits for the next call fits the system's buffers.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -32,19 +34,22 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     Args:
         rules: The network rules of the present call.
         seen: Gets the facts about each request, for the record.
+        called: Set while a call is under way.
     """
 
-    def __init__(self, rules: Callable[[], NetworkRules], seen: list[dict[str, Any]]) -> None:
+    def __init__(self, rules: Callable[[], NetworkRules], seen: list[dict[str, Any]], called: asyncio.Event) -> None:
         self._rules = rules
+        self._called = called
         self._seen = seen
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request to an allowed address.
+        """Send a request to an allowed address, while a call is under way.
 
         Raises:
             httpx2.TransportError: It was refused, or nothing answered.
         """
+        await self._called.wait()
         rules, url = self._rules(), request.url
         text = str(url.copy_with(query=None, fragment=None))
         facts: dict[str, Any] = {
@@ -86,7 +91,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             raise httpx2.RemoteProtocolError("the server compressed its answer although it was asked not to")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         one_message = response.headers.get("content-type", "").lower().startswith("application/json")
-        response.stream = _Bounded(response.stream, facts, one_message)
+        response.stream = _Bounded(response.stream, facts, one_message, self._called)
         return response
 
     async def aclose(self) -> None:
@@ -95,14 +100,18 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream, facts: dict[str, Any], one_message: bool) -> None:
+    def __init__(
+        self, inner: httpx2.AsyncByteStream, facts: dict[str, Any], one_message: bool, called: asyncio.Event
+    ) -> None:
         self._inner = inner
+        self._called = called
         self._one_message = one_message
         self._facts = facts
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         lines = 0
         async for piece in self._inner:
+            await self._called.wait()
             size = self._facts["size_bytes"] = self._facts["size_bytes"] + len(piece)
             # In a stream of events, each message takes three lines or so.
             lines += piece.count(b"\n")
@@ -118,15 +127,18 @@ class _Bounded(httpx2.AsyncByteStream):
 
 @asynccontextmanager
 async def http_streams(
-    url: str, rules: Callable[[], NetworkRules], seen: list[dict[str, Any]], token: str
+    url: str, rules: Callable[[], NetworkRules], seen: list[dict[str, Any]], called: asyncio.Event, token: str
 ) -> AsyncIterator[Any]:
-    """The streams of messages to and from a server. `token` is the value of the header ``Authorization``; "" for none."""
+    """The streams of messages to and from a server, which pause unless `called` is set. `token` is the value of the header
+    ``Authorization``; "" for none."""
     client = httpx2.AsyncClient(
-        transport=PinnedTransport(rules, seen),
+        transport=PinnedTransport(rules, seen, called),
         headers={"authorization": token} if token else {},
         # The time limit of the call ends a read.
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
         trust_env=False,
     )
-    async with client, streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams:
+    # The connection ends when no call is under way, so the server is not told.
+    how: dict[str, Any] = {"max_sse_event_size": MAX_MESSAGE, "terminate_on_close": False}
+    async with client, streamable_http_client(url, http_client=client, **how) as streams:
         yield streams

@@ -66,6 +66,7 @@ class Link:
         self._rules = context.network
         self._seen: list[dict[str, Any]] = []
         self._calls = 0
+        self._called = asyncio.Event()
         self._proxy: FilteringProxy | None = None
         self._closing = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -95,7 +96,7 @@ class Link:
 
     def _http(self) -> AbstractAsyncContextManager[Any]:
         token = self._secrets.take(self._mount.secrets[0], "Bearer ") if self._mount.secrets else ""
-        return http_streams(self._mount.url, self._rules_now, self._seen, token)
+        return http_streams(self._mount.url, self._rules_now, self._seen, self._called, token)
 
     def _process(self) -> AbstractAsyncContextManager[Any]:
         values = {name: self._secrets.take(name) for name in self._mount.secrets}
@@ -109,7 +110,7 @@ class Link:
         return self._proxy
 
     async def _judge(self, url: str, method: str) -> None:
-        if not self._calls:
+        if not self._called.is_set():
             why = f"{self._mount.name} may use the network only during its calls"
             raise Failure("permission_denied", why, rule=f"mounts.{self._mount.name}.hosts")
         host = host_of(url) or ""
@@ -146,6 +147,7 @@ class Link:
     def begin(self, context: CallContext) -> None:
         """A call begins: its rules apply from now on. `record` ends it."""
         self._calls += 1
+        self._called.set()
         self._rules = context.network
         if self.server is not None:
             self.server.asked()
@@ -260,11 +262,13 @@ class Link:
     def record(self, context: CallContext) -> None:
         """Record the requests to the network since the last record. Calls at the same time share them.
 
-        After the last one the process has no network, because no call's rules and mode would apply to it.
+        After the last one the server has no network, because no call's rules and mode would apply to it.
         """
         self._calls -= 1
-        if not self._calls and self._proxy is not None:
-            self._proxy.hang_up()
+        if not self._calls:
+            self._called.clear()
+            if self._proxy is not None:
+                self._proxy.hang_up()
         seen, self._seen[:] = [*self._seen], []
         if self._proxy is not None:
             for one in self._proxy.seen:

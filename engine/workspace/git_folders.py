@@ -17,8 +17,14 @@ from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_fold
 
 #: The parts of a git folder that contain neither names nor content of tracked files.
 _PLAIN = frozenset("HEAD FETCH_HEAD MERGE_HEAD ORIG_HEAD config description hooks info logs packed-refs refs".split())
-#: The folders in which git stores content. No working tree is inside of them.
-_STORES = frozenset("lfs modules objects rr-cache worktrees".split())
+#: The folders that git, its large files and its bridges make in a git folder. No working tree is inside of them, whatever code of
+#: the project has put there.
+_OWN = frozenset(
+    (
+        "annex branches common hooks info lfs logs lost-found modules notes_merge_worktree objects rebase-apply rebase-merge refs "
+        "reftable remotes rr-cache sequencer svn worktrees"
+    ).split()
+)
 #: The most entries that are searched for git folders, also in folders that the rules hide.
 _MAX_SEARCHED = 500_000
 #: The most bytes of a file that names a git folder.
@@ -67,7 +73,7 @@ def _inner_parts(path: str) -> Iterator[list[str]]:
 def _in_working_tree(folder: str, inner: list[str]) -> bool:
     """Whether a path leads to a working tree inside of its bare repository."""
     tops = ("/".join((folder, *inner[: n + 1])) for n in range(len(inner)))
-    return inner[0] not in _STORES and any(os.path.lexists(f"{top}/{GIT_FOLDER}") for top in tops)
+    return inner[0].casefold() not in _OWN and any(os.path.lexists(f"{top}/{GIT_FOLDER}") for top in tops)
 
 
 def repositories(root: str) -> Repositories:

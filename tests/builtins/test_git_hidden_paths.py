@@ -281,7 +281,9 @@ async def test_other_programs_do_not_see_the_git_folder(built: Path) -> None:
         "index",
         "fetched",
         "CHERRY_PICK_HEAD",
-        "autostash",
+        "BISECT_START",
+        "rebase-merge/autostash",
+        "sequencer/todo",
     ],
 )
 async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path, where: str, tmp_path: Path) -> None:
@@ -299,15 +301,17 @@ async def test_a_file_that_only_history_or_the_index_has_counts(repository: Path
             plain(other, "reset", "-q", "--hard", "HEAD~2")
         if where == "fetched":
             plain(repository, "fetch", "-q", str(other))
-        if where in ("CHERRY_PICK_HEAD", "MERGE_AUTOSTASH", "autostash"):
+        if where.isupper() or "/" in where:
             # Only an operation that the owner has begun names the commit.
             named = hash_of(repository, "HEAD~1")
             plain(repository, "reset", "-q", "--hard", "HEAD~2")
             plain(repository, "reflog", "expire", "--expire=now", "--all")
             (repository / ".git" / "ORIG_HEAD").unlink()
-            file = repository / ".git" / (where if where.isupper() else f"rebase-merge/{where}")
+            file = repository / ".git" / where
             file.parent.mkdir(exist_ok=True)
-            file.write_text(f"{named}\n")
+            file.write_text(f"pick {named[:7]} add\n" if where.endswith("todo") else f"{named}\n")
+            # Names of branches come before ids.
+            plain(repository, "branch", named[:7])
     context = context_of(shell.bash, repository, forbidden)
     result = await call_primitive(shell.bash, {"command": "git log --all -p; git show :only.key"}, context)
     assert result["exit_code"] == 128
@@ -960,9 +964,13 @@ def test_a_working_tree_inside_of_its_bare_repository_is_no_part_of_it(layouts: 
     plain(layouts.work / "bare.git", "worktree", "add", "-q", "--detach", "tree")
     layouts.value("write_file", path="bare.git/tree/config/dev.yml", content="new\n")
     assert layouts.value("read_file", path="bare.git/tree/config/dev.yml") == "new\n"
-    (layouts.work / "bare.git/objects/.git").mkdir()
-    packed = next(path for path in (layouts.work / "bare.git/objects").rglob("??/*"))
-    assert layouts.error("read_bytes", path=str(packed.relative_to(layouts.work))).rule == "git_own"
+    # Git itself writes into these folders, later too.
+    for name in ("objects", "lost-found", "rebase-merge", "NOTES_MERGE_WORKTREE"):
+        folder = layouts.work / "bare.git" / name
+        folder.mkdir(exist_ok=True)
+        (folder / ".git").write_text("gitdir: ../worktrees/tree\n")
+        (folder / "content").write_text(f"{MARK}\n")
+        assert layouts.error("read_file", path=f"bare.git/{name}/content").rule == "git_own"
 
 
 async def test_commands_can_not_change_what_a_bare_repository_runs(repository: Path) -> None:

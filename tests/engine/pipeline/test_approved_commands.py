@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +79,30 @@ def test_a_command_that_the_caller_can_change_is_loud_and_always_asks(
     assert said in approved(service, call)
     assert asks(service.invoke("t", {"q": filling}))
     assert (tmp_path / "work/sub").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("operation", "args", "filling"),
+    [
+        ("COMMIT", ["-m", "--"], "--amend"),
+        ("COMMIT", ["-m", "-am"], "--amend"),
+        ("COMMIT", ["-m", "x", "--message", "-m"], "-a"),
+        ("MERGE", ["-m", "--"], "--squash"),
+        ("TAG", ["-m", "-m"], "-f"),
+        ("STASH", ["push", "-m", "--"], "-a"),
+        ("LOG", ["-S", "--"], "-p"),
+    ],
+)
+def test_the_value_of_an_option_of_git_is_no_option(
+    service: SyncToolService, tmp_path: Path, operation: str, args: list[str], filling: str
+) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True)
+    listed = ", ".join(map(repr, args))
+    said = approved(service, f"git(operation={operation!r}, args=[{listed}, q])")
+    assert "ANY OPTION" not in said
+    error = service.invoke("t", {"q": filling}).error
+    assert error is not None
+    assert (error.code, "looks like an option" in error.message) == ("invalid_arguments", True)
 
 
 def test_a_fixed_command_is_approved_in_advance(service: SyncToolService, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import resource
 import socket
 import ssl
@@ -345,6 +346,26 @@ def test_the_process_sees_what_a_command_sees(mounting: Make) -> None:
         assert server.connections == 0
 
 
+@pytest.mark.parametrize("more", [(), ("exit",)])
+def test_a_session_has_seen_the_private_files_that_the_process_sees(mounting: Make, more: tuple[str, ...]) -> None:
+    home = mounting(governance={**ALLOWED, "allow": ["http_request"], "free_hosts": ["127.0.0.1"]})
+    home.mount("m", tool("read", "path"), words=("python3", "raw_server.py", *more))
+
+    def seen_by_another_session() -> set[str]:
+        session, home.session = home.service.open_session("agent")
+        # An error can have the content of a file, too.
+        assert home.call("m.read", path=".env").ok is not bool(more)
+        return set(home.service.within(lambda s: s.sessions.seen(session)))
+
+    assert seen_by_another_session() == {"outside"}
+    (home.work / ".env").write_text("secret")
+    with raw(lambda head, c: c.sendall(answer(b"got it"))) as server:
+        assert seen_by_another_session() == {"outside", "private"}
+        url = f"http://127.0.0.1:{server.port}/"
+        assert home.error("http_request", url=url, method="POST", body="secret").code == "suspended"
+        assert server.connections == 0
+
+
 def test_the_process_changes_only_what_is_listed(mounting: Make) -> None:
     home = mounting(governance={**ALLOWED, "writable_paths": ["src/**"]})
     (home.work / "tests").mkdir()
@@ -437,6 +458,10 @@ class Remote(BaseHTTPRequestHandler):
             return
         params, result = message.get("params", {}), {}
         match message.get("method"):
+            case "tools/call" if params["name"] == "asks":
+                self.server.events.put("ping")  # type: ignore[attr-defined]
+                wait_until(lambda: None in methods(self.server))
+                result = {"content": [{"type": "text", "text": "answered"}]}
             case "initialize":
                 about = {"name": "raw", "version": "1"}
                 result = {
@@ -445,7 +470,7 @@ class Remote(BaseHTTPRequestHandler):
                     "serverInfo": about,
                 }
             case "tools/list":
-                result = {"tools": [tool(n) for n in ("huge", "pings", "packed", "away", "ok")]}
+                result = {"tools": [tool(n) for n in ("huge", "pings", "packed", "away", "ok", "asks")]}
             case "tools/call" if params["name"] == "pings":
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
@@ -480,20 +505,43 @@ class Remote(BaseHTTPRequestHandler):
                 self.wfile.write(b" " * 1_000_000)
             self.wfile.write(body)
 
+    def do_GET(self) -> None:
+        """Send the requests that the test puts into `events`."""
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        with suppress(OSError):
+            for n, method in enumerate(iter(self.server.events.get, None)):  # type: ignore[attr-defined]
+                self.wfile.write(b'data: {"jsonrpc": "2.0", "id": %d, "method": "%b"}\n\n' % (n, method.encode()))
+                self.server.sent += 1  # type: ignore[attr-defined]
+        self.server.events.put(None)  # type: ignore[attr-defined]
+
+    def do_DELETE(self) -> None:
+        self.server.seen.append(("DELETE", self.headers.get("authorization")))  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.end_headers()
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+
+def methods(server: Any) -> list[str | None]:
+    """The methods of the messages that a server has got. An answer has none."""
+    return [method for method, _ in server.seen]
 
 
 @contextmanager
 def remote(trust: ssl.SSLContext | None = None) -> Iterator[Any]:
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Remote)
     server.seen, server.session, server.status = [], "first", None
+    server.events, server.sent = queue.SimpleQueue(), 0
     if trust is not None:
         server.socket = trust.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server
     finally:
+        server.events.put(None)
         server.shutdown()
         server.server_close()
 
@@ -523,6 +571,25 @@ def test_a_server_over_http_that_sends_too_much_or_leads_elsewhere(
         assert "Session terminated" in home.error("m.ok").message
         assert home.value("m.ok") == "ok"
         assert "s3cr3t" not in home.recorded()
+
+
+def test_between_its_calls_nothing_is_sent_to_a_server_over_http(mounting: Make) -> None:
+    home = mounting()
+    with remote() as server, remote() as other:
+        for name, each in (("m", server), ("other", other)):
+            home.mount(name, tool("asks"), tool("ok"), url=f"http://127.0.0.1:{each.server_port}/mcp")
+        assert home.value("m.asks") == "answered"
+        server.events.put("ping")
+        wait_until(lambda: server.sent == 2)
+        # Meanwhile, the other server asks during its call and is answered.
+        assert home.value("other.asks") == "answered"
+        assert methods(server).count(None) == 1
+        wait_until(lambda: home.value("m.ok") == "ok" and methods(server).count(None) == 2)
+        server.events.put("ping")
+        wait_until(lambda: server.sent == 3)
+        home.service.close()
+        assert methods(server).count(None) == 2
+        assert "DELETE" not in methods(server) + methods(other)
 
 
 @pytest.mark.parametrize(
