@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.call.context import CHECKOUT, Queued
 from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import describe_fault
 from albert_tools.surfaces.worker.checkout import Checkout, checkouts, keep_changes
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ class Worker:
                 seconds = POLL_SECONDS
                 try:
                     await self._look()
-                except Failure as failure:
-                    # The home can't be used now, or the rules are being edited.
-                    self._report("problem", {"error": failure.as_dict()})
+                except Exception as fault:
+                    # The home can't be used now, or the rules are being edited. The runs under way go on.
+                    self._report("problem", {"error": _failure(fault).as_dict()})
                     seconds = REST_SECONDS
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._one_ended(stopped), seconds)
@@ -142,7 +143,8 @@ class Worker:
             state = "done" if result.error is None else "suspended" if result.error.code == "suspended" else "failed"
             more = {} if result.error is None else {"error": result.error.as_dict()}
             self._report(state, {"run": run, "tool": found.tool, **more})
-        except Failure as failure:
+        except Exception as fault:
+            failure = _failure(fault)
             self._report("failed", {"run": run, "error": failure.as_dict()})
             with suppress(Failure):
                 await asyncio.to_thread(self._put_back, run, failure)
@@ -189,6 +191,11 @@ class Worker:
             with suppress(Failure):
                 run = self._any.runs.show(folder.name)
                 self._finish(Checkout(checkouts(), run.id, str(run.header["workspace"])))
+
+
+def _failure(fault: Exception) -> Failure:
+    """The failure, or a fault of the worker as one."""
+    return fault if isinstance(fault, Failure) else Failure("internal_error", describe_fault(fault), retryable=True)
 
 
 def _exists(service: ToolService, run: str) -> bool:
