@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -124,7 +124,11 @@ class Pages:
 
     async def _not_found(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return self._problem(error.status_code, "There is no such page." if error.status_code == 404 else error.detail)
+        message = "There is no such page." if error.status_code == 404 else error.detail
+        if not self.access.admits(request):
+            # Each of our pages names the secret folder.
+            return PlainTextResponse(message, error.status_code)
+        return self._problem(error.status_code, message)
 
     def _problem(self, status: int, message: str, hint: str = "") -> Response:
         return self._html("problem.html", status, closed=False, heading="That did not work", message=message, hint=hint)
