@@ -139,7 +139,7 @@ def _row(row: tuple[Any, ...], dead: Collection[str]) -> QueuedRun:
     run, queue, priority, workspace, needs, waits, tries, state, owner, changed, is_open = row
     if owner and owner not in dead:
         state = "running"
-    elif owner:
+    elif owner or state == "begun":
         state = "interrupted"
     elif state == "suspended" and waits and not is_open:
         state = "answered"

@@ -81,7 +81,7 @@ def test_a_run_that_has_begun_needs_its_interpreter(record: Record) -> None:
     Runs(record).open(run, "Python 2.7 on vax").close()
     assert taken(queue_of(record)) is None
     (waiting,) = queue_of(record).all()
-    assert (waiting.state, waiting.needs) == ("begun", "Python 2.7 on vax")
+    assert (waiting.state, waiting.needs) == ("interrupted", "Python 2.7 on vax")
 
 
 def test_a_suspended_run_is_ready_when_its_question_is_answered(record: Record) -> None:
