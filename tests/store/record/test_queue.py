@@ -105,6 +105,17 @@ def test_an_ended_run_leaves_its_queue(record: Record) -> None:
     assert queue_of(record).all() == []
 
 
+def test_the_last_failures_of_queued_runs(record: Record) -> None:
+    first, second, done, _ = (put(record) for _ in range(4))
+    for run, state in ((second, "failed"), (done, "done"), (first, "failed")):
+        end(record, run, state)
+    begun(Runs(record), "a" * 16, {})
+    record.append("run", {"run": "a" * 16, "state": "failed"})
+    queue = queue_of(record)
+    assert (queue.failed(9), queue.failed(1)) == ([first, second], [first])
+    assert record.queue.failed(9, 4) == [second]
+
+
 def test_limits_of_a_queue(record: Record) -> None:
     for _ in range(4):
         put(record)
