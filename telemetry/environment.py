@@ -1,4 +1,4 @@
-"""Creates the observer that the environment configures: ``ALBERT_TELEMETRY=json`` or ``ALBERT_TELEMETRY=/path/calls.jsonl``."""
+"""Creates the observer that the environment configures: ``ALBERT_TELEMETRY=json``, ``=otel`` or ``=/path/calls.jsonl``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.telemetry import Observer
 from albert_tools.telemetry.events import StructlogObserver
+from albert_tools.telemetry.spans import OpenTelemetryObserver
 
 VARIABLE = "ALBERT_TELEMETRY"
-_HINT = f"{VARIABLE}=json writes to standard error, {VARIABLE}=/path/calls.jsonl to a file"
+OPENTELEMETRY = "otel"
+_HINT = (
+    f"{VARIABLE}=json writes to standard error, {VARIABLE}=/path/calls.jsonl to a file, and "
+    f"{VARIABLE}={OPENTELEMETRY} to OpenTelemetry"
+)
 
 
 def from_environment(environ: Mapping[str, str]) -> Observer | None:
@@ -20,17 +25,23 @@ def from_environment(environ: Mapping[str, str]) -> Observer | None:
     A value with a slash is the path of a file, which is created if it does not exist. `~` is the home folder.
 
     Raises:
-        Failure: `invalid_arguments` if the value is neither json nor a path, `io_error` if the file can't be opened.
+        Failure: `invalid_arguments` if the value is none of json, otel and a path, `io_error` if the file can't be opened,
+            `not_found` without the extra ``otel``.
     """
     wanted = environ.get(VARIABLE, "").strip()
     if not wanted:
         return None
     if wanted == "json":
         return StructlogObserver()
+    if wanted == OPENTELEMETRY:
+        try:
+            return OpenTelemetryObserver()
+        except ImportError as error:
+            raise Failure("not_found", f"{VARIABLE}: {error}") from error
     if "/" not in wanted:
         raise Failure(
             "invalid_arguments",
-            f"{VARIABLE} is {brief(repr(wanted), 60)}, which is neither json nor a path",
+            f"{VARIABLE} is {brief(repr(wanted), 60)}, which is none of json, otel and a path",
             hint=_HINT,
         )
     path = os.path.expanduser(wanted)

@@ -213,6 +213,9 @@ class QueueTable(Protocol):
     def workers(self) -> list[Worker]:
         """The workers, by name. One that has died is listed until another one starts."""
 
+    def failed(self, limit: int, among: int) -> list[str]:
+        """The ids of queued runs that have failed, at most `limit` and the last one first, among the newest `among` runs."""
+
 
 class ScheduleTable(Protocol):
     """The schedules, which begin runs at certain times."""

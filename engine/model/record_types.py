@@ -74,13 +74,15 @@ class DedupeKey(NamedTuple):
 
 #: How often a queued run is taken since its last suspension. A run that ends its worker each time is not taken again.
 MAX_TRIES = 5
+#: The states of the runs of a queue that have not ended.
+QUEUED_STATES = ("queued", "running", "suspended", "answered", "interrupted")
 
 
 class QueuedRun(NamedTuple):
     """A run of a queue that has not ended.
 
-    `state` is queued, running, suspended, answered, or interrupted (its process has died). `needs` is the interpreter in which it
-    has begun. `waits` is the id of its question. `owner` and `needs` are empty before it begins. `changed` is ISO 8601.
+    `state` is one of `QUEUED_STATES`. An interrupted run has lost its process, or this has put it back. `needs` is the interpreter
+    in which it has begun. `waits` is the id of its question. `owner` and `needs` are empty before it begins. `changed` is ISO 8601.
     """
 
     run: str

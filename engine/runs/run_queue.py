@@ -15,6 +15,7 @@ from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import QueuedRun, Worker
 from albert_tools.engine.policy.settings import QueueRules
 from albert_tools.engine.runs.lifecycle import needed
+from albert_tools.engine.runs.runs import MAX_SEARCHED
 
 
 class RunQueue:
@@ -68,6 +69,11 @@ class RunQueue:
     def workers(self) -> list[Worker]:
         """The workers, by name. One that has died is listed until another one starts. Raises Failure `io_error`."""
         return self._ledger.queue.workers()
+
+    def failed(self, limit: int) -> list[str]:
+        """The ids of queued runs that have failed, at most `limit` and the last one first, among the newest `MAX_SEARCHED` runs.
+        Raises Failure `io_error`."""
+        return self._ledger.queue.failed(limit, MAX_SEARCHED)
 
     def join(self, name: str, facts: Mapping[str, object]) -> None:
         """Record that a worker starts. `facts` are the data of `Worker`.

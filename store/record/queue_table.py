@@ -124,6 +124,17 @@ class QueueTable:
         found = self._database.rows("SELECT name, owner, at, data FROM workers ORDER BY name")
         return [Worker(name, owner, at, self._alive(owner), decode(data)) for name, owner, at, data in found]
 
+    def failed(self, limit: int, among: int) -> list[str]:
+        """See the protocol."""
+        newest = "SELECT id, state, changed FROM runs ORDER BY began DESC LIMIT ?"
+        was_queued = "SELECT 1 FROM entries WHERE entries.run = newest.id AND entries.run <> '' AND kind = 'queued'"
+        found = self._database.rows(
+            f"SELECT id FROM ({newest}) AS newest WHERE state = 'failed' AND EXISTS ({was_queued}) "
+            "ORDER BY changed DESC LIMIT ?",
+            (among, limit),
+        )
+        return [run for (run,) in found]
+
     def _dead(self) -> list[str]:
         """The owners of queued runs whose processes have died."""
         found = self._database.rows(f"SELECT DISTINCT runs.owner {_JOINED} WHERE runs.owner <> ''")
@@ -139,7 +150,7 @@ def _row(row: tuple[Any, ...], dead: Collection[str]) -> QueuedRun:
     run, queue, priority, workspace, needs, waits, tries, state, owner, changed, is_open = row
     if owner and owner not in dead:
         state = "running"
-    elif owner:
+    elif owner or state == "begun":
         state = "interrupted"
     elif state == "suspended" and waits and not is_open:
         state = "answered"

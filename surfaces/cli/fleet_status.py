@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from albert_tools.engine.runs.fleet_status import FleetStatus, read_status
 from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.worker import worker_line
 from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.person import demand_person
-from albert_tools.surfaces.worker.status import FleetStatus, status
 
 if TYPE_CHECKING:
     from albert_tools.service import ToolService
@@ -21,12 +21,12 @@ MAX_LISTED = 20
 def fleet_status(options: argparse.Namespace, console: Console) -> int:
     """Print the state of all queues."""
     demand_person("the state of all queues is printed")
-    found, questions = in_service(options, _look)
+    found = in_service(options, _look)
     if console.json:
-        console.document(_document(found, questions))
+        console.document(_document(found))
         return 0
     for queue, states in sorted(found.queues.items()):
-        counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
+        counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items())) or "no run"
         console.say(f"{console.paint(one_line(queue), 'cyan')}  {counts}", 2)
     if not found.queues:
         console.say("no run waits or runs in a queue")
@@ -34,8 +34,8 @@ def fleet_status(options: argparse.Namespace, console: Console) -> int:
         console.say(worker_line(worker, console), 4)
     if not found.workers:
         console.say("no worker runs")
-    if questions:
-        console.say(f"{questions:,} open question{'s' * (questions > 1)}: `albert approvals`")
+    if found.questions:
+        console.say(f"{found.questions:,} open question{'s' * (found.questions > 1)}: `albert approvals`")
     for run, why in found.stuck[:MAX_LISTED]:
         console.say(f"{console.paint(run.run, 'cyan')}  {console.paint(run.state, 'yellow')}  {one_line(why)}", 4)
     if len(found.stuck) > MAX_LISTED:
@@ -43,15 +43,15 @@ def fleet_status(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-async def _look(service: ToolService) -> tuple[FleetStatus, int]:
-    return status(service.queue), len(service.approvals.all(("open",)))
+async def _look(service: ToolService) -> FleetStatus:
+    return read_status(service.queue, service.approvals)
 
 
-def _document(found: FleetStatus, questions: int) -> dict[str, object]:
+def _document(found: FleetStatus) -> dict[str, object]:
     return {
         "ok": True,
         "queues": {name: dict(states) for name, states in found.queues.items()},
         "workers": [{"name": w.name, "alive": w.is_alive, "started": w.at, **w.data} for w in found.workers],
-        "questions": questions,
+        "questions": found.questions,
         "stuck": [{**run._asdict(), "why": why} for run, why in found.stuck],
     }

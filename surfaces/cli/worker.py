@@ -8,7 +8,9 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,8 @@ from albert_tools.surfaces.text.times import about, since_1970
 
 if TYPE_CHECKING:
     from albert_tools.engine.model.record_types import Worker
+    from albert_tools.service import ToolService
+    from albert_tools.surfaces.worker.worker import Report
 
 #: The colour of each event.
 _COLOURS = {"done": "green", "failed": "red", "problem": "red", "suspended": "yellow", "taken": "cyan"}
@@ -57,9 +61,28 @@ async def _start(options: argparse.Namespace, console: Console) -> int:
         async with services_of(service, folders) as services:
             if not console.json:
                 console.note(f"worker {one_line(name)}: {', '.join(queues)}, in {', '.join(sorted(services))}")
-            made = Worker(services, name, queues, options.at_once, lambda event, facts: _say(console, event, facts))
-            await made.work(stopped)
+            with _reports(service, console) as report:
+                await Worker(services, name, queues, options.at_once, report).work(stopped)
     return 0
+
+
+@contextmanager
+def _reports(service: ToolService, console: Console) -> Iterator[Report]:
+    """What a worker reports its events to: the console, and OpenTelemetry if the environment says so."""
+    say = partial(_say, console)
+    if os.environ.get("ALBERT_TELEMETRY", "").strip() != "otel":
+        yield say
+        return
+    from albert_tools.engine.runs.fleet_status import read_status
+    from albert_tools.telemetry.fleet_metrics import FleetMetrics
+
+    with closing(FleetMetrics(lambda: read_status(service.queue, service.approvals))) as metrics:
+
+        def report(event: str, facts: Mapping[str, Any]) -> None:
+            say(event, facts)
+            metrics.report(event, facts)
+
+        yield report
 
 
 def demand_queues(queues: list[str], known: Mapping[str, object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.service import ToolService
 from albert_tools.surfaces.web.access import Access, Guard
+from albert_tools.surfaces.web.fleet_page import fleet_page, has_fleet
 from albert_tools.surfaces.web.questions import question_page
 from albert_tools.surfaces.web.queue_page import queue_page
 from albert_tools.surfaces.web.run_rows import run_page
@@ -59,12 +61,14 @@ class Pages:
         )
         self._templates.filters["marked"] = marked
         self._templates.globals |= {"root": access.folder, "form_token": access.form_token, "here": ""}
+        self._templates.globals["has_fleet"] = self._has_fleet
+        self._fleet = False
 
     def application(self) -> Starlette:
         """The ASGI application."""
         pages = [
-            self._route("/", self._queue),
-            self._route("/queue", self._queue_part),
+            *self._live("/", "queue", self._queue),
+            *self._live("/fleet", "fleet", lambda _: fleet_page(self.service)),
             self._route("/next", self._next),
             self._route("/tools", self._tools),
             self._route("/tools/{name}", self._tool),
@@ -99,6 +103,12 @@ class Pages:
         """A page whose values `values(service, *given)` reads, in a thread, because it reads files."""
         return await asyncio.to_thread(lambda: self._html(template, **values(self.service, *given)))
 
+    def _has_fleet(self) -> bool:
+        """Whether the menu has the page of the fleet. Once it has, it keeps it."""
+        with suppress(Failure):
+            self._fleet = self._fleet or has_fleet(self.service)
+        return self._fleet
+
     # Opening
 
     async def _open(self, request: Request) -> Response:
@@ -120,38 +130,49 @@ class Pages:
 
     async def _failed(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, Failure)
-        return self._problem(_STATUS.get(error.code, 400), error.message, error.hint or "")
+        return await asyncio.to_thread(self._problem, _STATUS.get(error.code, 400), error.message, error.hint or "")
 
     async def _not_found(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return self._problem(error.status_code, "There is no such page." if error.status_code == 404 else error.detail)
+        message = "There is no such page." if error.status_code == 404 else error.detail
+        if not self.access.admits(request):
+            # Each of our pages names the secret folder.
+            return PlainTextResponse(message, error.status_code)
+        return await asyncio.to_thread(self._problem, error.status_code, message)
 
     def _problem(self, status: int, message: str, hint: str = "") -> Response:
         return self._html("problem.html", status, closed=False, heading="That did not work", message=message, hint=hint)
 
-    # The queue
+    # Pages that change
 
-    async def _queue(self, request: Request) -> Response:
-        part = await asyncio.to_thread(self._part, request)
-        return self._html("queue.html", here="queue", part=Markup(part), digest=_digest(part))
+    def _live(self, path: str, name: str, values: Callable[[Request], dict[str, Any]]) -> tuple[Route, Route]:
+        """A page that changes, and its changing part alone, for the page's script. `values` reads what the part shows."""
 
-    async def _queue_part(self, request: Request) -> Response:
-        """The list alone, for the page's script; without a body if it is what the page already shows."""
-        part = await asyncio.to_thread(self._part, request)
-        digest = _digest(part)
-        if request.query_params.get("digest") == digest:
-            return Response(status_code=204)
-        return HTMLResponse(part, headers={"x-digest": digest})
+        def part(request: Request) -> str:
+            return self._text(f"{name}_part.html", **values(request))
+
+        async def whole(request: Request) -> Response:
+            text = await asyncio.to_thread(part, request)
+            return await asyncio.to_thread(self._html, "live.html", here=name, part=Markup(text), digest=_digest(text))
+
+        async def changed(request: Request) -> Response:
+            """Without a body if the part is what the page already shows."""
+            text = await asyncio.to_thread(part, request)
+            digest = _digest(text)
+            if request.query_params.get("digest") == digest:
+                return Response(status_code=204)
+            return HTMLResponse(text, headers={"x-digest": digest})
+
+        return self._route(path, whole), self._route(f"/live/{name}", changed)
 
     async def _next(self, request: Request) -> Response:
         found = await asyncio.to_thread(next_waiting, self.service, request.query_params.get("after", ""))
         page = f"tools/{found.tool}?version={found.version}" if found is not None else ""
         return RedirectResponse(f"{self.access.folder}/{page}", 303)
 
-    def _part(self, request: Request) -> str:
+    def _queue(self, request: Request) -> dict[str, Any]:
         page = request.query_params.get("page", "")
-        number = int(page) if page.isdecimal() and len(page) < 5 else 1
-        return self._text("queue_part.html", **queue_page(self.service, number))
+        return queue_page(self.service, int(page) if page.isdecimal() and len(page) < 5 else 1)
 
     # Tools, questions, runs
 
@@ -187,7 +208,9 @@ class Pages:
     async def _suggestions(self, request: Request) -> Response:
         found = await self.service.suggest()
         sources = [source_lines(each.source) for each in found]
-        return self._html("suggestions.html", here="suggestions", suggestions=found, sources=sources)
+        return await asyncio.to_thread(
+            self._html, "suggestions.html", here="suggestions", suggestions=found, sources=sources
+        )
 
 
 def _digest(text: str) -> str:

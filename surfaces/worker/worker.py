@@ -10,6 +10,7 @@ import asyncio
 import os
 import shutil
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -137,7 +138,9 @@ class Worker:
     async def _execute(self, run: str) -> None:
         try:
             found = await asyncio.to_thread(self._any.runs.show, run)
-            self._report("taken", {"run": run, "tool": found.tool, "queue": found.header.get("queue")})
+            self._report(
+                "taken", {"run": run, "tool": found.tool, "queue": found.header.get("queue"), **_waited(found)}
+            )
             async with self._place(found) as (service, host):
                 result = await service.resume(run, worker=self._name, checkout_on=host)
             state = "done" if result.error is None else "suspended" if result.error.code == "suspended" else "failed"
@@ -196,6 +199,12 @@ class Worker:
 def _failure(fault: Exception) -> Failure:
     """The failure, or a fault of the worker as one."""
     return fault if isinstance(fault, Failure) else Failure("internal_error", describe_fault(fault), retryable=True)
+
+
+def _waited(run: RunView) -> dict[str, float]:
+    """How long a run has waited in its queue, in seconds, if it has not begun before."""
+    last = run.history[-1] if run.history else {}
+    return {"waited_s": round(max(0.0, time.time() - last["at"]), 3)} if last.get("state") == "queued" else {}
 
 
 def _exists(service: ToolService, run: str) -> bool:

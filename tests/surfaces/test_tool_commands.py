@@ -282,7 +282,7 @@ def test_telemetry_is_enabled_by_a_variable(ready: Albert) -> None:
     events = [json.loads(line)["event"] for line in done.err.splitlines() if line.startswith("{")]
     assert (done.code, events) == (0, ["tool_call_started", "tool_call_completed"])
     wrong = ready("run", "current_time", env={"ALBERT_TELEMETRY": "yes"})
-    assert (wrong.code, "ALBERT_TELEMETRY is 'yes', which is neither json nor a path" in wrong.err) == (1, True)
+    assert (wrong.code, "ALBERT_TELEMETRY is 'yes', which is none of json, otel and a path" in wrong.err) == (1, True)
 
 
 def test_completion(ready: Albert) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -159,6 +161,35 @@ def test_a_worker_that_is_stopped_lets_its_runs_end(home: Albert, worker: Worker
     assert ada.wait() == 0
     assert (state(home, first), state(home, second)) == ("done", "queued")
     assert worker.alive() == []
+
+
+#: What `opentelemetry-instrument` does before it calls a command.
+INSTRUMENTED = """
+import sys
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
+metrics.set_meter_provider(MeterProvider([PeriodicExportingMetricReader(ConsoleMetricExporter(), 200)]))
+from albert_tools.surfaces.cli.main import main
+sys.exit(main())
+"""
+
+
+def test_a_worker_reports_metrics(home: Albert) -> None:
+    queued(home, "add", "name=a.txt")
+    home.command = [sys.executable, "-c", INSTRUMENTED]
+    home.environ["ALBERT_TELEMETRY"] = "otel"
+    shown = home.project / "shown.txt"
+    with shown.open("wb") as stream, home.start("worker", "--quiet", stdout=stream) as process:
+        try:
+            wait_until(lambda: "albert.worker.executions" in shown.read_text())
+            process.terminate()
+            assert process.wait() == 0
+        finally:
+            process.kill()
+    assert {"albert.worker.count", "albert.queue.run.count", "albert.queue.wait_time"} <= set(
+        re.findall(r'"name": "([a-z_.]+)"', shown.read_text())
+    )
 
 
 def test_a_queued_run_can_be_cancelled_or_run_here(home: Albert, worker: Workers) -> None:

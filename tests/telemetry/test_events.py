@@ -15,7 +15,7 @@ import structlog
 from albert_tools import SyncToolService, primitive
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.telemetry import Ended, new_span
-from albert_tools.telemetry import StructlogObserver, from_environment
+from albert_tools.telemetry import OpenTelemetryObserver, StructlogObserver, from_environment
 from tests.helpers.traced_calls import SECRET, nested, refused, start, started
 
 HOSTILE = 'x\n{"event":"tool_call_completed"}\r\x1b[2J\x9b31m\u2028\u202e\ud800'
@@ -208,6 +208,10 @@ def test_json_writes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> No
     assert len(lines(shown.err)) == 6
 
 
+def test_otel_makes_spans() -> None:
+    assert isinstance(from_environment({"ALBERT_TELEMETRY": "otel"}), OpenTelemetryObserver)
+
+
 def test_without_the_variable_there_is_no_observer() -> None:
     assert from_environment({}) is None
     assert from_environment({"ALBERT_TELEMETRY": ""}) is None
@@ -216,8 +220,8 @@ def test_without_the_variable_there_is_no_observer() -> None:
 @pytest.mark.parametrize(
     ("value", "code", "message"),
     [
-        ("jsonl", "invalid_arguments", "ALBERT_TELEMETRY is 'jsonl', which is neither json nor a path"),
-        ("\x1b[2J", "invalid_arguments", r"ALBERT_TELEMETRY is '\x1b[2J', which is neither json nor a path"),
+        ("jsonl", "invalid_arguments", "ALBERT_TELEMETRY is 'jsonl', which is none of json, otel and a path"),
+        ("\x1b[2J", "invalid_arguments", r"ALBERT_TELEMETRY is '\x1b[2J', which is none of json, otel and a path"),
         ("/", "io_error", "ALBERT_TELEMETRY: '/' can't be opened: Is a directory"),
         (
             "/no/such/folder/x",
@@ -232,7 +236,8 @@ def test_invalid_values_of_the_variable(value: str, code: str, message: str) -> 
         from_environment({"ALBERT_TELEMETRY": value})
     assert (refused.value.code, refused.value.message) == (code, message)
     assert refused.value.hint == (
-        "ALBERT_TELEMETRY=json writes to standard error, ALBERT_TELEMETRY=/path/calls.jsonl to a file"
+        "ALBERT_TELEMETRY=json writes to standard error, ALBERT_TELEMETRY=/path/calls.jsonl to a file, and "
+        "ALBERT_TELEMETRY=otel to OpenTelemetry"
     )
 
 

@@ -1,4 +1,4 @@
-// The pages work without this file. It adds keys, and keeps the queue up to date.
+// The pages work without this file. It adds keys, and keeps what changes up to date.
 "use strict";
 
 // Milliseconds between two questions for changes. A slow answer makes them rarer, so they take at most a twentieth of the time.
@@ -21,8 +21,8 @@ function key(event) {
   }
 }
 
-// Replaces the queue when it has changed, and keeps the focus on the same item.
-function keepLive(queue) {
+// Replaces the changing part of a page when it has changed, and keeps the focus on the same item.
+function keepLive(live) {
   const status = document.getElementById("status");
   async function poll() {
     const began = performance.now();
@@ -32,8 +32,8 @@ function keepLive(queue) {
   async function update() {
     try {
       const query = new URLSearchParams(location.search);
-      query.set("digest", queue.dataset.digest);
-      const answer = await fetch(`${queue.dataset.live}?${query}`);
+      query.set("digest", live.dataset.digest);
+      const answer = await fetch(`${live.dataset.live}?${query}`);
       if (!answer.ok) throw new Error(answer.statusText);
       if (answer.status === 200) replace(await answer.text(), answer.headers.get("x-digest"));
       else if (status.dataset.lost) status.textContent = "";
@@ -46,10 +46,10 @@ function keepLive(queue) {
   function replace(text, digest) {
     const focused = document.activeElement?.getAttribute("href");
     // The server has escaped everything in this fragment, as in the page itself, and the page's policy forbids scripts in it.
-    queue.innerHTML = text;
-    queue.dataset.digest = digest;
-    if (focused) queue.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
-    const heading = queue.querySelector("h1").textContent;
+    live.innerHTML = text;
+    live.dataset.digest = digest;
+    if (focused) live.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
+    const heading = live.querySelector("h1").textContent;
     status.textContent = `Updated: ${heading}`;
     document.title = `${heading} – Albert review`;
   }
@@ -68,7 +68,7 @@ async function load(part) {
 }
 
 document.addEventListener("keydown", key);
-const queue = document.querySelector("[data-live]");
-if (queue) keepLive(queue);
+const live = document.querySelector("[data-live]");
+if (live) keepLive(live);
 const part = document.querySelector("[data-load]");
 if (part) load(part);

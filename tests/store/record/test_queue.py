@@ -81,7 +81,7 @@ def test_a_run_that_has_begun_needs_its_interpreter(record: Record) -> None:
     Runs(record).open(run, "Python 2.7 on vax").close()
     assert taken(queue_of(record)) is None
     (waiting,) = queue_of(record).all()
-    assert (waiting.state, waiting.needs) == ("begun", "Python 2.7 on vax")
+    assert (waiting.state, waiting.needs) == ("interrupted", "Python 2.7 on vax")
 
 
 def test_a_suspended_run_is_ready_when_its_question_is_answered(record: Record) -> None:
@@ -103,6 +103,17 @@ def test_an_ended_run_leaves_its_queue(record: Record) -> None:
         assert taken(queue_of(record)) == run
         end(record, run, state)
     assert queue_of(record).all() == []
+
+
+def test_the_last_failures_of_queued_runs(record: Record) -> None:
+    first, second, done, _ = (put(record) for _ in range(4))
+    for run, state in ((second, "failed"), (done, "done"), (first, "failed")):
+        end(record, run, state)
+    begun(Runs(record), "a" * 16, {})
+    record.append("run", {"run": "a" * 16, "state": "failed"})
+    queue = queue_of(record)
+    assert (queue.failed(9), queue.failed(1)) == ([first, second], [first])
+    assert record.queue.failed(9, 4) == [second]
 
 
 def test_limits_of_a_queue(record: Record) -> None:

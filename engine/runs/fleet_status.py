@@ -1,4 +1,4 @@
-"""The state of the queues: their runs by state, the workers, and the runs that no worker can go on with, with the reason."""
+"""The state of the queues: runs, workers, open questions, and the runs that no worker can go on with, with the reason."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
+from albert_tools.engine.authority.approvals import Approvals
 from albert_tools.engine.call.context import CHECKOUT
 from albert_tools.engine.model.record_types import MAX_TRIES, QueuedRun, Worker
 from albert_tools.engine.runs.run_queue import RunQueue
@@ -15,23 +16,26 @@ _READY = ("queued", "answered", "interrupted")
 
 
 class FleetStatus(NamedTuple):
-    """`queues` has the number of runs by state, for each queue with runs. `stuck` has the runs that no worker can go on with, each
-    with the reason."""
+    """`runs` have not ended. `queues` has their number by state, for each queue that has runs or a living worker. `stuck` has
+    the runs that no worker can go on with, each with the reason. `questions` is the number of all open questions."""
 
+    runs: list[QueuedRun]
     queues: dict[str, Counter[str]]
     workers: list[Worker]
     stuck: list[tuple[QueuedRun, str]]
+    questions: int
 
 
-def status(queue: RunQueue) -> FleetStatus:
+def read_status(queue: RunQueue, approvals: Approvals) -> FleetStatus:
     """The present state. Raises Failure `io_error`."""
-    workers, queues, stuck = queue.workers(), dict[str, Counter[str]](), list[tuple[QueuedRun, str]]()
+    workers, runs, stuck = queue.workers(), queue.all(), list[tuple[QueuedRun, str]]()
     alive = [worker for worker in workers if worker.is_alive]
-    for run in queue.all():
+    queues = {name: Counter[str]() for worker in alive for name in worker.data["queues"]}
+    for run in runs:
         queues.setdefault(run.queue, Counter())[run.state] += 1
         if run.state in _READY and (why := _why_not(run, alive)):
             stuck.append((run, why))
-    return FleetStatus(queues, workers, stuck)
+    return FleetStatus(runs, queues, workers, stuck, len(approvals.all(("open",))))
 
 
 def _why_not(run: QueuedRun, workers: Collection[Worker]) -> str:
