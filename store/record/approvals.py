@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from albert_tools.engine.model.record_types import ApprovalRow, Entry
+from albert_tools.store.record import queue_table
 from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import decode, encode
@@ -41,6 +42,7 @@ def answered(execute: Execute, entry: Entry) -> None:
     choice, covers = data["choice"], data.get("covers", "")
     state = "no" if choice == "no" else "standing" if covers else "yes"
     execute(_ANSWER, (state, choice, data["by"], covers, entry.n, data["approval"]))
+    queue_table.answered(execute, data["approval"])
 
 
 def used(execute: Execute, entry: Entry) -> None:
@@ -51,6 +53,7 @@ def used(execute: Execute, entry: Entry) -> None:
 def revoked(execute: Execute, entry: Entry) -> None:
     """Apply an entry of kind ``approval_revoked``."""
     execute(_REVOKE, (entry.n, entry.data["approval"]))
+    queue_table.answered(execute, entry.data["approval"])
 
 
 def prune(execute: Execute, last: int) -> None:

@@ -1,8 +1,10 @@
 """The table `queued`: the runs of queues that have not ended, for the workers that execute them.
 
-A run is *ready* if a worker can go on with it: it has not begun, its question was answered, its process has died, or it was denied
-for a temporary reason a while ago. `needs` is the interpreter in which it has begun; "" before. `waits` is the question that a
-suspended run waits for. `tries` counts how often it was taken since its last suspension.
+The stage of a run is ``ready`` (it has not begun, or its question was answered), ``taken`` (a process executes it, or has died),
+``waits`` (for the answer to the question `waits`), or ``later`` (it was denied for a temporary reason, or was put back). `needs` is
+the interpreter in which it has begun; "" before. `tries` counts how often it was taken since its last suspension.
+
+A look for the next run reads only what can be taken, because thousands of runs may wait for people.
 """
 
 from __future__ import annotations
@@ -17,18 +19,21 @@ from albert_tools.store.record.clock import text_of
 from albert_tools.store.record.database import Database
 from albert_tools.store.record.entry import decode, encode
 
-#: Seconds after which a run that was denied for a temporary reason is ready again.
+#: Seconds after which a run of the stage ``later`` can be taken.
 RETRY_SECONDS = 30.0
 
-_QUEUE = "INSERT INTO queued(run, queue, priority, n, workspace, needs, waits, tries) VALUES (?, ?, ?, ?, ?, '', '', 0)"
+_QUEUE = """
+INSERT INTO queued(run, queue, priority, n, workspace, needs, stage, waits, tries) VALUES (?, ?, ?, ?, ?, '', 'ready', '', 0)
+"""
 _QUEUED = "UPDATE runs SET state = 'queued', owner = '', changed = ? WHERE id = ?"
 _TAKEN = "UPDATE runs SET state = 'begun', owner = ?, changed = ? WHERE id = ?"
-_TAKE = "UPDATE queued SET waits = '', tries = tries + 1 WHERE run = ?"
-_NEED = "UPDATE queued SET needs = ? WHERE run = ?"
-_SUSPEND = "UPDATE queued SET waits = ?, tries = 0 WHERE run = ?"
-_FIELDS = "queued.run, queue, priority, workspace, needs, waits, tries, runs.state, runs.owner, runs.changed"
+_TAKE = "UPDATE queued SET stage = 'taken', waits = '', tries = tries + 1 WHERE run = ?"
+_OPEN = "UPDATE queued SET stage = 'taken', needs = ? WHERE run = ?"
+_STOP = "UPDATE queued SET stage = ?, waits = ?, tries = 0 WHERE run = ?"
+_ANSWER = "UPDATE queued SET stage = 'ready' WHERE waits = ? AND waits <> '' AND stage = 'waits'"
+_RELEASE = "UPDATE queued SET stage = 'later' WHERE run = ? AND stage = 'taken'"
+_FIELDS = "queued.run, queue, priority, workspace, needs, waits, tries, runs.owner, runs.changed, stage, runs.state"
 _JOINED = "FROM queued JOIN runs ON runs.id = queued.run"
-_WAITS = "EXISTS (SELECT 1 FROM approvals WHERE approvals.id = waits AND approvals.state = 'open')"
 _WORKER = """
 INSERT INTO workers(name, owner, at, data) VALUES (?, ?, ?, ?)
 ON CONFLICT(name) DO UPDATE SET owner = excluded.owner, at = excluded.at, data = excluded.data
@@ -51,15 +56,30 @@ def taken(execute: Execute, entry: Entry) -> None:
 
 def opened(execute: Execute, entry: Entry) -> None:
     """Apply the ``needs`` of an entry ``run_opened``: the run has begun in this interpreter."""
-    execute(_NEED, (entry.data["needs"], entry.data["run"]))
+    execute(_OPEN, (entry.data["needs"], entry.data["run"]))
 
 
 def changed(execute: Execute, entry: Entry) -> None:
     """Apply the ``queue`` of an entry ``run``: the run was suspended, or it has ended."""
-    if entry.data["state"] == "suspended":
-        execute(_SUSPEND, (entry.data.get("approval", ""), entry.data["run"]))
-    elif entry.data["state"] != "interrupted":
-        execute("DELETE FROM queued WHERE run = ?", (entry.data["run"],))
+    run, state, question = entry.data["run"], entry.data["state"], entry.data.get("approval", "")
+    if state == "suspended" and question:
+        found = execute("SELECT state FROM approvals WHERE id = ?", (question,)).fetchone()
+        # The answer may have been quicker.
+        execute(_STOP, ("waits" if found is not None and found[0] == "open" else "ready", question, run))
+    elif state in ("suspended", "interrupted"):
+        execute(_STOP, ("later" if state == "suspended" else "ready", "", run))
+    else:
+        execute("DELETE FROM queued WHERE run = ?", (run,))
+
+
+def answered(execute: Execute, question: str) -> None:
+    """Apply that a question was answered or revoked: the run that waits for it can go on."""
+    execute(_ANSWER, (question,))
+
+
+def released(execute: Execute, run: str) -> None:
+    """Apply that a process has put a run back."""
+    execute(_RELEASE, (run,))
 
 
 def works(execute: Execute, entry: Entry) -> None:
@@ -87,15 +107,25 @@ class QueueTable:
         dead = self._dead()
         before = text_of(datetime.now(UTC) - timedelta(seconds=RETRY_SECONDS))
         place = "CASE WHEN substr(workspace, 1, 4) = 'git+' THEN 'git+' ELSE workspace END"
-        waits_no_longer = (
-            f"runs.state <> 'suspended' OR waits <> '' AND NOT {_WAITS} OR waits = '' AND runs.changed < ?"
+        mine = (
+            f"queue IN ({_marks(queues)}) AND {place} IN ({_marks(workspaces)}) AND needs IN ('', {_marks(needs)}) "
+            "AND tries < ? AND runs.cancelled = 0"
+        )
+        values = (*queues, *workspaces, *needs, MAX_TRIES)
+        # Each stage is read in the order of the index, up to the first run.
+        stages = {
+            "stage = 'ready'": (),
+            "stage = 'later' AND runs.changed < ?": (before,),
+            f"stage = 'taken' AND runs.owner IN ({_marks(dead)})": (*dead,),
+        }
+        first = " UNION ALL ".join(
+            f"SELECT * FROM (SELECT queued.run, priority, queued.n {_JOINED} WHERE {stage} AND {mine} "
+            f"ORDER BY priority, queued.n LIMIT 1) AS stage{number}"
+            for number, stage in enumerate(stages)
         )
         found = self._database.row(
-            f"SELECT queued.run {_JOINED} WHERE queue IN ({_marks(queues)}) AND {place} IN ({_marks(workspaces)}) "
-            f"AND needs IN ('', {_marks(needs)}) AND tries < ? AND runs.cancelled = 0 "
-            f"AND (runs.owner IN ({_marks(dead)}) OR runs.owner = '' AND ({waits_no_longer})) "
-            "ORDER BY priority, queued.n LIMIT 1",
-            (*queues, *workspaces, *needs, MAX_TRIES, *dead, before),
+            f"SELECT run FROM ({first}) AS found ORDER BY priority, n LIMIT 1",
+            [value for more in stages.values() for value in (*more, *values)],
         )
         return None if found is None else str(found[0])
 
@@ -103,7 +133,7 @@ class QueueTable:
         """See the protocol."""
         dead = self._dead()
         found = self._database.row(
-            f"SELECT count(*) {_JOINED} WHERE queue = ? AND runs.owner <> '' AND runs.owner NOT IN ({_marks(dead)})",
+            f"SELECT count(*) {_JOINED} WHERE stage = 'taken' AND queue = ? AND runs.owner NOT IN ({_marks(dead)})",
             (queue, *dead),
         )
         return int(found[0]) if found is not None else 0
@@ -116,7 +146,7 @@ class QueueTable:
     def all(self) -> list[QueuedRun]:
         """See the protocol."""
         dead = set(self._dead())
-        found = self._database.rows(f"SELECT {_FIELDS}, {_WAITS} {_JOINED} ORDER BY priority, queued.n")
+        found = self._database.rows(f"SELECT {_FIELDS} {_JOINED} ORDER BY priority, queued.n")
         return [_row(row, dead) for row in found]
 
     def workers(self) -> list[Worker]:
@@ -137,7 +167,7 @@ class QueueTable:
 
     def _dead(self) -> list[str]:
         """The owners of queued runs whose processes have died."""
-        found = self._database.rows(f"SELECT DISTINCT runs.owner {_JOINED} WHERE runs.owner <> ''")
+        found = self._database.rows(f"SELECT DISTINCT runs.owner {_JOINED} WHERE stage = 'taken' AND runs.owner <> ''")
         return [owner for (owner,) in found if not self._alive(owner)]
 
 
@@ -147,11 +177,11 @@ def _marks(values: Collection[str]) -> str:
 
 
 def _row(row: tuple[Any, ...], dead: Collection[str]) -> QueuedRun:
-    run, queue, priority, workspace, needs, waits, tries, state, owner, changed, is_open = row
-    if owner and owner not in dead:
-        state = "running"
-    elif owner or state == "begun":
+    run, queue, priority, workspace, needs, waits, tries, owner, changed, stage, state = row
+    if owner:
+        state = "interrupted" if owner in dead else "running"
+    elif state == "suspended":
+        state = "answered" if stage == "ready" else "suspended"
+    elif state != "queued":
         state = "interrupted"
-    elif state == "suspended" and waits and not is_open:
-        state = "answered"
     return QueuedRun(run, queue, priority, workspace, needs, waits, tries, state, owner, changed)

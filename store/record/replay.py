@@ -56,9 +56,8 @@ class Replay:
     def walk(self, until: int | None = None) -> None:
         """Check and apply the entries up to number `until`, or all. Raises `Wrong`."""
         before, expected, execute = self.tail.hash, self.tail.n + 1, self.connection.execute
-        found = execute(f"{_COLUMNS} WHERE n > ? AND n <= ? ORDER BY n", (self.tail.n, until or 2**62))
         try:
-            for row in found:
+            for row in execute(f"{_COLUMNS} WHERE n > ? AND n <= ? ORDER BY n", (self.tail.n, until or 2**62)):
                 n, at, kind, run, data, digest = row
                 if n != expected or digest != chained(before, text_of(n, at, kind, data)):
                     raise Wrong(self._explanation(expected, before, row))

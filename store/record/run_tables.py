@@ -60,7 +60,8 @@ def opened(execute: Execute, entry: Entry) -> None:
 def written(execute: Execute, entry: Entry) -> None:
     """Apply ``steps``."""
     if entry.data.get("released"):
-        execute("UPDATE runs SET owner='' WHERE id=?", (entry.data["run"],))
+        execute("UPDATE runs SET owner='', changed=? WHERE id=?", (entry.at, entry.data["run"]))
+        queue_table.released(execute, entry.data["run"])
 
 
 def cancelled(execute: Execute, entry: Entry) -> None:

@@ -16,8 +16,9 @@ VERSION = 5
 QUEUES = """
 CREATE TABLE queued(
   run TEXT PRIMARY KEY, queue TEXT NOT NULL, priority INTEGER NOT NULL, n INTEGER NOT NULL, workspace TEXT NOT NULL,
-  needs TEXT NOT NULL, waits TEXT NOT NULL, tries INTEGER NOT NULL);
-CREATE INDEX queued_in_order ON queued(priority, n);
+  needs TEXT NOT NULL, stage TEXT NOT NULL, waits TEXT NOT NULL, tries INTEGER NOT NULL);
+CREATE INDEX queued_in_order ON queued(stage, priority, n);
+CREATE INDEX queued_by_question ON queued(waits) WHERE waits <> '';
 CREATE TABLE workers(name TEXT PRIMARY KEY, owner TEXT NOT NULL, at TEXT NOT NULL, data TEXT NOT NULL);
 CREATE TABLE schedules(name TEXT PRIMARY KEY, last TEXT NOT NULL, data TEXT NOT NULL);
 """

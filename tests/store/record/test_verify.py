@@ -213,7 +213,7 @@ def test_every_changed_value_of_every_table_is_found(folder: Path, lived: Path) 
             "ALTER TABLE usage ADD COLUMN more TEXT",
             "the table usage does not belong to the record, or was changed",
         ),
-        ("PRAGMA user_version = 7", "the file has format 7, and this version of Albert Tools reads 4"),
+        ("PRAGMA user_version = 7", "the file has format 7, and this version of Albert Tools reads 5"),
     ],
 )
 def test_another_schema_is_found(six: Path, tamper: Tamper, statement: str, problem: str) -> None:
