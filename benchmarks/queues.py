@@ -22,7 +22,7 @@ import psutil
 from albert_tools import ToolService
 from albert_tools.engine.call.context import Queued
 from albert_tools.engine.runs.lifecycle import needed
-from benchmarks.fleet import _url
+from tests.helpers.postgres import server
 
 WORKERS = (1, 2, 4)
 RUNS = 48
@@ -39,9 +39,7 @@ RULES = {"allow": ["sleep", "read_file"]}
 def table(rounds: int, items: int) -> list[str]:
     """The lines of the tables. `items` is the size of the batch."""
     with tempfile.TemporaryDirectory(prefix="albert-queues-") as folder:
-        homes = {"a folder (SQLite)": str(Path(folder) / "home")}
-        if url := _url():
-            homes["PostgreSQL"] = url
+        homes = {"a folder (SQLite)": str(Path(folder) / "home"), "PostgreSQL": server().url()}
         lines = [f"| {RUNS} runs that mostly wait, in | {' | '.join(f'{n} workers' for n in WORKERS)} |"]
         lines.append("|---|" + "---:|" * len(WORKERS))
         for place, home in homes.items():
