@@ -39,7 +39,11 @@ CHAT = [
     Reply(calls=[("run_tool", {"name": "count_words", "arguments": {"path": "notes.md"}})]),
     Reply(calls=[("run_program", {"argv": ["wc", "-w", "notes.md"]})]),
     "`notes.md` has **25 words**, and `wc` agrees. The tool `count_words` is saved.",
+    Reply(calls=[("bash", {"command": "make slow-tests"})]),
+    "All parts pass.",
+    "It is written.",
 ]
+MAKEFILE = "slow-tests:\n\t@for n in 1 2 3 4 5 6; do echo test_part_$$n passed; sleep 2; done\n"
 COMMAND = "for n in 1 2 3 4 5 6; do echo test_part_$n passed; sleep 2; done"
 
 
@@ -56,9 +60,9 @@ class Terminal:
         command = ["tmux", "-S", str(self._socket), *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
-    def type(self, text: str) -> None:
+    def type(self, text: str, *keys: str) -> None:
         self._tmux("send-keys", "-l", text)
-        self._tmux("send-keys", "Enter")
+        self._tmux("send-keys", *(keys or ("Enter",)))
 
     def until(self, text: str) -> str:
         """Wait until the screen has a text, and return the screen with its colours."""
@@ -129,6 +133,7 @@ def main() -> None:
         (folder / "work" / ".albert").mkdir(parents=True)
         notes = Path("examples/data/project/notes.md").read_text(encoding="utf-8")
         (folder / "work" / "notes.md").write_text(notes, encoding="utf-8")
+        (folder / "work" / "Makefile").write_text(MAKEFILE, encoding="utf-8")
         environment = {
             "ALBERT_HOME": str(folder / "home"),
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
@@ -143,6 +148,16 @@ def main() -> None:
             terminal.until("[no]")
             terminal.type("once")
             _write("chat", terminal.until("is saved"))
+            terminal.type("", "C-l")
+            terminal.type("Now run the slow tests.")
+            terminal.until("[no]")
+            terminal.type("once")
+            terminal.until("test_part_2 passed")
+            terminal.type("Write the result into notes.md.")
+            terminal.type("And then", "Space")
+            _write("chat-waiting", terminal.until("And then"))
+            terminal.until("It is written.")
+            terminal.type("", "C-c")
             terminal.type("/quit")
             terminal.until("to continue")
             terminal.type(f"clear; albert run bash command={shlex.quote(COMMAND)}")

@@ -64,12 +64,14 @@ async def _once(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _terminal(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.surfaces.chat.input_line import InputLine
     from albert_tools.surfaces.chat.terminal import Terminal, asking
     from albert_tools.surfaces.chat.view import TerminalView
 
-    view = TerminalView(console)
+    line = InputLine(_folder(options))
+    view = TerminalView(console, line)
     async with _chat(options, view, asking(console, view)) as chat:
-        code = await Terminal(chat, view, console, _folder(options)).run()
+        code = await Terminal(chat, view, line, console, _folder(options)).run()
     if chat.conversation.answered and not console.quiet:
         # Unwrapped, because it is to be copied.
         console.write(f"to continue: {_again(options, chat.conversation.id)}\n")

@@ -1,4 +1,4 @@
-"""Shows a chat on a terminal: the model's text as markdown while it arrives, and each call as one line.
+"""Shows a chat on a terminal, above the input line: the model's text as markdown while it arrives, and each call as one line.
 
 The model's text is indented. So a line in the first column is always ours, and no model can imitate a call, a remark or a question.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from rich.console import Console as Rich
 from rich.console import Group, RenderableType
-from rich.live import Live
 from rich.padding import Padding
 from rich.segment import Segment, Segments
 from rich.syntax import Syntax
@@ -20,6 +19,7 @@ from rich.text import Text as Line
 
 from albert_tools.grammar.wrap import cut
 from albert_tools.surfaces.chat.call_line import call_line, duration, verdict_of
+from albert_tools.surfaces.chat.input_line import InputLine
 from albert_tools.surfaces.chat.markdown_blocks import Blocks, markdown
 from albert_tools.surfaces.chat.session import Began, Event, Finished, Printed, Remark, Text
 from albert_tools.surfaces.chat.shown_lines import PrintedLines, source_of
@@ -30,37 +30,48 @@ _PAUSE, _MAX_LINES = 0.12, 12
 
 
 class TerminalView:
-    """A listener for `ChatSession`, for one terminal. Its lines are only drawn inside `turn`."""
+    """A listener for `ChatSession`, for one terminal."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, line: InputLine) -> None:
         self._rich = Rich(highlight=False, markup=False, no_color=not console.out_colour, emoji=False)
-        self._live: Live | None = None
-        self._drawing: asyncio.Task[None] | None = None
+        self._line = line
         self._blocks = Blocks()
+        #: When the turn began; None if there is none.
+        self._began: float | None = None
         self._running: dict[str, tuple[str, float]] = {}
         self._printed: dict[str, PrintedLines] = {}
+        #: What is to be printed after the question that is open; None if none is.
+        self._held: list[RenderableType] | None = None
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """A turn of the model. Inside it, the incomplete block and the running calls are drawn below the text."""
-        self._open()
+        """A turn of the model. Inside it, the incomplete block and the running calls are shown above the input line."""
+        self._began = time.monotonic()
+        drawing = asyncio.get_running_loop().create_task(self._draw())
         try:
             yield
         finally:
+            drawing.cancel()
             self._print_blocks(self._blocks.end())
             self._running.clear()
             self._printed.clear()
-            self._close()
+            self._began = None
+            self._show_draft()
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """A question to the user. Nothing is drawn inside it."""
-        self._print_blocks(self._blocks.end())
-        self._close()
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """A question to the user. What is printed inside it appears after it."""
+        held: list[RenderableType] = []
         try:
-            yield
+            async with self._line.lent():
+                self._held = held
+                try:
+                    yield
+                finally:
+                    self._held = None
         finally:
-            self._open()
+            for each in held:
+                self._print(each)
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -86,27 +97,30 @@ class TerminalView:
         """Print a line of ours about the chat."""
         self._print(Line(f"! {one_line(text)}", style="yellow"))
 
-    def _open(self) -> None:
-        live = Live(
-            get_renderable=self._draft, console=self._rich, auto_refresh=False, transient=True, redirect_stderr=False
-        )
-        self._live = live
-        live.start()
-        self._drawing = asyncio.get_running_loop().create_task(_draw(live))
+    def sent(self, text: str) -> None:
+        """Print a message of the user."""
+        self._print(Line("› " + safe(text).replace("\n", "\n  ")))
 
-    def _close(self) -> None:
-        if self._live is not None and self._drawing is not None:
-            self._drawing.cancel()
-            self._live.stop()
-            self._live = None
+    async def _draw(self) -> None:
+        while True:
+            self._show_draft()
+            await asyncio.sleep(_PAUSE)
+
+    def _show_draft(self) -> None:
+        with self._rich.capture() as drawn:
+            self._rich.print(self._draft())
+        self._line.show(drawn.get())
 
     def _draft(self) -> RenderableType:
-        """What is not complete: the last lines of the text, and the running calls."""
+        """What is not complete: the last lines of the text, the running calls, and the messages that wait."""
+        if self._began is None:
+            return Group()
         lines = safe(self._blocks.rest[-4000:]).splitlines()[-_MAX_LINES:]
         shown: list[RenderableType] = [Padding(Line("\n".join(lines)), (0, 0, 0, 2))] if any(lines) else []
         now, width = time.monotonic(), self._rich.width - 10
-        for text, began in self._running.values():
+        for text, began in self._running.values() or [("answering", self._began)]:
             shown.append(Line(f"◌ {cut(text, width)} {now - began:.0f} s", style="dim"))
+        shown += [Line(f"› {cut(one_line(text), width)} · waits", style="dim") for text in self._line.waiting]
         return Group(*shown)
 
     def _print_blocks(self, blocks: list[str]) -> None:
@@ -130,7 +144,12 @@ class TerminalView:
             self._print(shown)
 
     def _print(self, what: RenderableType) -> None:
-        self._rich.print(what, soft_wrap=False)
+        if self._held is not None:
+            self._held.append(what)
+            return
+        with self._line.above():
+            self._rich.print(what, soft_wrap=False)
+        self._show_draft()
 
     def _result_line(self, event: Finished, seconds: float) -> Line:
         ok = event.result.ok
@@ -142,10 +161,3 @@ class TerminalView:
         line.append(cut(call_line(event.name, event.arguments), room), style="default")
         line.append(cut(end, self._rich.width - len(line) - 1), style=style)
         return line
-
-
-async def _draw(live: Live) -> None:
-    """Draw regularly. Rich's own thread would draw between the lines that this thread prints."""
-    while True:
-        live.refresh()
-        await asyncio.sleep(_PAUSE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import json
 import os
@@ -12,21 +13,46 @@ import struct
 import termios
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import pyte
 import pytest
 
 from tests.helpers.scripted_model import Reply, Request, Script, ScriptedModel, scripted, tool_call
 
 from ..conftest import PATIENCE, Albert, commands, run_albert_on_a_terminal
 
-_STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+#: Lines of the terminal: all that a test shows stays on it.
+ROWS = 200
 
 
-def lines_of(text: str) -> list[str]:
-    """What a terminal got, without its control sequences."""
-    return [line.rstrip() for line in _STYLE.sub("", text).replace("\r", "\n").split("\n")]
+class Screen:
+    """The screen of a terminal, as an emulator draws it."""
+
+    def __init__(self, columns: int) -> None:
+        self._screen = pyte.Screen(columns, ROWS)
+        self._stream = pyte.Stream(self._screen)
+
+    def feed(self, text: str) -> None:
+        self._stream.feed(text)
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines, without spaces at their ends."""
+        return "\n".join(line.rstrip() for line in self._screen.display).rstrip("\n").split("\n")
+
+
+def lines_of(text: str, columns: int = 100) -> list[str]:
+    """The lines that a terminal shows after it got this."""
+    screen = Screen(columns)
+    screen.feed(text)
+    return screen.lines
+
+
+def idle(lines: list[str]) -> bool:
+    """Whether the chat waits for a message."""
+    return lines[-1].startswith("›") and not any(line.startswith("◌") for line in lines)
 
 
 class Chat:
@@ -55,30 +81,47 @@ def chatting(albert: Albert) -> Iterator[object]:
         manager.__exit__(None, None, None)
 
 
-def terminal(chat: Chat, steps: list[tuple[str, bytes]], columns: int = 100) -> tuple[int, str]:
-    """Type each text when the terminal has shown the text before it. Returns the exit code and all that the terminal got."""
+#: What a test waits for: a text on the screen, or a condition on its lines. What it does then: it types, or it calls a function.
+Seen = str | Callable[[list[str]], bool]
+Act = bytes | Callable[[], None]
+
+
+def terminal(chat: Chat, steps: list[tuple[Seen, Act]], columns: int = 100) -> tuple[int, str]:
+    """Do each act when its turn has come and the screen shows what it waits for.
+
+    Returns the exit code and all that the terminal got.
+    """
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     # No terminal answers when the input line asks where the cursor is.
     env = {**chat.albert.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
     for name in ("NO_COLOR", "COLUMNS", "LINES"):
         env.pop(name, None)
     child = commands().fork(run_albert_on_a_terminal, chat.words, chat.albert.project, env, Path(os.ttyname(theirs)))
-    seen, start, deadline = "", 0, time.monotonic() + PATIENCE
-    left = list(steps)
+    screen, decoder = Screen(columns), codecs.getincrementaldecoder("utf-8")("replace")
+    seen, left, deadline = "", list(steps), time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        found = seen.find(left[0][0], start) if left else -1
-        if found >= 0:
-            start = found + len(left[0][0])
-            os.write(ours, left.pop(0)[1])
+        while left:
+            wanted, act = left[0]
+            if not (
+                wanted(screen.lines) if callable(wanted) else any(wanted.rstrip() in line for line in screen.lines)
+            ):
+                break
+            if callable(act):
+                act()
+            else:
+                os.write(ours, act)
+            del left[0]
         over = not child.alive
         if select.select([ours], [], [], 0 if over else 0.02)[0]:
-            seen += os.read(ours, 65536).decode(errors="replace")
+            got = decoder.decode(os.read(ours, 65536))
+            seen += got
+            screen.feed(got)
         elif over:
             break
     os.close(ours)
     os.close(theirs)
-    assert left == [], seen
+    assert left == [], "\n".join(screen.lines)
     return child.wait(1), seen
 
 
@@ -271,13 +314,11 @@ def test_an_error_of_the_provider_does_not_show_the_key(chatting) -> None:
 
 # On a terminal
 
-PROMPT = "›"
-
 
 def test_on_a_terminal_markdown_is_drawn_and_calls_are_folded(chatting) -> None:
     text = "# Title\n\nSome **bold** text\x1b[31m, a [link](http://evil.example) and List<int>.\n\n✓ bash command=x\n"
     chat = chatting([Reply("I look.", [("file_info", {"path": "."})]), Reply(text, piece=5)])
-    code, out = terminal(chat, [(PROMPT, b"Look!\r"), ("bash command=x", b""), (PROMPT, b"/quit\r")])
+    code, out = terminal(chat, [(idle, b"Look!\r"), ("bash command=x", b""), (idle, b"/quit\r")])
     shown = lines_of(out)
     assert code == 0
     assert "  I look." in shown
@@ -294,7 +335,7 @@ def test_a_source_and_what_it_prints_are_shown_in_some_lines(chatting, length: i
     lines = ['"""S."""', *[f'print("\\x1b[31m{n}")' for n in range(length)], "return None"]
     source = "\n    ".join(["def show() -> None:", *lines])
     chat = chatting([Reply(calls=[("run_source", {"source": source})]), "Done."])
-    code, seen = terminal(chat, [(PROMPT, b"go\r"), ("Done.", b""), (PROMPT, b"/quit\r")])
+    code, seen = terminal(chat, [(idle, b"go\r"), ("Done.", b""), (idle, b"/quit\r")])
     assert code == 0
     shown = [line for line in lines_of(seen) if line.startswith("  │ ")]
     assert "\x1b[31m0" not in seen
@@ -311,9 +352,9 @@ def test_the_command_that_continues_has_the_same_options(chatting) -> None:
     chat = chatting(["One.", "Two."])
     chat.words += ["--protocol", "text", "--tools", "read_file"]
     for _ in range(2):
-        code, out = terminal(chat, [(PROMPT, b"Hi\r"), (".", b""), (PROMPT, b"/quit\r")])
+        code, out = terminal(chat, [(idle, b"Hi\r"), (".", b""), (idle, b"/quit\r")], columns=400)
         assert code == 0
-        (command,) = re.findall(r"to continue: albert (chat .* --resume \S+)", "\n".join(lines_of(out)))
+        (command,) = re.findall(r"to continue: albert (chat .* --resume \S+)", "\n".join(lines_of(out, 400)))
         assert command.count("--resume") == 1
         assert "--protocol" not in command
         assert "--tools read_file" in command
@@ -323,9 +364,9 @@ def test_the_command_that_continues_has_the_same_options(chatting) -> None:
 
 def test_the_four_commands(chatting) -> None:
     chat = chatting(["Hello."])
-    steps = [(PROMPT, b"Hi\r"), ("Hello.", b""), (PROMPT, b"/help\r"), ("Alt-Enter", b""), (PROMPT, b"/tools\r")]
-    steps += [("  write_file  ", b""), (PROMPT, b"/history\r"), ("continues one", b""), (PROMPT, b"/nothing\r")]
-    code, out = terminal(chat, [*steps, ("lists the commands", b""), (PROMPT, b"\x04")])
+    steps = [(idle, b"Hi\r"), ("Hello.", b""), (idle, b"/help\r"), ("Alt-Enter", b""), (idle, b"/tools\r")]
+    steps += [("  write_file  ", b""), (idle, b"/history\r"), ("continues one", b""), (idle, b"/nothing\r")]
+    code, out = terminal(chat, [*steps, ("lists the commands", b""), (idle, b"\x04")])
     shown = lines_of(out)
     assert code == 0
     assert any(line.startswith("/history  the saved") for line in shown)
@@ -338,7 +379,7 @@ def test_the_four_commands(chatting) -> None:
 def test_an_approval_is_asked_at_the_terminal_and_the_call_goes_on(chatting) -> None:
     chat = chatting([Reply(calls=[("write_file", {"path": "a.txt", "content": "x"})]), "Written.", "Bye."])
     chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
-    steps = [(PROMPT, b"Go\r"), ("session or no? [no] ", b"once\n"), ("Written.", b""), (PROMPT, b"/quit\r")]
+    steps = [(idle, b"Go\r"), ("session or no? [no] ", b"once\n"), ("Written.", b""), (idle, b"/quit\r")]
     code, out = terminal(chat, steps)
     shown = lines_of(out)
     assert code == 0
@@ -350,7 +391,7 @@ def test_an_approval_is_asked_at_the_terminal_and_the_call_goes_on(chatting) -> 
 def test_enter_alone_at_a_question_is_a_no(chatting) -> None:
     chat = chatting([Reply(calls=[("write_file", {"path": "a.txt", "content": "x"})]), "Not written."])
     chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
-    steps = [(PROMPT, b"Go\r"), ("or no? [no] ", b"\n"), ("Not written.", b""), (PROMPT, b"/quit\r")]
+    steps = [(idle, b"Go\r"), ("or no? [no] ", b"\n"), ("Not written.", b""), (idle, b"/quit\r")]
     code, out = terminal(chat, steps)
     assert code == 0
     assert any(re.match(r'✗ write_file path="a\.txt" content="x" · .* · you said no$', line) for line in lines_of(out))
@@ -366,15 +407,15 @@ def test_ctrl_c_stops_the_answer_and_the_call_but_not_the_chat(chatting) -> None
 
     chat = chatting(script)
     steps = [
-        (PROMPT, b"count\r"),
+        (idle, b"count\r"),
         ("four", b"\x03"),
-        (PROMPT, b"sleep\r"),
+        (idle, b"sleep\r"),
         ("sleep seconds=60", b"\x03"),
-        (PROMPT, b"and now?\r"),
+        (idle, b"and now?\r"),
         ("Still here.", b""),
-        (PROMPT, b"\x03"),
+        (idle, b"\x03"),
         ("Ctrl-C again leaves", b""),
-        (PROMPT, b"\x03"),
+        (idle, b"\x03"),
     ]
     code, out = terminal(chat, steps)
     end.set()
@@ -392,11 +433,11 @@ def test_ctrl_c_at_a_question_withdraws_it(chatting) -> None:
     chat = chatting([Reply(calls=[("write_file", {"path": "a.txt", "content": "x"})]), "Fine."])
     chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
     steps = [
-        (PROMPT, b"Go\r"),
+        (idle, b"Go\r"),
         ("session or no? [no] ", b"\x03"),
-        (PROMPT, b"Why\r"),
+        (idle, b"Why\r"),
         ("Fine.", b""),
-        (PROMPT, b"\x04"),
+        (idle, b"\x04"),
     ]
     code, out = terminal(chat, steps)
     assert code == 0
@@ -404,9 +445,99 @@ def test_ctrl_c_at_a_question_withdraws_it(chatting) -> None:
     assert not (chat.albert.project / "a.txt").exists()
 
 
+# During a turn
+
+
+def thinking(calls: Sequence[tuple[str, dict[str, str]]] = (), **more: bool) -> tuple[Reply, threading.Event]:
+    """An answer that goes on until the event is set."""
+    end = threading.Event()
+    return Reply("Thinking", calls, wait=end, **more), end
+
+
+def line(text: str) -> Callable[[list[str]], bool]:
+    """Whether the last lines of the screen are these: what is half typed."""
+    return lambda lines: "\n".join(lines).endswith(f"\n› {text}".rstrip())
+
+
+def said(chat: Chat) -> list[str]:
+    return [request.said for request in chat.model.requests]
+
+
+def test_messages_typed_during_an_answer_wait_and_are_sent_in_turn(chatting) -> None:
+    first, end = thinking()
+    chat = chatting([first, "Two.", "Three."])
+    steps = [
+        (idle, b"one\r"),
+        ("Thinking", b"two\rthree\rhalf"),
+        (line("half"), b""),
+        ("› three · waits", end.set),
+        ("Three.", b""),
+        (lambda lines: idle(lines) and line("half")(lines), b"\x03"),
+        (line(""), b"\x04"),
+    ]
+    code, out = terminal(chat, steps)
+    assert code == 0
+    assert said(chat) == ["one", "two", "three"]
+    shown = [text for text in lines_of(out) if text]
+    assert shown[1:7] == ["› one", "  Thinking", "› two", "  Two.", "› three", "  Three."]
+
+
+def test_ctrl_c_gives_back_the_messages_that_wait(chatting) -> None:
+    first, end = thinking()
+    chat = chatting([first, "Fine."])
+    steps = [
+        (idle, b"one\r"),
+        ("Thinking", b"two\rthr"),
+        ("› two · waits", b""),
+        (line("thr"), b"\x03"),
+        ("! interrupted", b""),
+        (line("two\nthr"), b"ee\r"),
+        ("Fine.", b"/quit\r"),
+    ]
+    code, _ = terminal(chat, steps)
+    end.set()
+    assert (code, said(chat)) == (0, ["one", "two\nthree"])
+
+
+def test_messages_that_wait_come_back_if_the_provider_fails(chatting) -> None:
+    first, end = thinking(cut=True)
+    chat = chatting([first, "Fine."])
+    steps = [(idle, b"one\r"), ("Thinking", b"two\r"), ("› two · waits", end.set), (line("two"), b"\r")]
+    code, out = terminal(chat, [*steps, ("Fine.", b"/quit\r")])
+    assert (code, said(chat)) == (0, ["one", "two"])
+    assert any(text.startswith("error[") for text in lines_of(out))
+
+
+def test_what_is_half_typed_comes_back_after_a_question(chatting) -> None:
+    first, end = thinking([("write_file", {"path": "a.txt", "content": "x"})])
+    chat = chatting([first, "Written.", "Bye."])
+    chat.rules("tools: {write_file: {requires_approval_in_modes: [NORMAL]}}")
+    steps = [
+        (idle, b"Go\r"),
+        ("Thinking", b"half"),
+        (line("half"), end.set),
+        ("session or no? [no] ", b"once\n"),
+        (line("half"), b" typed\r"),
+        ("Bye.", b"/quit\r"),
+    ]
+    code, out = terminal(chat, steps)
+    assert (code, said(chat)[-1]) == (0, "half typed")
+    assert (chat.albert.project / "a.txt").read_text() == "x"
+    assert "› half typed" in lines_of(out)
+
+
+def test_ctrl_d_during_an_answer_leaves_at_its_end(chatting) -> None:
+    first, end = thinking()
+    chat = chatting([first])
+    code, out = terminal(chat, [(idle, b"one\r"), ("Thinking", b"\x04"), ("› /quit · waits", end.set)])
+    assert code == 0
+    assert "to continue: albert chat" in "\n".join(lines_of(out))
+    assert "! interrupted" not in lines_of(out)
+
+
 def test_what_was_typed_is_private_and_lines_fit_a_narrow_terminal(chatting) -> None:
     chat = chatting([Reply("word " * 40, [("file_info", {"path": "a" * 300})]), "Done " * 30])
-    code, out = terminal(chat, [(PROMPT, b"Look!\r"), ("Done Done", b""), (PROMPT, b"/quit\r")], columns=40)
+    code, out = terminal(chat, [(idle, b"Look!\r"), ("Done Done", b""), (idle, b"/quit\r")], columns=40)
     assert code == 0
     assert [line for line in lines_of(out) if len(line) > 40 and "--resume" not in line and "›" not in line] == []
     typed = chat.albert.home / "state" / "chats" / "typed"
