@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.policy.settings import QueueRules
 
 
 async def enqueue(call: Call, run: Run) -> Call:
     """End the request.
 
     Raises:
-        Failure: `suspended`: the run waits in its queue. `invalid_arguments`: the rules have no such queue, or the queue's rules
-            don't list the repository; `not_found` if nothing is recorded.
+        Failure: `suspended`: the run waits in its queue. `invalid_arguments`: the rules have no such queue; `permission_denied` if
+            they don't list the repository; `not_found` if nothing is recorded.
     """
     queued, known = run.queued, call.rules.governance.queues
     assert queued is not None
@@ -25,16 +30,11 @@ async def enqueue(call: Call, run: Run) -> Call:
             hint=f"the queues are {', '.join(sorted(known))}; the owner adds one with `queues: {{NAME: {{}}}}`",
         )
     repository = queued.repository
-    if repository is not None and not any(_matches(repository, each) for each in known[queued.queue].repositories):
-        raise Failure(
-            "invalid_arguments",
-            f"the rules of the queue {queued.queue} don't list the repository {repository[:200]!r}",
-            hint=f"the owner adds it with `queues: {{{queued.queue}: {{repositories: [URL]}}}}`",
-        )
-    if repository is not None and run.session.id is not None:
-        raise Failure(
-            "permission_denied", "a session works in its own workspace, not in a checkout", rule="session.workspace"
-        )
+    if repository is not None:
+        demand_repository(known, queued.queue, repository)
+        if run.session.id is not None:
+            problem = "a session works in its own workspace, not in a checkout"
+            raise Failure("permission_denied", problem, rule="session.workspace")
     raise Failure(
         "suspended",
         f"the run {run.id} waits in the queue {queued.queue}",
@@ -43,5 +43,21 @@ async def enqueue(call: Call, run: Run) -> Call:
     )
 
 
+def demand_repository(rules: Mapping[str, QueueRules], queue: str, repository: str) -> None:
+    """Require that the present rules of a queue list a repository. Raises Failure `permission_denied`."""
+    patterns = rules[queue].repositories if queue in rules else ()
+    if not any(_matches(repository, pattern) for pattern in patterns):
+        raise Failure(
+            "permission_denied",
+            f"the rules of the queue {queue} don't list the repository {repository[:200]!r}",
+            hint=f"the owner adds it with `queues: {{{queue}: {{repositories: [URL]}}}}`",
+            rule="queues.repositories",
+        )
+
+
 def _matches(repository: str, pattern: str) -> bool:
-    return repository.startswith(pattern[:-1]) if pattern.endswith("*") else repository == pattern
+    if not pattern.endswith("*"):
+        return repository == pattern
+    # A server or git may resolve these, and then it is another repository.
+    is_plain = repository.isprintable() and not {"..", "."} & {*re.split(r"[/\\]", unquote(repository))}
+    return is_plain and repository.startswith(pattern[:-1])

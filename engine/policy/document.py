@@ -83,8 +83,8 @@ def _queue(text: str) -> str:
 
 
 def _repository(text: str) -> str:
-    if not text.startswith(("https://", "ssh://", "/")) or "*" in text[:-1]:
-        raise ValueError("write https://…, ssh://… or the path of a folder; a * may stand at the end only")
+    if not text.startswith(("https://", "ssh://", "/")) or "*" in text.removesuffix("/*"):
+        raise ValueError("write https://…, ssh://… or the path of a folder; only /* at the end stands for all below")
     return text
 
 

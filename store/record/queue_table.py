@@ -31,7 +31,7 @@ _TAKE = "UPDATE queued SET stage = 'taken', waits = '', tries = tries + 1 WHERE 
 _OPEN = "UPDATE queued SET stage = 'taken', needs = ? WHERE run = ?"
 _STOP = "UPDATE queued SET stage = ?, waits = ?, tries = 0 WHERE run = ?"
 _ANSWER = "UPDATE queued SET stage = 'ready' WHERE waits = ? AND waits <> '' AND stage = 'waits'"
-_RELEASE = "UPDATE queued SET stage = 'later' WHERE run = ? AND stage = 'taken'"
+_RELEASE = "UPDATE queued SET stage = 'later', tries = tries - 1 WHERE run = ? AND stage = 'taken' AND tries > 0"
 _FIELDS = "queued.run, queue, priority, workspace, needs, waits, tries, runs.owner, runs.changed, stage, runs.state"
 _JOINED = "FROM queued JOIN runs ON runs.id = queued.run"
 _WORKER = """

@@ -115,8 +115,8 @@ COMMANDS: dict[str, Command] = {
         value("--revision", "REV", "with --repository: a branch, a tag or a commit; default: HEAD", default="HEAD"),
         value(
             "--changes",
-            None,
-            "with --repository: what the changes become; default: patch",
+            "HOW",
+            "with --repository: what the changes become, patch or branch; default: patch",
             choices=("patch", "branch"),
             default="patch",
         ),

@@ -1,7 +1,8 @@
 """Checkouts: a run works in the files of a commit of a git repository, and its changes become a patch or a branch.
 
-The git folder lies beside the files, not in them. So nothing that the run writes can change how git works on them afterwards. git
-runs as the worker's user, with this user's credentials. Only the queue's rules say which repositories may be used.
+git runs as the worker's user, outside of the sandbox, on files of the run. So nothing in them may decide what git does. The git
+folder lies beside them, repositories in them are deleted before git looks, and git has no settings but those below, so there are no
+filters that attributes could choose. Only to fetch and to push, which read no files, git has the user's settings and credentials.
 """
 
 from __future__ import annotations
@@ -28,11 +29,20 @@ _SETTINGS = (
     "protocol.ssh.allow=always",
     "protocol.file.allow=always",
     "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "push.recurseSubmodules=no",
+    "init.templateDir=",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
     "gc.auto=0",
     "commit.gpgSign=false",
     "user.name=Albert Tools",
     "user.email=albert-tools@localhost",
 )
+
+
+#: What hides the user's settings from git.
+_NO_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
 
 
 def checkouts() -> Path:
@@ -50,7 +60,7 @@ class Checkout:
 
     def __init__(self, within: Path, run: str, workspace: str) -> None:
         self.run = run
-        self._repository, _, self._commit = workspace.removeprefix("git+").rpartition("@")
+        self.repository, _, self._commit = workspace.removeprefix("git+").rpartition("@")
         self._folder = within / run
         self._git_folder = self._folder / "git"
         #: The folder with the files.
@@ -63,8 +73,8 @@ class Checkout:
             return
         self.remove()
         self.files.mkdir(parents=True, mode=0o700)
-        self._git("init", "--quiet", "--bare", str(self._git_folder), alone=True)
-        self._git("fetch", "--quiet", "--depth=1", "--no-tags", self._repository, self._commit)
+        git("init", "--quiet", "--bare", str(self._git_folder))
+        self._transfer("fetch", "--quiet", "--depth=1", "--no-tags", self.repository, self._commit)
         self._git("checkout", "--quiet", "--force", "--detach", self._commit)
         done.touch()
 
@@ -74,6 +84,7 @@ class Checkout:
         Raises:
             Failure: `too_large`; `io_error`.
         """
+        _delete_repositories(self.files)
         self._git("add", "--all", ".")
         tree = self._git("write-tree").decode().strip()
         patch = self._git("diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", self._commit, tree)
@@ -85,23 +96,39 @@ class Checkout:
         """Push a commit of the tree as the branch ``albert/RUN``. Returns the name of the branch."""
         commit = self._git("commit-tree", tree, "-p", self._commit, "-m", message).decode().strip()
         branch = f"albert/{self.run}"
-        self._git("push", "--quiet", self._repository, f"{commit}:refs/heads/{branch}")
+        self._transfer("push", "--quiet", self.repository, f"{commit}:refs/heads/{branch}")
         return branch
 
     def remove(self) -> None:
         """Delete the files."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _git(self, *words: str, alone: bool = False) -> bytes:
-        where = () if alone else (f"--git-dir={self._git_folder}", f"--work-tree={self.files}")
-        return git(*where, *words, cwd=self._folder)
+    def _git(self, *words: str) -> bytes:
+        return git(f"--git-dir={self._git_folder}", f"--work-tree={self.files}", *words, cwd=self.files)
+
+    def _transfer(self, *words: str) -> bytes:
+        return git(f"--git-dir={self._git_folder}", *words, cwd=self._git_folder, settings_of_user=True)
 
 
-def git(*words: str, cwd: Path | None = None) -> bytes:
+def _delete_repositories(files: Path) -> None:
+    """Delete each ``.git`` in the files. For a repository in them, git would start programs that its settings name."""
+    for folder, folders, names in os.walk(files):
+        for name in [name for name in (*folders, *names) if name.casefold() == ".git"]:
+            path = Path(folder, name)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+                folders.remove(name)
+            else:
+                path.unlink()
+
+
+def git(*words: str, cwd: Path | None = None, settings_of_user: bool = False) -> bytes:
     """What git prints. Raises Failure `io_error` if it fails or takes too long, `not_found` if it is not installed."""
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
     environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    if not settings_of_user:
+        environ |= _NO_SETTINGS
     try:
         done = subprocess.run(
             ["git", *settings, *words],
@@ -135,7 +162,11 @@ def commit_of(repository: str, revision: str) -> str:
         raise Failure("invalid_arguments", "a repository or a revision does not begin with -")
     if len(revision) == 40 and set(revision) <= set("0123456789abcdef"):
         return revision
-    found = git("ls-remote", "--quiet", repository, revision, f"{revision}^{{}}").decode().split("\n")
+    found = (
+        git("ls-remote", "--quiet", "--", repository, revision, f"{revision}^{{}}", settings_of_user=True)
+        .decode()
+        .split("\n")
+    )
     by_name: Mapping[str, str] = {name: commit for commit, _, name in (line.partition("\t") for line in found) if name}
     # An annotated tag names an object that names the commit.
     for name in (f"refs/tags/{revision}^{{}}", f"refs/heads/{revision}", f"refs/tags/{revision}", revision):

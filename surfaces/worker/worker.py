@@ -20,6 +20,7 @@ from albert_tools.engine.call.context import CHECKOUT, Queued
 from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import describe_fault
+from albert_tools.engine.pipeline.enqueue import demand_repository
 from albert_tools.surfaces.worker.checkout import Checkout, checkouts, keep_changes
 
 if TYPE_CHECKING:
@@ -170,16 +171,25 @@ class Worker:
             yield self._services[workspace], None
             return
         checkout = Checkout(checkouts(), run.id, workspace)
+        self._demand_repository(run, checkout)
         await asyncio.to_thread(checkout.make)
         async with self._any.elsewhere(checkout.files) as service:
             yield service, self._host
         await asyncio.to_thread(self._finish, checkout)
+
+    def _demand_repository(self, run: RunView, checkout: Checkout) -> None:
+        """Require that the present rules and mode let the queue use the repository. Raises Failure `permission_denied`."""
+        if self._any.modes.mode == "LOCKDOWN":
+            raise Failure("permission_denied", "nothing is fetched or pushed in LOCKDOWN", retryable=True)
+        demand_repository(self._any.ruling().governance.queues, str(run.header["queue"]), checkout.repository)
 
     def _finish(self, checkout: Checkout) -> None:
         """Keep what a run has changed in its checkout, if it has ended. Raises Failure `io_error`, `too_large`."""
         run = self._any.runs.show(checkout.run)
         if run.state not in OVER:
             return
+        if run.header["changes"] == "branch":
+            self._demand_repository(run, checkout)
         contents = self._any.contents(None)
         assert contents is not None
         facts = keep_changes(checkout, str(run.header["changes"]), run.tool, contents.put)

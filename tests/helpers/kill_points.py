@@ -253,8 +253,8 @@ class PointedRuns:
         self._points.after("a run's beginning")
         return PointedJournal(self.journals[-1], self._points)
 
-    def open(self, run_id: str) -> PointedJournal:
-        self.journals.append(self.real.open(run_id))
+    def open(self, run_id: str, needs: str = "") -> PointedJournal:
+        self.journals.append(self.real.open(run_id, needs))
         return PointedJournal(self.journals[-1], self._points)
 
     def load(self, run_id: str) -> LoadedRun:

@@ -301,6 +301,22 @@ def test_a_run_works_in_a_checkout_and_its_changes_are_kept(home: Albert, worker
     wait_until(lambda: not list(Path(home.environ["XDG_DATA_HOME"]).glob("albert-checkouts/*")))
 
 
+def test_a_repository_is_one_that_the_rules_list(
+    home: Albert, worker: Workers, repository: Path, tmp_path: Path
+) -> None:
+    allow_repository(home, f"{tmp_path}/acme/*")
+    for other in (f"{tmp_path}/acme/../repository", f"{tmp_path}/acme/%2e%2e/repository", str(repository)):
+        refused = home("run", "--queue", "default", "add", "name=a", "--repository", other, "--revision", "0" * 40)
+        assert (refused.code, "don't list the repository" in refused.err) == (3, True), refused.err
+    # The rules are those of the time when a worker executes the run.
+    allow_repository(home, f"{tmp_path}/*")
+    run = queued(home, "add", "name=a.txt", "--repository", str(repository), "--changes", "branch")
+    allow_repository(home, f"{tmp_path}/acme/*")
+    worker("ada")
+    assert wait_for(home, run, "failed")["error"]["rule"] == "queues.repositories"
+    assert not printed(repository, "branch", "--list", "albert/*")
+
+
 def test_a_revision_that_does_not_exist_is_refused(home: Albert, repository: Path) -> None:
     done = home("run", "--queue", "default", "add", "name=a", "--repository", str(repository), "--revision", "v2")
     assert (done.code, "has no branch or tag 'v2'" in done.err) == (1, True)
