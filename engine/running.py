@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 from albert_tools.engine.actions import RESUME, RUN, Actions, Review, permitted
-from albert_tools.engine.call.context import Log, Queued, ServiceContext
+from albert_tools.engine.call.context import DEFAULT_PRIORITY, Log, Queued, ServiceContext
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.reserved_names import AGENT_TOOLS
 from albert_tools.engine.model.result import ToolInvocation, ToolResult
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Seconds between two checks for runs that another process cancelled, and the number of checks without a run before polling stops.
 POLL_SECONDS, MAX_IDLE_POLLS = 0.25, 20
-#: The priority of a queued run, if none is given. Runs with lower numbers are first.
-DEFAULT_PRIORITY = 100
 IN_DEFAULT_QUEUE = Queued(DEFAULT_QUEUE, DEFAULT_PRIORITY)
 
 

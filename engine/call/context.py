@@ -67,6 +67,8 @@ def recorded(what: T | None, name: str) -> T:
     return what
 
 
+#: The priority of a queued run, if none is given.
+DEFAULT_PRIORITY = 100
 #: The name of a workspace that is a checkout begins with this.
 CHECKOUT = "git+"
 

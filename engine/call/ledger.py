@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from albert_tools.engine.authority.rate_limit import SESSION
 from albert_tools.engine.call.budget import seconds_used
 from albert_tools.engine.call.seen import seen_by_session
 from albert_tools.engine.model.error_codes import ENDING
@@ -154,7 +155,8 @@ def changed(run: Run, state: str, **more: Json) -> None:
 
 
 def queued(run: Run, queued: Queued) -> None:
-    """Push ``queued``: the run waits for a worker."""
+    """Push ``queued``: the run waits for a worker. In a session it counts as a request now, and not again when it is executed."""
+    counts = run.service.rate_limits if run.session.id else None
     data: dict[str, Json] = {
         "run": run.id,
         "tool": run.target.definition.name,
@@ -162,6 +164,7 @@ def queued(run: Run, queued: Queued) -> None:
         "queue": queued.queue,
         "priority": queued.priority,
         "workspace": queued.workspace(run.service.root),
+        **(counts.use(((SESSION, 0),), run.session.lineage()) if counts is not None else {}),
     }
     run.entries.push("queued", data)
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from albert_tools.engine.call.context import Call, Run
+from albert_tools.engine.call.context import DEFAULT_PRIORITY, Call, Run
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.nearest_name import did_you_mean
+from albert_tools.engine.pipeline.allowance import demand_allowance
 from albert_tools.engine.policy.settings import QueueRules
 
 
@@ -17,10 +18,11 @@ async def enqueue(call: Call, run: Run) -> Call:
 
     Raises:
         Failure: `suspended`: the run waits in its queue. `invalid_arguments`: the rules have no such queue; `permission_denied` if
-            they don't list the repository; `not_found` if nothing is recorded.
+            they don't list the repository; `not_found` if nothing is recorded. Those of `allowance`.
     """
     queued, known = run.queued, call.rules.governance.queues
     assert queued is not None
+    demand_allowance(call, run)
     if run.service.runs is None:
         raise Failure("not_found", "this service records no runs, so it has no queues")
     if queued.queue not in known:
@@ -29,6 +31,9 @@ async def enqueue(call: Call, run: Run) -> Call:
             f"the rules have no queue {queued.queue[:80]!r}{did_you_mean(queued.queue, known)}",
             hint=f"the queues are {', '.join(sorted(known))}; the owner adds one with `queues: {{NAME: {{}}}}`",
         )
+    if run.session.id is not None and queued.priority < DEFAULT_PRIORITY:
+        problem = f"the runs of a session don't go before others: their priority is {DEFAULT_PRIORITY} or more"
+        raise Failure("permission_denied", problem, rule="session.priority")
     repository = queued.repository
     if repository is not None:
         demand_repository(known, queued.queue, repository)

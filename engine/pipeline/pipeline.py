@@ -82,7 +82,7 @@ REPLAY_STAGES: Stages = (validate, mode, policy)
 #: An example runs in a temporary workspace, on which nothing outside depends.
 EXAMPLE_STAGES: Stages = (validate, scratch)
 #: A request for a queue is judged now as far as nobody is asked, and again when a worker executes it.
-QUEUE_STAGES: Stages = (session, validate, mode, reviewed, policy, enqueue)
+QUEUE_STAGES: Stages = (session, validate, mode, reviewed, policy, allowance, enqueue)
 
 
 def action_stages(review: Stage | None) -> Stages:

@@ -49,9 +49,9 @@ class Flow(NamedTuple):
     by_link: bool = False
 
     @property
-    def key(self) -> tuple[str, int, int, str]:
+    def key(self) -> tuple[str, int, int, str, bool]:
         """What tells it apart from other flows. If the rule names paths, each call that reads a file is a start of its own."""
-        return self.rule.place, self.start if self.rule.source.paths else -1, self.end, self.argument
+        return self.rule.place, self.start if self.rule.source.paths else -1, self.end, self.argument, self.by_control
 
 
 class _Graph:
@@ -64,6 +64,8 @@ class _Graph:
             {o for v in c.arguments.values() for o in self.direct(v)} | set(c.control if control else ())
             for c in manifest.calls
         ]
+        #: The inputs of each call that decide something about it.
+        self.conditions = [set(c.control) | self.deciding(c.arguments.values()) for c in manifest.calls if control]
         for writer, reader in feeds(manifest, by_links):
             self.inputs[reader].add(f"call:{writer}")
         if control:
@@ -72,6 +74,7 @@ class _Graph:
                 for i, call in enumerate(manifest.calls):
                     if not is_before(manifest.calls[clock].step, call.step):
                         self.inputs[clock] |= self.inputs[i]
+                self.conditions[clock] = self.inputs[clock]
         self._users: dict[Origin, list[int]] = {}
         for user, inputs in enumerate(self.inputs):
             for origin in inputs:
@@ -81,9 +84,25 @@ class _Graph:
         """The origins of a value, without those behind the outputs of calls."""
         return {o for v in values_in(value) for o in (*v.data, *(v.control if self._control else ()))}
 
+    @staticmethod
+    def deciding(values: Iterable[Value]) -> set[Origin]:
+        """The origins that decide which values these are."""
+        return {o for value in values for v in values_in(value) for o in v.control}
+
+    def steered(self, reached: Mapping[Origin, int]) -> dict[Origin, int]:
+        """The outputs that a condition on one of these outputs changes, and all that depend on them. As `reached`."""
+        found = {
+            f"call:{user}": start
+            for user, inputs in enumerate(self.conditions)
+            if (start := _first(reached, inputs)) is not None
+        }
+        return self._followed(found)
+
     def reached(self, starts: Iterable[int]) -> dict[Origin, int]:
         """The outputs that depend on the outputs of `starts`, each with the call of `starts` that was found first."""
-        found = {f"call:{start}": start for start in starts}
+        return self._followed({f"call:{start}": start for start in starts})
+
+    def _followed(self, found: dict[Origin, int]) -> dict[Origin, int]:
         pending = [*found]
         for origin in pending:
             for user in self._users.get(origin, ()):
@@ -215,23 +234,24 @@ class FlowJudge:
             starts = {i: sure for i, c in enumerate(manifest.calls) if (sure := self._starts(rule, c)) is not None}
             ends = [(i, c) for i, c in enumerate(manifest.calls) if starts and rule.to.fits(c.tool, c.effects)]
             for group in [[start] for start in starts] if rule.source.paths else [list(starts)]:
-                graphs = [(data, data.reached(group))]
-                graphs += [(control, control.reached(group))] if rule.control else []
+                by_data, by_control = data.reached(group), control.reached(group)
+                steered = control.steered(by_data) if rule.control else {}
                 for end, call in ends:
                     values = [
                         (n, v) for n, v in call.arguments.items() if rule.to.names(call.uses.get(n, ""), call.effects)
                     ]
                     for argument, value in values:
                         hosts = fixed_hosts(value) if _is_destination(rule, call, argument) else None
-                        for graph, reached in graphs:
-                            # Data chooses no destination if the host is fixed. A condition chooses one if there are several.
-                            if hosts is not None and (graph is data or len(hosts) < 2):
-                                continue
-                            start = _first(reached, graph.direct(value))
+                        # Data chooses no destination if the host is fixed. A condition chooses one if there are several.
+                        start = _first(by_data, data.direct(value)) if hosts is None else None
+                        if start is not None:
+                            yield Flow(rule, start, end, argument, starts[start], False)
+                        if rule.control and (hosts is None or len(hosts) > 1):
+                            start = _first(by_control, control.deciding([value]))
+                            start = _first(steered, data.direct(value)) if start is None else start
                             if start is not None:
-                                yield Flow(rule, start, end, argument, starts[start], graph is control)
-                                break
-                    start = _first(graphs[-1][1], call.control) if rule.control else None
+                                yield Flow(rule, start, end, argument, starts[start], True)
+                    start = _first(by_control, call.control) if rule.control else None
                     if start is not None:
                         yield Flow(rule, start, end, "", starts[start], True)
 

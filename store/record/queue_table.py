@@ -29,9 +29,9 @@ _QUEUED = "UPDATE runs SET state = 'queued', owner = '', changed = ? WHERE id = 
 _TAKEN = "UPDATE runs SET state = 'begun', owner = ?, changed = ? WHERE id = ?"
 _TAKE = "UPDATE queued SET stage = 'taken', waits = '', tries = tries + 1 WHERE run = ?"
 _OPEN = "UPDATE queued SET stage = 'taken', needs = ? WHERE run = ?"
-_STOP = "UPDATE queued SET stage = ?, waits = ?, tries = 0 WHERE run = ?"
+_STOP = "UPDATE queued SET stage = ?, waits = ?, n = ?, tries = 0 WHERE run = ?"
 _ANSWER = "UPDATE queued SET stage = 'ready' WHERE waits = ? AND waits <> '' AND stage = 'waits'"
-_RELEASE = "UPDATE queued SET stage = 'later', tries = tries - 1 WHERE run = ? AND stage = 'taken' AND tries > 0"
+_RELEASE = "UPDATE queued SET stage = 'later', n = ?, tries = tries - 1 WHERE run = ? AND stage = 'taken' AND tries > 0"
 _FIELDS = "queued.run, queue, priority, workspace, needs, waits, tries, runs.owner, runs.changed, stage, runs.state"
 _JOINED = "FROM queued JOIN runs ON runs.id = queued.run"
 _WORKER = """
@@ -65,9 +65,10 @@ def changed(execute: Execute, entry: Entry) -> None:
     if state == "suspended" and question:
         found = execute("SELECT state FROM approvals WHERE id = ?", (question,)).fetchone()
         # The answer may have been quicker.
-        execute(_STOP, ("waits" if found is not None and found[0] == "open" else "ready", question, run))
+        execute(_STOP, ("waits" if found is not None and found[0] == "open" else "ready", question, entry.n, run))
     elif state in ("suspended", "interrupted"):
-        execute(_STOP, ("later" if state == "suspended" else "ready", "", run))
+        # It goes behind others of its priority, so runs that are denied again and again don't hold them up.
+        execute(_STOP, ("later" if state == "suspended" else "ready", "", entry.n, run))
     else:
         execute("DELETE FROM queued WHERE run = ?", (run,))
 
@@ -77,9 +78,9 @@ def answered(execute: Execute, question: str) -> None:
     execute(_ANSWER, (question,))
 
 
-def released(execute: Execute, run: str) -> None:
+def released(execute: Execute, entry: Entry) -> None:
     """Apply that a process has put a run back."""
-    execute(_RELEASE, (run,))
+    execute(_RELEASE, (entry.n, entry.data["run"]))
 
 
 def works(execute: Execute, entry: Entry) -> None:

@@ -61,7 +61,7 @@ def written(execute: Execute, entry: Entry) -> None:
     """Apply ``steps``."""
     if entry.data.get("released"):
         execute("UPDATE runs SET owner='', changed=? WHERE id=?", (entry.at, entry.data["run"]))
-        queue_table.released(execute, entry.data["run"])
+        queue_table.released(execute, entry)
 
 
 def cancelled(execute: Execute, entry: Entry) -> None:

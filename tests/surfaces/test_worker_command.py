@@ -378,3 +378,16 @@ def test_a_batch_with_a_wrong_item_is_refused_whole(home: Albert, items: str, sa
     done = home("batch", "add", "add", "items.jsonl")
     assert (done.code, said in done.err) == (2, True), done.err
     assert home("runs", "--json").document()["runs"] == []
+
+
+def test_a_session_queues_no_more_than_it_may_request(home: Albert) -> None:
+    (home.home / "config" / "governance.yaml").write_text(f"{RULES}loops: {{requests_per_hour: 2}}\n")
+    env = {"ALBERT_SESSION": home("session", "new", "--json").document()["token"]}
+    assert home("run", "add", "name=a.txt", "--queue", "default", "--priority", "99", env=env).code == 3
+    for _ in range(2):
+        queued(home, "add", "name=a.txt", env=env)
+    refused = home("run", "add", "name=a.txt", "--queue", "default", env=env)
+    assert (refused.code, "2 requests an hour" in refused.err) == (3, True), refused.err
+    # Its runs are counted already, so both are executed.
+    for run in home("runs", "--json").document()["runs"]:
+        assert home("runs", "resume", run["run"], "--quiet").code == 0

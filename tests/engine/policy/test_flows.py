@@ -116,6 +116,12 @@ SECRET = PlannedCall("balance", ("secret", "read"), 3)
         (rule("recipient", source=["web"]), [FETCH, send(Value((("a",), ("b",)), control=("call:0",)))], 0),
         (rule("recipient", True, source=["web"]), [FETCH, send(Value((("a",), ("b",)), control=("call:0",)))], 1),
         (rule("recipient", True, source=["web"]), [FETCH, send(TO_ADA, control=("call:0",))], 1),
+        # A value can come from an output and be chosen by it. The one flow doesn't hide the other.
+        (
+            rule("recipient", True, source=["web"]),
+            [FETCH, send(Value((("a",),), data=("call:0",), control=("call:0",)))],
+            2,
+        ),
         # Of a URL, only the host is a destination.
         (rule("destination", source=["web"]), [FETCH, follow("https://a.example/", Hole("any"))], 0),
         (rule("destination", source=["web"]), [FETCH, follow("https://a.example", Hole("any"))], 1),
