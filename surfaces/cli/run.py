@@ -45,6 +45,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
         from albert_tools.surfaces.cli.enqueue import enqueue
 
         return enqueue(options, console)
+    if options.repository is not None:
+        from albert_tools.surfaces.text.usage_error import Usage
+
+        raise Usage("--repository is for a queued run, which a worker executes", "add --queue default")
     spawned = None
     homes = homes_of(options)
     if options.name.isidentifier() and Place.of(homes.tools, options.name).entry.is_file():

@@ -116,6 +116,7 @@ def test_a_worker_executes_a_queued_run(home: Albert, worker: Workers) -> None:
         (("ad", "--queue", "default"), "no tool named 'ad'", 3),
         (("http_request", "url=https://example.org", "--queue", "default"), "http_request", 3),
         (("add", "name=a", "--queue", "default", "--priority", "-1"), "a priority from 0 to 1000", 2),
+        (("add", "name=a", "--repository", "/a"), "add --queue default", 2),
     ],
 )
 def test_a_run_that_could_not_begin_is_not_queued(home: Albert, words: tuple[str, ...], said: str, code: int) -> None:
