@@ -368,7 +368,7 @@ class Sessions:
 
     def bounded(self, session: Session, unit: str) -> list[str]:
         """The ids of the session and its parents, if they have a budget for the unit."""
-        # A lease never changes.
+        # The budget of a lease never changes.
         line = self._line(session.id) if session.parent else [session]
         return [s.id for s in line if getattr(s.lease.budget, unit) is not None]
 

@@ -1,7 +1,7 @@
 """The rules about people who sign in with the account that they have at their team's identity provider.
 
 The provider signs a token for the person, with claims such as the person's groups. The rules say which claims get which lease: the
-first lease whose claims are in the token applies. Whoever has none of them has no access.
+first lease whose claims are in the token applies. A person without one has no access.
 """
 
 from __future__ import annotations

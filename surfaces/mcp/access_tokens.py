@@ -30,7 +30,7 @@ MAX_TOKEN, MAX_SUBJECT, MAX_ANSWER = 16 * 1024, 255, 256 * 1024
 LEEWAY_SECONDS = 10
 #: Seconds for which keys count, between two questions to the provider, and that it has to answer.
 KEYS_SECONDS, PAUSE_SECONDS, ANSWER_SECONDS = 3600, 30, 10
-#: What a client is told about a token that is not valid.
+#: The messages about tokens that are not valid.
 _WHY: dict[type[Exception], str] = {
     jwt.ExpiredSignatureError: "the token has expired",
     jwt.ImmatureSignatureError: "the token is not valid yet",

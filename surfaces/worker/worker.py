@@ -43,7 +43,7 @@ class Worker:
         name: Its name, which no other running worker has.
         queues: The queues whose runs it executes.
         at_once: The most runs at the same time.
-        report: Told what happens.
+        report: Called with each event.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ def advance_deploy(
     Args:
         path: The deployment's file; a missing one is a new deployment.
         event: What happened.
-        by: Who says so. Whoever has planned it can't approve it.
+        by: Who says so. The person who has planned it can't approve it.
     """
     try:
         deploy = json.loads(tools.read_file(path=path))
