@@ -6,7 +6,6 @@ pipeline, and a run that is interrupted goes on where it was. The ids of the run
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,11 +13,11 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from albert_tools.engine.call.context import Queued
-from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.definition import Json, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.running import Running
+from albert_tools.engine.runs.lifecycle import derived_id
 from albert_tools.engine.runs.runs import RunManager
 from albert_tools.engine.sources import Sources
 
@@ -40,7 +39,7 @@ class Batch(NamedTuple):
     @property
     def runs(self) -> list[str]:
         """The ids of its runs, in the order of the items."""
-        return [run_of(self.batch, number) for number in range(-(-self.items // self.per_run))]
+        return [derived_id(self.batch, number) for number in range(-(-self.items // self.per_run))]
 
 
 class Batches:
@@ -75,7 +74,7 @@ class Batches:
         batch = Batch(os.urandom(8).hex(), definition.name, definition.version, count, per_run, queued.queue)
         self._ledger.append("batch", batch._asdict())
         for number, part in enumerate(parts(items, per_run)):
-            run = run_of(batch.batch, number)
+            run = derived_id(batch.batch, number)
             await self._running.enqueue(version.name, {"items": part}, queued, unsaved=version, run_id=run)
         return batch
 
@@ -103,9 +102,12 @@ class Batches:
             Failure: `suspended` at the first run that has not ended; that of a run that has failed.
         """
         for run in batch.runs:
-            if self._state(run) not in OVER:
-                raise Failure("suspended", f"the run {run} of the batch is {self._state(run)}", hint="wait for its end")
-            found = self._runs.recorded(run)
+            try:
+                found = self._runs.recorded(run)
+            except Failure as failure:
+                if failure.code != "not_found":
+                    raise
+                raise Failure("suspended", failure.message, hint="wait for its end: `albert batch show`") from None
             if found.error is not None:
                 raise found.error
             yield from found.output
@@ -141,11 +143,6 @@ def _one(item: dict[str, Any]) -> dict[str, Any]:
     except ToolError as error:
         return {{"error": str(error)}}
 '''
-
-
-def run_of(batch: str, number: int) -> str:
-    """The id of a run of a batch."""
-    return hashlib.sha256(f"{batch} {number}".encode()).hexdigest()[:16]
 
 
 def parts(items: Iterable[T], size: int) -> Iterator[list[T]]:

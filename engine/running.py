@@ -129,8 +129,14 @@ class Running(Struct, eq=False):
         """
         given = {} if arguments is None else arguments
         invocation = ToolInvocation(name, given, version, session, request_id, None, trace, reason=reason)
-        more: dict[str, Any] = {"unsaved": unsaved, "queued": queued, "run_id": run_id}
-        result = await self.pipeline.invoke(invocation, self.context, stages=QUEUE_STAGES, **more)
+        result = await self.pipeline.invoke(
+            invocation,
+            self.context,
+            stages=QUEUE_STAGES,
+            unsaved=unsaved,
+            queued=queued,
+            run_id=run_id,
+        )
         if result.error is None or result.error.code != "suspended" or result.run_id is None:
             raise result.error or Failure("internal_error", "the run was not queued")
         return result.run_id

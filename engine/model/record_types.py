@@ -5,6 +5,7 @@ They are named tuples because they must be fast to create: each append and each 
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 
@@ -74,6 +75,8 @@ class DedupeKey(NamedTuple):
 
 #: How often a queued run is taken since its last suspension. A run that ends its worker each time is not taken again.
 MAX_TRIES = 5
+#: The form of the names of queues and schedules.
+SHORT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
 #: The states of the runs of a queue that have not ended.
 QUEUED_STATES = ("queued", "running", "suspended", "answered", "interrupted")
 
@@ -106,6 +109,10 @@ class Worker(NamedTuple):
     at: str
     is_alive: bool
     data: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"name": self.name, "alive": self.is_alive, "started": self.at, **self.data}
 
 
 class Schedule(NamedTuple):

@@ -25,12 +25,7 @@ async def enqueue(call: Call, run: Run) -> Call:
     demand_allowance(call, run)
     if run.service.runs is None:
         raise Failure("not_found", "this service records no runs, so it has no queues")
-    if queued.queue not in known:
-        raise Failure(
-            "invalid_arguments",
-            f"the rules have no queue {queued.queue[:80]!r}{did_you_mean(queued.queue, known)}",
-            hint=f"the queues are {', '.join(sorted(known))}; the owner adds one with `queues: {{NAME: {{}}}}`",
-        )
+    demand_queue(known, queued.queue)
     if run.session.id is not None and queued.priority < DEFAULT_PRIORITY:
         problem = f"the runs of a session don't go before others: their priority is {DEFAULT_PRIORITY} or more"
         raise Failure("permission_denied", problem, rule="session.priority")
@@ -46,6 +41,16 @@ async def enqueue(call: Call, run: Run) -> Call:
         hint="`albert worker` executes it, and `albert runs` shows it",
         details={"run": run.id, "queue": queued.queue},
     )
+
+
+def demand_queue(rules: Mapping[str, QueueRules], queue: str) -> None:
+    """Require that the rules have a queue. Raises Failure `invalid_arguments`."""
+    if queue not in rules:
+        raise Failure(
+            "invalid_arguments",
+            f"the rules have no queue {queue[:80]!r}{did_you_mean(queue, rules)}",
+            hint=f"the queues are {', '.join(sorted(rules))}; the owner adds one with `queues: {{NAME: {{}}}}`",
+        )
 
 
 def demand_repository(rules: Mapping[str, QueueRules], queue: str, repository: str) -> None:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from albert_tools.engine.model.definition import Category
 from albert_tools.engine.model.limits import MOST_OF_LOOPS, MOST_OF_RUN, MiB
 from albert_tools.engine.model.nearest_name import did_you_mean, misspelt
+from albert_tools.engine.model.record_types import SHORT_NAME
 from albert_tools.engine.policy.flow_document import FLOW_KEYS, Flows
 from albert_tools.engine.policy.host_rules import read_host
 from albert_tools.engine.policy.layers import Section
@@ -77,7 +78,7 @@ def _program(words: list[str]) -> list[str]:
 
 
 def _queue(text: str) -> str:
-    if not _QUEUE.match(text):
+    if not SHORT_NAME.match(text):
         raise ValueError("a queue's name is up to 40 lower-case letters, digits, - and _, such as nightly")
     return text
 
@@ -88,7 +89,6 @@ def _repository(text: str) -> str:
     return text
 
 
-_QUEUE = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
 Notify = Annotated[list[str], Field(max_length=100), BeforeValidator(_words), AfterValidator(_program)]
 Module = Annotated[str, Field(max_length=1000), AfterValidator(_module)]
 SecretHost = Annotated[str, Field(max_length=253), AfterValidator(_secret_host)]

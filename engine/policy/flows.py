@@ -234,7 +234,8 @@ class FlowJudge:
             starts = {i: sure for i, c in enumerate(manifest.calls) if (sure := self._starts(rule, c)) is not None}
             ends = [(i, c) for i, c in enumerate(manifest.calls) if starts and rule.to.fits(c.tool, c.effects)]
             for group in [[start] for start in starts] if rule.source.paths else [list(starts)]:
-                by_data, by_control = data.reached(group), control.reached(group)
+                by_data = data.reached(group)
+                by_control = control.reached(group) if rule.control else {}
                 steered = control.steered(by_data) if rule.control else {}
                 for end, call in ends:
                     values = [
@@ -246,12 +247,12 @@ class FlowJudge:
                         start = _first(by_data, data.direct(value)) if hosts is None else None
                         if start is not None:
                             yield Flow(rule, start, end, argument, starts[start], False)
-                        if rule.control and (hosts is None or len(hosts) > 1):
+                        if hosts is None or len(hosts) > 1:
                             start = _first(by_control, control.deciding([value]))
                             start = _first(steered, data.direct(value)) if start is None else start
                             if start is not None:
                                 yield Flow(rule, start, end, argument, starts[start], True)
-                    start = _first(by_control, call.control) if rule.control else None
+                    start = _first(by_control, call.control)
                     if start is not None:
                         yield Flow(rule, start, end, "", starts[start], True)
 

@@ -7,6 +7,7 @@ language and the interpreter, because another interpreter might make other calls
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import sys
 from collections.abc import Mapping
@@ -93,6 +94,11 @@ def machine() -> dict[str, Json]:
 def _of_queue(queued: Queued) -> dict[str, Json]:
     facts: dict[str, Json] = {"queue": queued.queue, "priority": queued.priority}
     return facts if queued.repository is None else {**facts, "changes": queued.changes}
+
+
+def derived_id(*parts: object) -> str:
+    """The id of a run that follows from these parts, so that nobody can queue it twice."""
+    return hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
 def needed(host: str | None = None) -> str:

@@ -6,8 +6,6 @@ one run. Of several times that have passed without a worker, only the last one b
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,10 +14,10 @@ from zoneinfo import ZoneInfo
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import install_command
 from albert_tools.engine.model.protocols import Record
-from albert_tools.engine.model.record_types import Schedule
+from albert_tools.engine.model.record_types import SHORT_NAME, Schedule
+from albert_tools.engine.runs.lifecycle import derived_id
 
 _FIELDS = 'write minute, hour, day, month and weekday: "0 6 * * 1-5" is 6 o\'clock on weekdays'
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
 
 
 class Schedules:
@@ -34,7 +32,7 @@ class Schedules:
         Raises:
             Failure: `invalid_arguments` for a bad name, time or time zone; `not_found` without the extra ``fleet``; `io_error`.
         """
-        if not _NAME.match(name):
+        if not SHORT_NAME.match(name):
             raise _invalid(f"{name[:60]!r} is not a name for a schedule", "use lower-case letters, digits, - and _")
         next_time(facts["cron"], facts["zone"], datetime.now(UTC))
         self._ledger.durable(self._ledger.append("schedule", {"name": name, **facts}))
@@ -74,7 +72,7 @@ class Schedules:
         last = at.astimezone(UTC).isoformat()
         failure = None
         try:
-            await enqueue(run_id(schedule.name, last))
+            await enqueue(derived_id(schedule.name, last))
         except Failure as refused:
             if refused.code == "io_error":
                 raise
@@ -82,11 +80,6 @@ class Schedules:
         self._ledger.append("schedule_begun", {"name": schedule.name, "last": last})
         if failure is not None and failure.code != "exists":
             raise failure
-
-
-def run_id(name: str, last: str) -> str:
-    """The id of the run that a schedule begins at a time (ISO 8601, UTC)."""
-    return hashlib.sha256(f"{name} {last}".encode()).hexdigest()[:16]
 
 
 def next_time(cron: str, zone: str, after: datetime) -> datetime:

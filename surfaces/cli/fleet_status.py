@@ -51,7 +51,7 @@ def _document(found: FleetStatus) -> dict[str, object]:
     return {
         "ok": True,
         "queues": {name: dict(states) for name, states in found.queues.items()},
-        "workers": [{"name": w.name, "alive": w.is_alive, "started": w.at, **w.data} for w in found.workers],
+        "workers": [each.as_dict() for each in found.workers],
         "questions": found.questions,
         "stuck": [{**run._asdict(), "why": why} for run, why in found.stuck],
     }

@@ -20,12 +20,12 @@ def schedule(options: argparse.Namespace, console: Console) -> int:
 
 async def _add(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.call.arguments import validated_arguments
+    from albert_tools.engine.pipeline.enqueue import demand_queue
     from albert_tools.engine.runs.schedules import next_time
     from albert_tools.surfaces.cli.arguments import read_arguments
-    from albert_tools.surfaces.cli.worker import demand_queues
 
     async with open_service(options) as service:
-        demand_queues([options.queue], service.ruling().governance.queues)
+        demand_queue(service.ruling().governance.queues, options.queue)
         definition = (await service.describe(options.tool, options.version)).definition
         arguments = validated_arguments(definition, read_arguments(options.arguments, options.args, definition))
         added = service.schedules.add(

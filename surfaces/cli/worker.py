@@ -38,6 +38,7 @@ def worker(options: argparse.Namespace, console: Console) -> int:
 
 
 async def _start(options: argparse.Namespace, console: Console) -> int:
+    from albert_tools.engine.pipeline.enqueue import demand_queue
     from albert_tools.surfaces.cli.run import telemetry_of
     from albert_tools.surfaces.worker.worker import Worker, services_of
 
@@ -57,7 +58,8 @@ async def _start(options: argparse.Namespace, console: Console) -> int:
     queues = options.queues.split(",") if options.queues else ["default"]
     folders = [Path(folder) for folder in (options.folders or "").split(",") if folder]
     async with open_service(options, telemetry=telemetry_of()) as service:
-        demand_queues(queues, service.ruling().governance.queues)
+        for queue in queues:
+            demand_queue(service.ruling().governance.queues, queue)
         async with services_of(service, folders) as services:
             if not console.json:
                 console.note(f"worker {one_line(name)}: {', '.join(queues)}, in {', '.join(sorted(services))}")
@@ -85,18 +87,6 @@ def _reports(service: ToolService, console: Console) -> Iterator[Report]:
         yield report
 
 
-def demand_queues(queues: list[str], known: Mapping[str, object]) -> None:
-    from albert_tools.engine.model.nearest_name import did_you_mean
-
-    for queue in queues:
-        if queue not in known:
-            raise Failure(
-                "invalid_arguments",
-                f"the rules have no queue {queue[:80]!r}{did_you_mean(queue, known)}",
-                hint=f"the queues are {', '.join(sorted(known))}; add one with `queues: {{NAME: {{}}}}` in the rules",
-            )
-
-
 def _say(console: Console, event: str, facts: Mapping[str, Any]) -> None:
     if console.json:
         console.document({"event": event, **facts})
@@ -115,8 +105,7 @@ def _list(options: argparse.Namespace, console: Console) -> int:
     with home_of(options).record as record:
         workers = record.queue.workers()
     if console.json:
-        found = [{"name": w.name, "alive": w.is_alive, "started": w.at, **w.data} for w in workers]
-        console.document({"ok": True, "workers": found})
+        console.document({"ok": True, "workers": [each.as_dict() for each in workers]})
         return 0
     for each in workers:
         console.say(worker_line(each, console), 4)

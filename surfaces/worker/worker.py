@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.call.context import CHECKOUT, Queued
@@ -120,21 +121,20 @@ class Worker:
     async def _begin_due(self) -> None:
         schedules = self._any.schedules
         for schedule, at in await asyncio.to_thread(schedules.due, datetime.now(UTC)):
-            data = schedule.data
-
-            async def enqueue(run: str, data: Mapping[str, Any] = data) -> None:
-                service = self._services.get(data["workspace"], self._any)
-                if _exists(service, run):
-                    raise Failure("exists", f"there is a run {run}")
-                queued = Queued(data["queue"], data["priority"])
-                await service.enqueue(data["tool"], data["arguments"], queued, version=data["version"], run_id=run)
-
-            if data["workspace"] in self._services and data["queue"] in self._queues:
+            if schedule.data["workspace"] in self._services and schedule.data["queue"] in self._queues:
                 try:
-                    await schedules.begin(schedule, at, enqueue)
+                    await schedules.begin(schedule, at, partial(self._enqueue, schedule.data))
                     self._report("scheduled", {"schedule": schedule.name, "at": at.isoformat()})
                 except Failure as failure:
                     self._report("problem", {"schedule": schedule.name, "error": failure.as_dict()})
+
+    async def _enqueue(self, data: Mapping[str, Any], run: str) -> None:
+        """Queue a run of a schedule. Raises Failure `exists` if there is one."""
+        service = self._services[data["workspace"]]
+        if _exists(service, run):
+            raise Failure("exists", f"there is a run {run}")
+        queued = Queued(data["queue"], data["priority"])
+        await service.enqueue(data["tool"], data["arguments"], queued, version=data["version"], run_id=run)
 
     async def _execute(self, run: str) -> None:
         try:
