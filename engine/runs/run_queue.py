@@ -100,6 +100,11 @@ class RunQueue:
         return rules.per_hour is None or self._limits.has_room(_window(queue), rules.per_hour)
 
 
+def is_temporary(failure: Failure) -> bool:
+    """Whether a run that could not be queued or begun can be later: the home or the rules can't be used now."""
+    return failure.retryable or failure.code in ("io_error", "governance_unavailable")
+
+
 def _window(queue: str) -> str:
     """The bucket that counts the runs of a queue that begin."""
     return f"queue:{queue}"

@@ -16,6 +16,7 @@ from albert_tools.engine.model.messages import install_command
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import SHORT_NAME, Schedule
 from albert_tools.engine.runs.lifecycle import derived_id
+from albert_tools.engine.runs.run_queue import is_temporary
 
 _FIELDS = 'write minute, hour, day, month and weekday: "0 6 * * 1-5" is 6 o\'clock on weekdays'
 
@@ -67,14 +68,14 @@ class Schedules:
         """Queue the run of a schedule for one of its times. `enqueue` gets its id, and raises Failure `exists` if there is one.
 
         Raises:
-            Failure: As `enqueue`; `io_error`.
+            Failure: As `enqueue`; `io_error`. After a temporary failure the time is still due.
         """
         last = at.astimezone(UTC).isoformat()
         failure = None
         try:
             await enqueue(derived_id(schedule.name, last))
         except Failure as refused:
-            if refused.code == "io_error":
+            if is_temporary(refused):
                 raise
             failure = refused
         self._ledger.append("schedule_begun", {"name": schedule.name, "last": last})

@@ -110,7 +110,7 @@ class QueueTable:
         place = "CASE WHEN substr(workspace, 1, 4) = 'git+' THEN 'git+' ELSE workspace END"
         mine = (
             f"queue IN ({_marks(queues)}) AND {place} IN ({_marks(workspaces)}) AND needs IN ('', {_marks(needs)}) "
-            "AND tries < ? AND runs.cancelled = 0"
+            "AND tries < ?"
         )
         values = (*queues, *workspaces, *needs, MAX_TRIES)
         # Each stage is read in the order of the index, up to the first run.

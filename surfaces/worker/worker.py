@@ -22,6 +22,7 @@ from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import describe_fault
 from albert_tools.engine.pipeline.enqueue import demand_repository
+from albert_tools.engine.runs.run_queue import is_temporary
 from albert_tools.surfaces.worker.checkout import Checkout, checkouts, keep_changes
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Worker:
 
     def _put_back(self, run: str, failure: Failure) -> None:
         """A run that could not be begun is tried again later, or ends."""
-        if failure.retryable or failure.code in ("io_error", "governance_unavailable"):
+        if is_temporary(failure):
             self._any.queue.release(run)
         elif failure.code == "exists":
             # It was cancelled while its process was dead.

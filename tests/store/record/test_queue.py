@@ -188,3 +188,12 @@ def test_names_of_workers_are_theirs(place: Place, record: Record) -> None:
     queue.leave("ada")
     assert [each.name for each in queue.workers()] == ["eve"]
     assert verify(place).ok
+
+
+def test_a_run_that_was_cancelled_when_its_worker_died_is_taken_to_end_it(place: Place, record: Record) -> None:
+    run = put(record)
+    child = Child(take_and_die, place)
+    assert child.hear() == run
+    child.wait()
+    Runs(record).cancel(run)
+    assert taken(queue_of(record)) == run
