@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +167,7 @@ def commit_of(repository: str, revision: str) -> str:
         .decode()
         .split("\n")
     )
-    by_name: Mapping[str, str] = {name: commit for commit, _, name in (line.partition("\t") for line in found) if name}
+    by_name = {name: commit for commit, _, name in (line.partition("\t") for line in found) if name}
     # An annotated tag names an object that names the commit.
     for name in (f"refs/tags/{revision}^{{}}", f"refs/heads/{revision}", f"refs/tags/{revision}", revision):
         if name in by_name:
@@ -179,7 +179,7 @@ def commit_of(repository: str, revision: str) -> str:
     )
 
 
-def keep_changes(checkout: Checkout, how: str, tool: str, put: Any) -> dict[str, Any]:
+def keep_changes(checkout: Checkout, how: str, tool: str, put: Callable[[bytes], str]) -> dict[str, Any]:
     """Keep what a run has changed: as a ``patch`` in the content store, for which `put` is called, or as a ``branch``.
 
     Returns:
