@@ -46,6 +46,8 @@ PLACES: dict[str, str] = {
     "publish_artifact": "files.artifacts",
     "get_artifact": "files.artifacts",
     "read_result": "files.results",
+    "start_batch": "system.batches",
+    "read_batch": "system.batches",
     "inference": "models.inference",
 }
 

@@ -6,15 +6,20 @@ pipeline, and a run that is interrupted goes on where it was. The ids of the run
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from albert_tools.engine.call.context import Queued
+from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.definition import Json, ToolDefinition
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.primitive import MAX_NAME
 from albert_tools.engine.model.protocols import Ledger
 from albert_tools.engine.running import Running
 from albert_tools.engine.runs.lifecycle import derived_id
@@ -27,7 +32,8 @@ DEFAULT_ITEMS, MAX_ITEMS = 100, 1000
 
 
 class Batch(NamedTuple):
-    """A batch: its id, its tool, the number of its items, the most items of a run, and the queue."""
+    """A batch: its id, its tool, the number of its items, the most items of a run, the queue, and the id of the session of the call
+    that has started it."""
 
     batch: str
     tool: str
@@ -35,6 +41,7 @@ class Batch(NamedTuple):
     items: int
     per_run: int
     queue: str
+    session: str | None = None
 
     @property
     def runs(self) -> list[str]:
@@ -52,15 +59,20 @@ class Batches:
         self._sources = sources
 
     async def add(
-        self, definition: ToolDefinition, items: Iterable[dict[str, Json]], count: int, queued: Queued, per_run: int
+        self,
+        definition: ToolDefinition,
+        items: Iterable[dict[str, Json]],
+        count: int,
+        queued: Queued,
+        per_run: int,
     ) -> Batch:
-        """Queue the runs of a batch. Only the items of one run are in memory.
+        """Queue the runs of a batch. Only the items of one run are in memory. If one is refused, those before it are cancelled.
 
         Args:
             definition: The tool.
             items: The arguments of each call, with all parameters.
             count: The number of items.
-            queued: The queue and the priority.
+            queued: The queue and the priority. It can name the batch; what was done of it before is then not done again.
             per_run: The most items of a run.
 
         Raises:
@@ -71,16 +83,42 @@ class Batches:
         (callee,) = version.calls
         if callee.version != definition.version:
             raise Failure("outdated", f"{definition.name} has another version now", hint="begin again")
-        batch = Batch(os.urandom(8).hex(), definition.name, definition.version, count, per_run, queued.queue)
-        self._ledger.append("batch", batch._asdict())
-        for number, part in enumerate(parts(items, per_run)):
-            run = derived_id(batch.batch, number)
-            await self._running.enqueue(version.name, {"items": part}, queued, unsaved=version, run_id=run)
+        queued = replace(queued, batch=queued.batch or os.urandom(8).hex())
+        batch = Batch(queued.batch, definition.name, definition.version, count, per_run, queued.queue, queued.session)
+        is_known = any(each.batch == batch.batch for each in self.all())
+        if not is_known:
+            self._ledger.append("batch", batch._asdict())
+        begun = []
+        try:
+            for run, part in zip(batch.runs, parts(items, per_run), strict=True):
+                if not is_known or self._state(run) == "missing":
+                    await self._running.enqueue(version.name, {"items": part}, queued, unsaved=version, run_id=run)
+                begun.append(run)
+        except (Failure, asyncio.CancelledError):
+            self.cancel(begun, f"batch {batch.batch}")
+            raise
         return batch
 
-    def get(self, batch: str) -> Batch:
-        """A batch, by its id or the first digits of the id. Raises Failure `not_found`, `io_error`."""
-        found = [each for each in self.all() if batch and each.batch.startswith(batch)]
+    def cancel(self, runs: Iterable[str], by: str) -> int:
+        """Cancel those of the runs that have not ended. Returns their number. Raises Failure `damaged`, `io_error`."""
+        cancelled = 0
+        for run in runs:
+            try:
+                if self._runs.show(run).state not in OVER:
+                    self._runs.cancel(run, by)
+                    cancelled += 1
+            except Failure as failure:
+                if failure.code not in ("not_found", "exists"):
+                    raise
+        return cancelled
+
+    def get(self, batch: str, of: Callable[[Batch], bool] = lambda _: True) -> Batch:
+        """A batch, by its id or the first digits of the id, among those `of` which this is true.
+
+        Raises:
+            Failure: `not_found`, `io_error`.
+        """
+        found = [each for each in self.all() if batch and each.batch.startswith(batch) and of(each)]
         if len(found) != 1:
             why = "there is no batch" if not found else "several batches begin with"
             raise Failure("not_found", f"{why} {batch[:40]!r}", hint="`albert batch` lists them")
@@ -89,7 +127,7 @@ class Batches:
     def all(self) -> list[Batch]:
         """All batches, oldest first. Raises Failure `io_error`."""
         entries = self._ledger.entries(("batch",))
-        return [Batch(*(entry.data[name] for name in Batch._fields)) for entry in entries]
+        return [Batch(**{name: entry.data.get(name) for name in Batch._fields}) for entry in entries]
 
     def states(self, batch: Batch) -> Counter[str]:
         """The number of its runs by state. A run that was not queued counts as missing."""
@@ -112,6 +150,31 @@ class Batches:
                 raise found.error
             yield from found.output
 
+    def part(self, batch: Batch, first: int, count: int) -> list[Json]:
+        """At most `count` results from item `first` on, as `results`; fewer if a run has not ended.
+
+        A run that has failed has its error for each item.
+
+        Raises:
+            Failure: `damaged`, `io_error`.
+        """
+        found: list[Json] = []
+        start, left_out = divmod(first, batch.per_run)
+        for number, run in enumerate(batch.runs[start:], start):
+            try:
+                ended = self._runs.recorded(run)
+            except Failure as failure:
+                if failure.code != "not_found":
+                    raise
+                break
+            items = min(batch.per_run, batch.items - number * batch.per_run)
+            results = ended.output if ended.error is None else [{"error": ended.error.message}] * items
+            found += results[left_out:]
+            left_out = 0
+            if len(found) >= count:
+                break
+        return found[:count]
+
     def _state(self, run: str) -> str:
         try:
             return self._runs.show(run).state
@@ -124,11 +187,12 @@ class Batches:
 def program(definition: ToolDefinition) -> str:
     """The source that calls a tool for each item."""
     given = ", ".join(f'{p.name}=item["{p.name}"]' for p in definition.parameters)
+    name = f"batch_of_{definition.name.replace('.', '_')}"[:MAX_NAME]
     call = f"tools.{definition.name}({given})"
     return f'''from typing import Any
 
 
-def each_of_a_batch(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def {name}(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Call a tool for each item.
 
     Args:

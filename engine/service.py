@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from albert_tools.engine.authority.rules_source import RulesInForce
     from albert_tools.engine.authority.sessions import Sessions
     from albert_tools.engine.batches import Batches
+    from albert_tools.engine.call.context import Call, Run
+    from albert_tools.engine.model.protocols import BatchAccess
     from albert_tools.engine.other_home import Library, OtherHome
     from albert_tools.engine.policy.settings import Governance
     from albert_tools.engine.receiving import Received
@@ -100,6 +102,8 @@ class ToolService:
     ) -> None:
         self.registry = registry
         self.store, self.library = store, library
+        if context.runs is not None:
+            context = replace(context, batches=self._own_batches)
         self._context = context
         self._sandbox = sandbox
         #: The mode and the ledger of this home.
@@ -279,6 +283,11 @@ class ToolService:
 
         ledger = recorded(self._context.projections, "batches").ledger
         return Batches(ledger, self.running, self.runs, self._sources)
+
+    def _own_batches(self, call: Call, run: Run) -> BatchAccess:
+        from albert_tools.engine.own_batches import OwnBatches
+
+        return OwnBatches(self.batches, call, run)
 
     @cached_property
     def schedules(self) -> Schedules:

@@ -25,12 +25,13 @@ import pytest
 import yaml
 
 from albert_tools import SyncToolService
+from albert_tools.engine.call.context import DEFAULT_PRIORITY, Queued
 from albert_tools.engine.model.definition import Schema
 from albert_tools.engine.model.record_types import Entry
 from albert_tools.engine.model.schema import violations
 from albert_tools.store.record.record import Record
 from albert_tools.testing import registry
-from tests.helpers.catalogue_rows import DEMANDS, PUBLISHED, Row, elsewhere
+from tests.helpers.catalogue_rows import DEMANDS, PUBLISHED, STARTED, Row, elsewhere
 from tests.surfaces.conftest import Albert
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -135,6 +136,13 @@ class World:
         """Publish the artifact that `get_artifact` and `read_result` read."""
         self.service.invoke("publish_artifact", {"id": "old", "category": "c", "content": PUBLISHED}).value()
 
+    def start(self) -> None:
+        """Start the batch that `read_batch` reads."""
+        queued = Queued("default", DEFAULT_PRIORITY, batch=STARTED)
+        reading = PRIMITIVES["read_file"].definition
+        batch = self.service.service.batches.add(reading, [{"path": "a.txt"}], 1, queued, 1)
+        asyncio.run_coroutine_threadsafe(batch, self.service._loop).result(120)
+
     def entries(self) -> list[Entry]:
         """Return the ledger's entries about calls so far."""
         with Record(self.home / "state" / "record") as log:
@@ -164,6 +172,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A world that allows everything."""
     with opened(tmp_path_factory.mktemp("open"), {}) as made:
         made.publish()
+        made.start()
         yield made
 
 

@@ -53,7 +53,7 @@ def _hole(parameter: str, path: str) -> Hole:
 def _anything(checked: Checked, line: int) -> Manifest:
     """The manifest of a program whose callees alone are known."""
     found: dict[str, PlannedCall] = {}
-    for _, name in checked.facts.tool_calls:
+    for _, name in checked.facts.callees:
         definition = checked.facts.catalog.get(name)
         assert definition is not None
         manifest = definition.manifest

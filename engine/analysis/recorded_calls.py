@@ -10,7 +10,7 @@ from albert_tools.engine.analysis.containers import anything
 from albert_tools.engine.analysis.schema_values import Source, from_schema
 from albert_tools.engine.analysis.state import Analysis, Recorded, Substitution
 from albert_tools.engine.analysis.substitution import decided_by, default_value, instantiate, origins_of
-from albert_tools.engine.analysis.values import NEVER, AbstractValue, Origins
+from albert_tools.engine.analysis.values import NEVER, AbstractValue, Origins, constant
 from albert_tools.engine.model.definition import ToolDefinition
 from albert_tools.engine.model.limits import RunLimits
 from albert_tools.engine.model.manifest import Hole
@@ -28,11 +28,48 @@ def call_tool(a: Analysis, node: tree.Call, name: str, given: Arguments, control
     key = (a.frame.instance, id(node))
     call = _recorded(a, key, node, definition)
     _add(a, call, arguments, control)
+    _of_batch(a, node, definition, arguments, control)
     data = frozenset({call.origin})
     facts = _facts(a, definition, arguments)
     sizes = _sizes(a, node, definition, arguments)
     source = Source(key, lambda path: Hole("output", call=call.index, path=path), data, facts, sizes, False)
     return from_schema(a, definition.result, source)
+
+
+def _of_batch(
+    a: Analysis, node: tree.Call, definition: ToolDefinition, arguments: dict[str, AbstractValue], control: Origins
+) -> None:
+    """The calls of a batch's tool for the items, if the call makes a batch. They are made later, but for these values."""
+    given = {use: arguments.get(name, NEVER) for name, use in definition.declared.uses.items()}
+    items = given.get("items", NEVER)
+    for name in given["tool"].constants() or () if "tool" in given else ():
+        tool = a.facts.catalog.get(str(name))
+        if tool is None:
+            continue
+        loop = (a.frame.instance, id(node))
+        a.grow(a.iterated, loop, items)
+        outer, a.frame.loops = a.frame.loops, (*a.frame.loops, loop)
+        each = _arguments_in(a, loop, tool, a.heap.items(items))
+        decided = control | a.heap.size(items)
+        try:
+            if tool.manifest is not None:
+                _saved(a, node, tool, each, decided)
+            else:
+                _add(a, _recorded(a, (*loop, "items"), node, tool), each, decided)
+        finally:
+            a.frame.loops = outer
+
+
+def _arguments_in(a: Analysis, key: Hashable, tool: ToolDefinition, item: AbstractValue) -> dict[str, AbstractValue]:
+    """The arguments of a call that are the values of a dictionary."""
+    found = {}
+    for p in tool.parameters:
+        given = a.heap.item(item, constant(p.name))
+        if p.required:
+            found[p.name] = given
+        elif given.alternatives or given.sites:
+            found[p.name] = given | default_value(a, (key, p.name), p.default)
+    return found
 
 
 def _bound(definition: ToolDefinition, given: Arguments) -> dict[str, AbstractValue]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.model.definition import Json, Mode, ToolDefinition
     from albert_tools.engine.model.manifest import PlannedCall
     from albert_tools.engine.model.primitive import Primitive
-    from albert_tools.engine.model.protocols import ArtifactStore, ContentStore, Examine, Ledger, RunStore
+    from albert_tools.engine.model.protocols import ArtifactStore, BatchAccess, ContentStore, Examine, Ledger, RunStore
     from albert_tools.engine.model.telemetry import Observer, Span
     from albert_tools.engine.policy.outgoing import Outgoing
     from albert_tools.engine.sandbox.worker.pool import Sandbox
@@ -113,6 +113,8 @@ class ServiceContext(Struct, frozen=True):
     contents: ContentStore | None = None
     artifacts: ArtifactStore | None = None
     examine: Examine | None = None
+    #: The batches that a call can start and read.
+    batches: Callable[[Call, Run], BatchAccess] | None = None
     observer: Observer | None = None
     resource_locks: ResourceLocks = field(default_factory=lambda: ResourceLocks(None))
     resource_pool: ResourcePool = field(default_factory=ResourcePool)
@@ -220,7 +222,8 @@ class Queued(Struct, frozen=True):
     """What a request for a queue says: its queue, and its priority, of which the lowest is first.
 
     If the run works in a checkout that the worker makes, also the URL of the git repository, the commit in 40 hex digits, and what
-    its changes become: a ``patch``, or a ``branch`` of the repository.
+    its changes become: a ``patch``, or a ``branch`` of the repository. `batch` is the id of its batch, or empty. `session` is the
+    id of the session whose call makes the request, if it is not made with a token.
     """
 
     queue: str
@@ -228,6 +231,8 @@ class Queued(Struct, frozen=True):
     repository: str | None = None
     commit: str = ""
     changes: str = "patch"
+    batch: str = ""
+    session: str | None = None
 
     def workspace(self, root: str) -> str:
         """The name of the workspace: that of the checkout, or `root`."""
@@ -238,8 +243,9 @@ class Resumed(Struct, frozen=True, eq=False):
     """An earlier run that a request resumes or replays: its id and journal, the id of its session, the principal of lasting
     answers, and the dedupe key's id in the record.
 
-    `queue` is the queue of the run, or empty. In a replay, all results of calls are read from the journal. `unsaved` is the version
-    that `run_source` ran. With `new_version`, another version of the tool is replayed; it may call other versions of saved tools.
+    `queue` and `batch` are those of the run, or empty. In a replay, all results of calls are read from the journal. `unsaved` is
+    the version that `run_source` ran. With `new_version`, another version of the tool is replayed; it may call other versions of
+    saved tools.
     """
 
     id: str
@@ -251,6 +257,7 @@ class Resumed(Struct, frozen=True, eq=False):
     unsaved: ToolVersion | None = None
     new_version: bool = False
     queue: str = ""
+    batch: str = ""
 
 
 #: For a run that begins with its request.
@@ -346,6 +353,11 @@ class Run(Struct, eq=False):
         from albert_tools.engine.call.session_contents import SessionContents
 
         return SessionContents(stored, self.session)
+
+    @property
+    def batch(self) -> str:
+        """The id of the batch to which the run belongs, or empty."""
+        return self.queued.batch if self.queued is not None else self.resumed.batch
 
     @property
     def principal(self) -> str:
@@ -476,6 +488,11 @@ class PrimitiveContext(Struct):
     @property
     def examine(self) -> Examine | None:
         return self._run.service.examine
+
+    @property
+    def batches(self) -> BatchAccess | None:
+        made = self._run.service.batches
+        return made(self._call, self._run) if made is not None else None
 
     def left(self, unit: str) -> float:
         return self._run.session.left(unit)

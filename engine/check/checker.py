@@ -222,7 +222,7 @@ def _checked(facts: Facts) -> Checked | Diagnostic:
         for p, schema in zip(function.params, schemas, strict=True)
     )
     callees: dict[str, ToolDefinition] = {}
-    for _, name in facts.tool_calls:
+    for _, name in facts.callees:
         callee = facts.catalog.get(name)
         assert callee is not None
         callees[name] = callee

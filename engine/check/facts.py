@@ -460,6 +460,28 @@ class Facts(Struct, eq=False, dict=True):
         return tuple((node, name) for node in self.every(tree.Call) if (name := tool_name(node.func)) is not None)
 
     @cached_property
+    def batches(self) -> tuple[tuple[tree.Call, tree.Expr], ...]:
+        """Each call that makes a batch, with the argument that names the batch's tool: ``tools.start_batch(tool="NAME", …)``."""
+        found: list[tuple[tree.Call, tree.Expr]] = []
+        for call, name in self.tool_calls:
+            definition = self.catalog.get(name)
+            parameters = definition.parameters if definition is not None else ()
+            for i, p in enumerate(parameters):
+                if definition is not None and definition.declared.uses.get(p.name) == "tool":
+                    given = (*(k.value for k in call.keywords if k.arg == p.name), *call.args[i : i + 1])
+                    found += [(call, value) for value in given]
+        return tuple(found)
+
+    @cached_property
+    def callees(self) -> tuple[tuple[tree.Expr, str], ...]:
+        """The place and the name of each tool that is called, now or in a batch."""
+        texts = ((node, text_of(node)) for _, node in self.batches)
+        return (
+            *((call.func, name) for call, name in self.tool_calls),
+            *((node, text) for node, text in texts if text is not None),
+        )
+
+    @cached_property
     def edges(self) -> dict[str, dict[str, Span]]:
         """The call graph of the source's functions: caller → callee → first place. A use as a callback counts as a call."""
         graph: dict[str, dict[str, Span]] = {name: {} for name in self.functions}
@@ -596,3 +618,9 @@ def bindings(node: tree.Node) -> Iterator[Binding]:
             yield from pattern_bindings(node.pattern)
         case tree.Param():
             yield Binding(node.name, node.span, "parameter")
+
+
+def text_of(node: tree.Expr) -> str | None:
+    """The value of a text without fields; None for every other expression."""
+    value = node.constant if isinstance(node, tree.Strings) else None
+    return value if isinstance(value, str) else None

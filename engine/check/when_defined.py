@@ -58,11 +58,11 @@ def with_existing_tools(
         refused += [
             error(
                 "outdated-callee",
-                call.func.span,
+                node.span,
                 f"{callee!r} is outdated: {why}",
                 hint=f"define {callee} again first, from its source",
             )
-            for call, callee in facts.tool_calls
+            for node, callee in facts.callees
             if (why := outdated(callee))
         ]
     if not refused:

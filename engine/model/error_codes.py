@@ -237,7 +237,7 @@ CODES: dict[str, Code] = {
         "exhaustion",
         "The run made as many tool calls as it may.",
         "One `read_file` for each of 5,000 files.",
-        "Use a tool that handles many at once, such as `search_text`, or split the work over several runs.",
+        "Use a tool that handles many at once, such as `search_text`, or call a tool for many items with `start_batch`.",
     ),
     "result_limit": Code(
         "ResourceExhausted",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -504,6 +504,23 @@ class ArtifactStore(Protocol):
 Examine = Callable[[bool], Awaitable[Json]]
 
 
+class BatchAccess(Protocol):
+    """The batches that a call can start and read: in a session those that it, or a session within it, has started."""
+
+    async def start(self, tool: str, items: Sequence[Mapping[str, Json]], queue: str, per_run: int) -> tuple[str, int]:
+        """Queue the calls of a tool for each of `items`, in runs of `per_run` items. The same call of a resumed run does it once.
+
+        Returns:
+            The batch's id, and the number of its runs.
+
+        Raises:
+            Failure: `unknown_tool`, `invalid_arguments`, `permission_denied`, `outdated`, `io_error`; those of a queued run.
+        """
+
+    def read(self, batch: str, first: int, count: int) -> Json:
+        """The state of a batch and the results from item `first` on, see `read_batch`. Raises Failure `not_found`, `io_error`."""
+
+
 class NetworkRules(Protocol):
     """The network rules for one call (`engine.policy.outgoing.Outgoing`)."""
 
@@ -555,6 +572,10 @@ class CallContext(Protocol):
     @property
     def examine(self) -> Examine | None:
         """The check of the installation; None if it is not available."""
+
+    @property
+    def batches(self) -> BatchAccess | None:
+        """The batches; None if no runs are recorded."""
 
     @property
     def progress(self) -> Callable[[str], None] | None:

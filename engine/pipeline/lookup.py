@@ -73,6 +73,6 @@ def demand_limits(call: Call, run: Run) -> None:
         raise Failure(
             "call_limit",
             f"the run has made more than {limits.calls:,} tool calls, including those of the tools that it calls",
-            hint="call less often, or split the work over several runs",
+            hint="call less often, or call a tool for many items with `start_batch`",
             tool=call.name,
         )

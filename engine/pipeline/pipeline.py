@@ -205,8 +205,9 @@ class Pipeline:
         self.active[run.id] = run
         try:
             # The journal of a resumed run is open, and must be closed if the caller is cancelled while it waits here.
-            # An action may itself wait for requests, so it takes no slot from them. Examples have waited in their own queue.
-            waits = action is None and stubs is None
+            # An action may itself wait for requests, so it takes no slot from them. Examples have waited in their own queue. A
+            # request for a queue executes nothing, and a call that has a slot may make it.
+            waits = action is None and stubs is None and queued is None
             await service.ledger.expect(hash((str(invocation.session), str(invocation.tool))))
             async with (
                 self._turns.of(service.client_of(invocation.session) if waits else None),

@@ -17,7 +17,7 @@ async def session(call: Call, run: Run) -> Call:
     Raises:
         Failure: `permission_denied`, `governance_unavailable`.
     """
-    if not call.depth and (run.invocation.session is not None or run.resumed.session is not None):
+    if not call.depth and (run.invocation.session is not None or _known(run) is not None):
         if run.session.id is None:
             find_session(call, run)
         call = replace(call, deadline=min(call.deadline, run.clock() + run.session.seconds()))
@@ -31,6 +31,8 @@ def demand_lease(call: Call, run: Run) -> None:
     Raises:
         Failure: `permission_denied`.
     """
+    if run.batch and not call.depth:
+        return  # The service has written this source. The lease must cover the calls for the items.
     if run.unsaved is not None and not call.depth:
         # A source chooses its own name, so a lease for that name does not apply to it.
         run.session.demand(RUN_SOURCE)
@@ -40,7 +42,7 @@ def demand_lease(call: Call, run: Run) -> None:
 
 
 def find_session(call: Call, run: Run) -> None:
-    """Find the session by the token of the request, or by the id that a resumed run has recorded.
+    """Find the session by the token of the request, or by its id.
 
     Raises:
         Failure: `permission_denied`; `budget_exceeded` if nothing more may be stored for the session of a new request.
@@ -51,8 +53,9 @@ def find_session(call: Call, run: Run) -> None:
         raise Failure("permission_denied", "this service has no sessions", rule="session.unknown", tool=call.name)
     from albert_tools.engine.authority.leased_session import LeasedSession
 
-    if run.resumed.session is not None:
-        found = sessions.find_for_run(run.resumed.session, root, run.id)
+    known = _known(run)
+    if known is not None:
+        found = sessions.find_for_run(known, root, run.id)
     else:
         found = sessions.find(token or "", root)
     run.session = LeasedSession(sessions, found, service.ledger, lambda: service.quota)
@@ -62,3 +65,8 @@ def find_session(call: Call, run: Run) -> None:
         run.session.demand_room()
     if found.cwd:
         run.workspace_or_failure = service.workspace.at(found.cwd)
+
+
+def _known(run: Run) -> str | None:
+    """The id of the session, if a resumed run has recorded it, or a call within it makes the request."""
+    return run.resumed.session or (run.queued.session if run.queued is not None else None)

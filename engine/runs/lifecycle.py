@@ -93,6 +93,8 @@ def machine() -> dict[str, Json]:
 
 def _of_queue(queued: Queued) -> dict[str, Json]:
     facts: dict[str, Json] = {"queue": queued.queue, "priority": queued.priority}
+    if queued.batch:
+        facts["batch"] = queued.batch
     return facts if queued.repository is None else {**facts, "changes": queued.changes}
 
 

@@ -227,6 +227,7 @@ class RunManager:
                 found.header["repeat"],
                 unsaved=unsaved,
                 queue=found.header.get("queue", ""),
+                batch=found.header.get("batch", ""),
             )
             run_journal.set_state("resumed", **(machine() if "queue" in found.header else {}), worker=worker)
             journal.flush()

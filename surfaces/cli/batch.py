@@ -13,7 +13,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from albert_tools.engine.call.arguments import validated_arguments
 from albert_tools.engine.call.context import Queued
-from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.text.console import Console, one_line
@@ -22,7 +21,6 @@ from albert_tools.surfaces.text.person import demand_person, person
 from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
-    from albert_tools.engine.batches import Batch
     from albert_tools.engine.model.definition import ToolDefinition
     from albert_tools.service import ToolService
 
@@ -128,22 +126,9 @@ async def _results(service: ToolService, options: argparse.Namespace, console: C
 
 async def _cancel(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     found = service.batches.get(options.batch)
-    cancelled = await asyncio.to_thread(_cancel_runs, service, found)
+    cancelled = await asyncio.to_thread(service.batches.cancel, found.runs, person())
     if console.json:
         console.document({"ok": True, "batch": found.batch, "cancelled": cancelled})
     else:
         console.say(f"cancelled {cancelled:,} of {len(found.runs):,} runs")
     return 0
-
-
-def _cancel_runs(service: ToolService, found: Batch) -> int:
-    cancelled = 0
-    for run in found.runs:
-        try:
-            if service.runs.show(run).state not in OVER:
-                service.runs.cancel(run, person())
-                cancelled += 1
-        except Failure as failure:
-            if failure.code not in ("not_found", "exists"):
-                raise
-    return cancelled

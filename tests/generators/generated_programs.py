@@ -402,10 +402,16 @@ class _ProgramWriter(ExpressionWriter):
     def tool_call(self, scope: Scope) -> tuple[str, str]:
         """A tool, and a call of it."""
         name = self.pick(self.tools)
+        definition = self.catalog.get(name)
         arguments = []
-        for p in self.catalog.get(name).parameters:
+        for p in definition.parameters:
             known = _kind(p.schema) is not None
-            if p.required or (known and _is_name(p.name) and self.chance(4)):
+            use = definition.declared.uses.get(p.name)
+            if use == "tool":
+                arguments.append(f'{p.name}="{self.pick(self.tools)}"')
+            elif use == "items":
+                arguments.append(f'{p.name}=[{{"path": y}} for y in [*{self.expr(scope, "texts", 1)}, "a"]]')
+            elif p.required or (known and _is_name(p.name) and self.chance(4)):
                 arguments.append(f"{p.name}={self.argument(scope, p.schema)}")
         return name, f"tools.{name}({', '.join(arguments)})"
 

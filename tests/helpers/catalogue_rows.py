@@ -19,6 +19,8 @@ NOT_NOW_RULE = "forbidden_in_modes"
 
 #: The content of the artifact `old`. The artifact is published before the calls.
 PUBLISHED = "kept"
+#: The id of a batch. It is started before the calls.
+STARTED = "0123456789abcdef"
 
 
 @dataclass(frozen=True)

@@ -365,6 +365,63 @@ def test_a_batch_can_be_cancelled(home: Albert) -> None:
     assert home("batch", "results", batch).code == 1
 
 
+SCAN = '''def scan(names: list[str]) -> str:
+    """Add to many files later.
+
+    Args:
+        names: The files.
+    """
+    return tools.start_batch(tool="add", items=[{"name": name} for name in names], per_run=2)["batch"]
+'''
+
+
+def test_a_program_starts_a_batch_in_its_session(home: Albert, worker: Workers) -> None:
+    home.write("scan.tool", SCAN)
+    assert home("define", "scan.tool").code == 0
+
+    def session(*words: str) -> dict[str, str]:
+        return {"ALBERT_SESSION": home("session", "new", *words, "--json").document()["token"]}
+
+    own, other = session("--tools", "scan,start_batch,read_batch,add,write_file,read_file,sleep"), session()
+    batch = home("run", "scan", 'names=["a.txt", "b.txt", "c.txt"]', env=own).out.strip()
+
+    def read(**more: Any) -> Any:
+        return home("run", "read_batch", f"batch={batch}", **more)
+
+    assert (json.loads(read(env=own).out)["results"], read(env=other).code) == ([], 1)
+    worker("ada")
+    wait_until(lambda: json.loads(read(env=own).out)["next_item"] is None)
+    found = json.loads(read(env=own).out)
+    assert (found["runs"], found["results"]) == ({"done": 2}, [{"value": "ab"}] * 3)
+    # The runs are those of the session.
+    runs = home("runs", "--json").document()["runs"]
+    assert len({each["session"] for each in runs}) == 1
+    assert runs[0]["session"] is not None
+    assert home("ledger", "verify").code == 0
+
+
+def test_a_lease_must_cover_the_tool_of_a_batch(home: Albert) -> None:
+    env = {"ALBERT_SESSION": home("session", "new", "--tools", "start_batch", "--json").document()["token"]}
+    refused = home("run", "start_batch", "tool=add", 'items=[{"name": "a"}]', env=env)
+    assert (refused.code, "add is not among the tools" in refused.err) == (3, True), refused.err
+
+
+@pytest.mark.parametrize(
+    ("tool", "item", "queue", "code", "said"),
+    [
+        ("add", '{"nam": "a"}', "default", 1, "items[0]: add: name: is required"),
+        ("ad", '{"name": "a"}', "default", 3, "no tool named 'ad'"),
+        ("add", '{"name": "a"}', "nightli", 2, "did you mean 'nightly'?"),
+    ],
+)
+def test_a_batch_that_an_agent_starts_wrongly_is_refused_whole(
+    home: Albert, tool: str, item: str, queue: str, code: int, said: str
+) -> None:
+    refused = home("run", "start_batch", f"tool={tool}", f"items=[{item}]", f"queue={queue}")
+    assert (refused.code, said in refused.err) == (code, True), refused.err
+    assert home("runs", "--json").document()["runs"] == []
+
+
 @pytest.mark.parametrize(
     ("items", "said"),
     [

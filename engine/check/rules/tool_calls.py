@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from albert_tools.engine.check.facts import Facts, tool_name
+from albert_tools.engine.check.facts import Facts, text_of, tool_name
 from albert_tools.engine.check.rule import error, replace
 from albert_tools.engine.check.scopes import spelled
 from albert_tools.engine.model.definition import ToolDefinition
@@ -54,6 +54,13 @@ CODES = (
         rewrite=in_tool("return work(path[1:]) if path else 0"),
     ),
     FindingCode(
+        "batch-tool",
+        "The tool of a batch is not written as a text.",
+        "Every tool that a program calls is known, and pinned to its version, before the program runs; also those of a batch.",
+        example=in_tool('return tools.start_batch(tool=path, items=[{"path": path}])["batch"]'),
+        rewrite=in_tool('return tools.start_batch(tool="read_file", items=[{"path": path}])["batch"]'),
+    ),
+    FindingCode(
         "meta-tool",
         "A program calls a tool that defines, finds or removes tools.",
         "These tools belong to the agent: a program that defined tools would be run before anyone could review them.",
@@ -65,23 +72,30 @@ CODES = (
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each ``tools.NAME(...)`` against the catalogue, and each other use of `tools`."""
-    for call, name in facts.tool_calls:
+    for node, name in facts.callees:
         if facts.tool is not None and name == spelled(facts.tool.name):
-            yield _self_call(call.func, name)
-            continue
-        if name in RESERVED:
+            yield _self_call(node, name)
+        elif name in RESERVED:
             yield error(
                 "meta-tool",
-                call.func,
+                node,
                 f"{name!r} is for the agent; a program can't call it",
                 hint="return the data, and let the agent make the call",
             )
-            continue
+        elif facts.catalog.get(name) is None:
+            yield _unknown_tool(facts, node, name)
+    for call, name in facts.tool_calls:
         definition = facts.catalog.get(name)
-        if definition is None:
-            yield _unknown_tool(facts, call, name)
-            continue
-        yield from _tool_arguments(call, definition)
+        if definition is not None and name not in RESERVED and (facts.tool is None or name != spelled(facts.tool.name)):
+            yield from _tool_arguments(call, definition)
+    for _, node in facts.batches:
+        if text_of(node) is None:
+            yield error(
+                "batch-tool",
+                node,
+                "the tool of a batch must be written as a text, so that a review shows it",
+                hint='write the name of the tool: tool="NAME"; for several tools, write one call for each',
+            )
     for node in facts.every(tree.Name):
         if node.id == "tools" and not _in_call(facts, node):
             yield error(
@@ -93,6 +107,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _self_call(at: tree.Node, name: str) -> Diagnostic:
+    if isinstance(at, tree.Strings):
+        return error("self-call", at, f"the tool {name!r} makes a batch of itself", hint="name another tool")
     return error(
         "self-call",
         at,
@@ -113,23 +129,23 @@ def _in_call(facts: Facts, node: tree.Name) -> bool:
     return False
 
 
-def _unknown_tool(facts: Facts, call: tree.Call, name: str) -> Diagnostic:
-    assert isinstance(call.func, tree.Attribute)
-    if name in facts.functions:
+def _unknown_tool(facts: Facts, node: tree.Expr, name: str) -> Diagnostic:
+    is_text = isinstance(node, tree.Strings)
+    if name in facts.functions and not is_text:
         return error(
             "unknown-tool",
-            call.func,
+            node,
             f"{name!r} is a helper of this source; call it without tools.",
             hint=f"write {name}(…)",
-            fix=replace(call.func, name),
+            fix=replace(node, name),
         )
     near = nearest(name, facts.catalog.names())
     return error(
         "unknown-tool",
-        call.func,
+        node,
         f"no tool named {name!r}" + (f"; did you mean {near!r}?" if near else ""),
         hint=None if near else "search for one that does it (`albert search`), or define this one first",
-        fix=replace(call.func, f"tools.{near}") if near else None,
+        fix=replace(node, f'"{near}"' if is_text else f"tools.{near}") if near else None,
     )
 
 

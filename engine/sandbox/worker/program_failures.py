@@ -34,7 +34,10 @@ _LIMITS: dict[str, tuple[str, str | None]] = {
         f"stopped after {MAX_ROUNDS:,} rounds of its loops",
         "check that each while loop ends, and add to a list in a loop over it only what is not in it yet",
     ),
-    "call_limit": ("stopped at {limits.calls:,} tool calls", "call less often, or split the work over several runs"),
+    "call_limit": (
+        "stopped at {limits.calls:,} tool calls",
+        "call less often, or call a tool for many items with `start_batch`",
+    ),
     "log_limit": ("stopped because it printed more than {limits.log_bytes:,} bytes", "print less"),
 }
 #: If C code runs out of memory or stack, the worker dies of one of these signals.

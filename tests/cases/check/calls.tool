@@ -313,3 +313,20 @@ def _f(a: int = 1, **b) -> int:  # error: 22 [no-star-parameter] "`**b` paramete
 def t() -> int:
     """Give."""
     return _f(a=1)
+---
+# the tool of a batch is a text that names a tool
+def t(paths: list[str], name: str) -> list:
+    """Count the words of many files."""
+    items = [{"path": path} for path in paths]
+    a = tools.start_batch(tool="count_words", items=items)
+    b = tools.start_batch(tool=name, items=items)  # error: 32 [batch-tool] "the tool of a batch must be written as a text, so that a review shows it"
+    c = tools.start_batch("count_word", items)  # error: 27 [unknown-tool] "no tool named 'count_word'; did you mean 'count_words'?"
+    return [a, b, c]
+---
+# a batch of the tool itself, and of a tool of the agent
+def t(paths: list[str]) -> list:
+    """Count the words of many files."""
+    items = [{"paths": [path]} for path in paths]
+    a = tools.start_batch(tool="t", items=items)  # error: 32 [self-call] "the tool 't' makes a batch of itself"
+    b = tools.start_batch(tool="run_tool", items=items)  # error: 32 [meta-tool] "'run_tool' is for the agent; a program can't call it"
+    return [a, b]

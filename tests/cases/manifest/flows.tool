@@ -955,3 +955,20 @@ def t(folder: str) -> None:
 # manifest: read_file reads "a"; at most once
 # manifest: when and how often is decided by
 # manifest: > http_request read_file("a")
+---
+# what the tool of a batch gets
+def t(folder: str) -> str:
+    """Copy files later."""
+    names = tools.read_file(path="names").splitlines()
+    items = [{"path": "out/" + name, "content": tools.read_file(path=folder)} for name in names]
+    return tools.start_batch(tool="write_file", items=items)["batch"]
+# manifest: start_batch at most once
+# manifest: > tool "write_file"
+# manifest: > items [content=‹output of read_file({folder})›, path=out/‹part of ‹output of read_file("names")››, …]
+# manifest: write_file writes out/‹part of ‹output of read_file("names")››; at most 1 + length of read_file("names")
+# manifest: > content ‹output of read_file({folder})›
+# manifest: read_file reads "names" or {folder}; at most 2 + length of read_file("names")
+# manifest: result from start_batch("write_file")
+# manifest: when and how often is decided by
+# manifest: > start_batch read_file("names")
+# manifest: > write_file read_file("names")

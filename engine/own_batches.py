@@ -1,0 +1,77 @@
+"""The batches of one call: those that it starts, and those that its session has started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from albert_tools.engine.batches import Batch, Batches
+from albert_tools.engine.call.arguments import validated_arguments
+from albert_tools.engine.call.context import DEFAULT_PRIORITY, Call, Queued, Run
+from albert_tools.engine.call.target import Target
+from albert_tools.engine.model.definition import Json
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.runs.lifecycle import derived_id
+
+
+class OwnBatches:
+    """As `BatchAccess`."""
+
+    def __init__(self, batches: Batches, call: Call, run: Run) -> None:
+        self._batches = batches
+        self._call = call
+        self._run = run
+
+    async def start(self, tool: str, items: Sequence[Mapping[str, Json]], queue: str, per_run: int) -> tuple[str, int]:
+        """As `BatchAccess`."""
+        run, session = self._run, self._run.session
+        if run.batch:
+            # Otherwise the number of runs could grow without a bound.
+            raise Failure("permission_denied", "a run of a batch can't start a batch", rule="batch")
+        target = self._pinned(tool)
+        session.demand(tool, (), target.author)
+        given = [*self._checked(target, items)]
+        queued = Queued(queue, DEFAULT_PRIORITY, batch=derived_id(run.id, self._call.place), session=session.origin)
+        batch = await self._batches.add(target.definition, given, len(given), queued, per_run)
+        return batch.batch, len(batch.runs)
+
+    def read(self, batch: str, first: int, count: int) -> Json:
+        """As `BatchAccess`."""
+        found = self._batches.get(batch, self._is_own)
+        results = self._batches.part(found, first, count)
+        following = first + len(results)
+        return {
+            "tool": found.tool,
+            "items": found.items,
+            "runs": dict(self._batches.states(found)),
+            "results": results,
+            "next_item": following if following < found.items else None,
+        }
+
+    def _pinned(self, tool: str) -> Target:
+        """The tool in the version that the program was checked against; for a call from outside, in the newest."""
+        call, lookup = self._call, self._run.lookup
+        if not call.depth:
+            return lookup.look_up(tool, None)
+        name, version = call.callers[-1], call.trail[-1]
+        unsaved = self._run.unsaved
+        is_unsaved = unsaved is not None and unsaved.version == version
+        caller = lookup.look_up(name, version, unsaved if is_unsaved else None).version
+        pin = next((each for each in caller.calls if each.name == tool), None) if caller is not None else None
+        if pin is None:
+            raise Failure("permission_denied", f"{name} was not checked to call {tool!r}", rule="pins", tool=name)
+        return lookup.look_up(tool, pin.version)
+
+    def _checked(self, target: Target, items: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
+        found = []
+        for number, item in enumerate(items):
+            try:
+                found.append(validated_arguments(target.definition, item))
+            except Failure as failure:
+                raise failure.copy(message=f"items[{number}]: {failure.message}") from None
+        return found
+
+    def _is_own(self, batch: Batch) -> bool:
+        origin, sessions = self._run.session.origin, self._run.service.sessions
+        if origin is None:
+            return True
+        return batch.session is not None and sessions is not None and sessions.is_within(batch.session, origin)

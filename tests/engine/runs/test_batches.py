@@ -1,0 +1,56 @@
+"""Batches: what was queued is queued once, and a batch is queued whole or not at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albert_tools import Failure, ToolService
+from albert_tools.engine.call.context import Queued
+
+RULES: dict[str, Any] = {"loops": {"requests_per_hour": 3}}
+
+
+class Killed(BaseException):
+    """Nobody handles it, as nobody handles the end of a process."""
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[ToolService]:
+    work = tmp_path / "work"
+    (work / ".albert").mkdir(parents=True)
+    async with ToolService.open(home=tmp_path / "home", workspace=work, governance=RULES) as made:
+        yield made
+
+
+async def test_the_call_of_a_resumed_run_queues_what_is_missing(service: ToolService) -> None:
+    definition = (await service.describe("read_file")).definition
+    items: list[dict[str, Any]] = [{"path": name} for name in "abcde"]
+    queued = Queued("default", 100, batch="0123456789abcdef")
+
+    def killed() -> Iterator[dict[str, Any]]:
+        yield from items[:4]
+        raise Killed
+
+    with pytest.raises(Killed):
+        await service.batches.add(definition, killed(), len(items), queued, 2)
+    (batch,) = service.batches.all()
+    assert service.batches.states(batch) == Counter(queued=2, missing=1)
+    again = await service.batches.add(definition, items, len(items), queued, 2)
+    assert (again, service.batches.all()) == (batch, [batch])
+    assert service.batches.states(batch) == Counter(queued=3)
+
+
+async def test_a_batch_that_a_session_can_not_queue_whole_is_cancelled(service: ToolService) -> None:
+    _, token = service.open_session("agent")
+    items = [{"path": name} for name in "abcde"]
+    arguments = {"tool": "read_file", "items": items, "per_run": 1}
+    refused = await service.invoke("start_batch", arguments, session=token)
+    assert isinstance(refused.error, Failure)
+    assert refused.error.code == "rate_limited"
+    (batch,) = service.batches.all()
+    assert set(service.batches.states(batch)) == {"cancelled", "missing"}
