@@ -127,7 +127,7 @@ class Batches:
     def all(self) -> list[Batch]:
         """All batches, oldest first. Raises Failure `io_error`."""
         entries = self._ledger.entries(("batch",))
-        return [Batch(**{name: entry.data.get(name) for name in Batch._fields}) for entry in entries]
+        return [Batch(**{name: entry.data[name] for name in Batch._fields if name in entry.data}) for entry in entries]
 
     def states(self, batch: Batch) -> Counter[str]:
         """The number of its runs by state. A run that was not queued counts as missing."""
