@@ -17,6 +17,8 @@ from albert_tools.engine.policy.host_rules import host_of
 
 #: The beginning of a URL, and that up to the end of its authority.
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)
+#: The holes that another form of one text fills, and those that a choice among parts of texts fills.
+_FORMS, _PIECES = frozenset({"quoted", "path", "name"}), frozenset({"part", "joined"})
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 
@@ -71,20 +73,28 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 def _fixed_part(planned: Value) -> Value:
     """What is known about a value, without the templates that other calls can fill."""
+    is_chosen = any(origin.startswith("call:") for origin in planned.data)
     return Value(
-        tuple(a for a in planned.alternatives if _is_fixed(a)),
+        tuple(a for a in planned.alternatives if _is_fixed(a, is_chosen)),
         items=None if planned.items is None else _fixed_part(planned.items),
         fields=None if planned.fields is None else {name: _fixed_part(v) for name, v in planned.fields.items()},
         rest=None if planned.rest is None else _fixed_part(planned.rest),
     )
 
 
-def _is_fixed(alternative: Alternative) -> bool:
-    return not isinstance(alternative, tuple) or all(map(_is_fixed_hole, alternative))
+def _is_fixed(alternative: Alternative, is_chosen: bool) -> bool:
+    """`is_chosen` says that an output takes part in the value. From parts of a text it can spell anything."""
+    return not isinstance(alternative, tuple) or all(_is_fixed_part(part, is_chosen) for part in alternative)
 
 
-def _is_fixed_hole(part: Part) -> bool:
-    return isinstance(part, str) or part.kind == "parameter" or (bool(part.of) and all(map(_is_fixed_hole, part.of)))
+def _is_fixed_part(part: Part, is_chosen: bool) -> bool:
+    if isinstance(part, str) or part.kind == "parameter":
+        return True
+    if part.kind not in _FORMS and (is_chosen or part.kind not in _PIECES):
+        return False
+    inner = [*(values_in(part.value) if part.value is not None else ())]
+    alternatives = [part.of, *(a for value in inner for a in value.alternatives)]
+    return not any(value.open for value in inner) and all(_is_fixed(a, is_chosen) for a in alternatives)
 
 
 def _fixes_host(template: tuple[Part, ...], url: str, given: Mapping[str, Any]) -> bool:
