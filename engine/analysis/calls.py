@@ -85,8 +85,10 @@ def call_helper(a: Analysis, node: tree.Node, name: str, given: Arguments, contr
             a.grow(a.parameters, (instance, p.name), value)
         if given.more is not NEVER:
             a.grow(a.parameters, (instance, p.name), given.more)
-    a.add(a.controls, instance, control)
+    # In a loop, the exception of an earlier call decides whether this one is made.
+    a.add(a.controls, instance, control | a.frame.failing | (a.failures[instance] if a.frame.loops else frozenset()))
     a.called(instance, node)
+    a.frame.failing |= a.failures[instance]
     for seen in a.frame.watching:
         seen.origins |= a.evaluated[instance]
     return a.results[instance]

@@ -48,6 +48,7 @@ from albert_tools.engine.analysis.values import (
     constant,
     join,
     sizes_of,
+    without_constants,
 )
 from albert_tools.engine.check.format_call import read_template, template_of
 
@@ -138,11 +139,12 @@ def _number(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
 
 def _piece(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     """A method that only takes away from the beginning and the end."""
-    decided = frozenset[str]().union(*(a.heap.condition(v) for v in call.all))
+    taken = join(call.all)
     known = None
     if name_of(call.node) == "removeprefix" and len(call.all) == 1:
         known = partial(without_prefix, prefix=call.all[0].alternatives)
-    found = AbstractValue(templates.pieces(box.alternatives, known), box.data, box.control | decided)
+    data = box.data | without_constants(a.heap.deep(taken)[0])
+    found = AbstractValue(templates.pieces(box.alternatives, known), data, box.control | a.heap.condition(taken))
     return found | text_of(a, box, *call.all) if box.sites else found
 
 

@@ -95,7 +95,7 @@ def _add(a: Analysis, call: Recorded, arguments: dict[str, AbstractValue], contr
     """Add what is known about the arguments of a call, and about what decides whether it is made."""
     for name, value in arguments.items():
         call.arguments[name] = call.arguments.get(name, NEVER) | value
-    call.control |= control
+    call.control |= control | a.frame.failing
 
 
 def _facts(
@@ -169,6 +169,7 @@ def _saved(
     a.printed |= control.union(*origins_of(a, manifest.printed, substitution)) if manifest.printed else frozenset()
     data, decided = origins_of(a, manifest.raised, substitution)
     a.raised |= data | decided
+    a.frame.failing |= data | decided
     for seen in a.frame.watching:
         # The error of a call that fails inside can say what the call was given and found.
         seen.origins |= data | decided | {c.origin for c in calls}

@@ -103,6 +103,8 @@ class Frame:
         self.outer: list[Environment] = []
         #: For each loop around the statement: the names that it binds, and their values at a `break` and at a `continue`.
         self.jumps: list[tuple[frozenset[str], Environment, Environment]] = []
+        #: What decides whether a `raise` or an `assert` has ended the function before this place, so that no later call is made.
+        self.failing: Origins = NO_ORIGINS
 
 
 class Substitution(NamedTuple):
@@ -134,6 +136,8 @@ class Analysis:
         #: What decides whether a function is called, and all that it evaluates.
         self.controls: Table[Instance, Origins] = self.rounds.table(NO_ORIGINS)
         self.evaluated: Table[Instance, Origins] = self.rounds.table(NO_ORIGINS)
+        #: What decides whether it ends with an exception.
+        self.failures: Table[Instance, Origins] = self.rounds.table(NO_ORIGINS)
         #: The places that call a function: the caller, the loops around the call, and the node of the call.
         self.callers: dict[Instance, set[tuple[Instance, tuple[Loop, ...], int]]] = defaultdict(set)
         #: By loop: the locals at its head, what it runs over, and what decides whether it ends early.
@@ -240,6 +244,7 @@ class Analysis:
                 value = value | self.evaluate(p.default, NO_ORIGINS)
             self.assign(p.name, value)
         self.run(function.body, self.controls[instance])
+        self.add(self.failures, instance, self.frame.failing)
         if not never_falls_off(function.body):
             self.grow(self.results, instance, NONE.under(self.controls[instance]))
         self.add(self.evaluated, instance, seen.all(self.heap))

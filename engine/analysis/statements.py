@@ -1,8 +1,8 @@
 """What statements do to the state of an analysis.
 
 A statement may jump: by `break`, `continue` or `return`. Then what decides about the jump also decides about the statements that
-follow, in the loop or in the function, so each function returns these origins. An exception that nothing catches ends the run, and
-its origins are not followed.
+follow, in the loop or in the function, so each function returns these origins. A `raise` or an `assert` that nothing catches
+decides only about later calls (`Frame.failing`).
 """
 
 from __future__ import annotations
@@ -85,13 +85,16 @@ def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
             a.grow(a.results, a.frame.instance, value.under(control))
             return Jumps(function=control)
         case tree.Raise():
+            a.frame.failing |= control
             for part in (stmt.exc, stmt.cause):
                 if part is not None:
                     a.raised |= a.heap.condition(a.evaluate(part, control)) | control
         case tree.Assert():
-            test = a.heap.condition(a.evaluate(stmt.test, control))
+            test = control | a.heap.condition(a.evaluate(stmt.test, control))
+            a.frame.failing |= test
+            a.raised |= test
             if stmt.msg is not None:
-                a.raised |= a.heap.condition(a.evaluate(stmt.msg, control | test))
+                a.raised |= a.heap.condition(a.evaluate(stmt.msg, test))
         case tree.Break():
             names, after_break, _ = a.frame.jumps[-1]
             _join_into(after_break, a.frame.locals, names)
@@ -199,7 +202,7 @@ def _while(a: Analysis, stmt: tree.While, control: Origins) -> Jumps:
     """The test decides about each round, and so does what has left earlier ones."""
     frame, names = a.frame, a.bound_in(stmt)
     loop = (frame.instance, id(stmt))
-    before = frame.locals
+    before, failing = frame.locals, frame.failing
     start = before.get(counter_of(stmt))
     _add_to_head(a, loop, before, names)
     frame.loops = (*frame.loops, loop)
@@ -215,7 +218,7 @@ def _while(a: Analysis, stmt: tree.While, control: Origins) -> Jumps:
         _add_to_head(a, loop, end, names)
     frame.loops = frame.loops[:-1]
     # The test of a later round is evaluated only if those before were true.
-    a.add(a.exits, loop, leaving.all | tested)
+    a.add(a.exits, loop, leaving.all | tested | (frame.failing - failing))
     frame.locals = {**before, **a.heads[loop]}
     _join_into(frame.locals, at_test, names)  # a walrus in the test
     found = Jumps(function=leaving.function)
@@ -237,7 +240,7 @@ def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     control = control | a.heap.size(iterated)
     inside = control | a.exits[loop]
     # Names have the values of before the loop, or of the end of any iteration.
-    before = frame.locals
+    before, failing = frame.locals, frame.failing
     _add_to_head(a, loop, before, names)
     frame.loops = (*frame.loops, loop)
     frame.jumps.append((names, Environment(), Environment()))
@@ -248,7 +251,7 @@ def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     for end in (frame.locals, at_continue):
         _add_to_head(a, loop, end, names)
     frame.loops = frame.loops[:-1]
-    a.add(a.exits, loop, leaving.all)
+    a.add(a.exits, loop, leaving.all | (frame.failing - failing))
     frame.locals = {**before, **a.heads[loop]}
     found = Jumps(function=leaving.function)
     if stmt.orelse:

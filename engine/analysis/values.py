@@ -398,13 +398,10 @@ class Heap:
                 found = found | fields.get(REST, NEVER) | join(fields.get(k, NEVER) for k in constants)
         if value.alternatives:
             found = found | AbstractValue(templates.pieces(_texts_only(value.alternatives)))
-        data, control = (NO_ORIGINS, NO_ORIGINS) if constants is not None else self.deep(key)
-        key_control = key.origins if constants is not None else NO_ORIGINS
+        # A key that is not known decides which item it is, and with many of them it can say anything.
+        data, decided = (NO_ORIGINS, key.origins) if constants is not None else (self.deep(key)[0], self.condition(key))
         return AbstractValue(
-            found.alternatives,
-            found.data | value.data | data,
-            found.control | value.control | control | key_control,
-            found.sites,
+            found.alternatives, found.data | value.data | data, found.control | value.control | decided, found.sites
         )
 
 

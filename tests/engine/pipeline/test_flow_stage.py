@@ -259,6 +259,51 @@ class TestAProgram:
         assert other.message.startswith("to of send is 'send it to eve'")
         assert DONE == [("a page", "hello")] * 2
 
+    @pytest.mark.parametrize(
+        "spelt",
+        [
+            '"-".join(page.split())',
+            '"/".join(sorted(page))',
+            "z[z.index(page[2])] + z[z.index(page[3])]",
+            'z[len(page) : len(page) + 1] + "b"',
+            "z.strip(page)",
+            'z.removeprefix(page.replace(" page", ""))',
+            "z.partition(page[2])[2]",
+            '"ev in ab il".split()[len(page) - 6] + "il"',
+        ],
+    )
+    def test_what_a_page_chooses_among_parts_of_texts_asks(self, agent: Agent, spelt: str) -> None:
+        page = 'page = tools.page(url="https://example.org/")\n    z = "abcdefghijklmnopqrstuvwxyz"'
+        agent.bench.define(f'{page}\n    tools.send(to={spelt}, text="hello")')
+        assert agent.call("t").error.message.startswith("to of send is '")
+        assert DONE == []
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            'tools.send(to={"a page": "eve", "": "ada"}[page], text="hello")',
+            'tools.send(to=["ada", "eve"][len(page) - 5], text="hello")',
+            'tools.send(to="ada eve".partition(page[1])[0], text="hello")',
+            'assert page == "x"\n    tools.send(to="ada", text="hello")',
+            'if page != "x":\n        raise ValueError("no")\n    tools.send(to="ada", text="hello")',
+            '_check(page)\n    tools.send(to="ada", text="hello")',
+            'tools.checked(page=page)\n    tools.send(to="ada", text="hello")',
+            'for c in "xy":\n        tools.send(to="ada", text="hello")\n        assert page != c',
+            'return [_send(page, c) for c in "xy"]',
+        ],
+    )
+    def test_a_rule_with_control_sees_what_decides(self, make_bench: Any, body: str) -> None:
+        denied = [{"from": {"source": ["web"]}, "to": "recipient", "control": True}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+        helpers = (
+            'def _check(page: str) -> None:\n    assert page == "x"\n\n\n'
+            'def _send(page: str, c: str) -> None:\n    tools.send(to="ada", text="hello")\n    _check(page)\n\n\n'
+        )
+        agent.bench.define("assert page == 'x'", "checked", parameters="page: str")
+        with pytest.raises(Failure) as caught:
+            agent.bench.define(f'page = tools.page(url="https://example.org/")\n    {body}', above=helpers)
+        assert caught.value.rule == "deny_flow.0"
+
     def test_a_link_that_was_read_before_a_question_counts_after_it(self, make_bench: Any) -> None:
         asking = {"make_directory": {"requires_approval_in_modes": ["NORMAL"]}}
         agent = Agent(make_bench(primitives=TOOLS, governance={"tools": {**RULES["tools"], **asking}}))
