@@ -16,13 +16,20 @@ from albert_tools.store.record import gate
 
 #: The schema of the tables. Another one can be given in the URL: `?options=-csearch_path%3DNAME`.
 SCHEMA = "albert"
-#: Without this, a process would wait for hours for a host that has gone.
+#: Without this, a process and the server would wait for hours for each other when one's machine, or the network, has gone.
 _NETWORK = {
     "connect_timeout": "10",
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "3",
     "tcp_user_timeout": "25000",
+}
+#: The server's settings for the same → the parameters of a URL.
+_AT_THE_SERVER = {
+    "tcp_keepalives_idle": "keepalives_idle",
+    "tcp_keepalives_interval": "keepalives_interval",
+    "tcp_keepalives_count": "keepalives_count",
+    "tcp_user_timeout": "tcp_user_timeout",
 }
 _GRANT = "have an administrator grant this user a role of the home, which `albert fleet init` creates"
 #: The first characters of a state (SQLSTATE) → what the user can do.
@@ -58,8 +65,11 @@ class Server:
 
     def connect(self, **settings: str) -> psycopg.Connection:
         """A new connection with these settings of the server. Raises Failure `io_error`."""
+        network = {**_NETWORK, **self._given}
         own = {
             "search_path": SCHEMA,
+            # The server notices a lost process as soon as a process notices a lost server.
+            **{setting: network[name] for setting, name in _AT_THE_SERVER.items()},
             "lock_timeout": f"{gate.PATIENCE}s",
             # Shorter, so that those who wait go on after the server has ended the transaction of a stopped process.
             "idle_in_transaction_session_timeout": f"{gate.PATIENCE * 0.6}s",
@@ -67,7 +77,7 @@ class Server:
         }
         options = [f"-c {name}={value}" for name, value in own.items()] + [str(self._given.get("options", ""))]
         fixed = {"client_encoding": "utf8", "options": " ".join(options)}
-        arguments = {**_NETWORK, "application_name": "albert", **self._given, **fixed}
+        arguments = {"application_name": "albert", **network, **fixed}
         try:
             return psycopg.connect(**cast(dict[str, Any], arguments), autocommit=True, prepare_threshold=2)
         except psycopg.Error as error:

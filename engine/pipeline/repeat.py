@@ -42,8 +42,10 @@ async def repeat(call: Call, run: Run) -> Call:
     key_id = key_of(run.session.origin, key or "")
     # The version is the one that the caller gave. If the tool is replaced in the meantime, the request is still the same.
     call_digest = digest([call.name, run.invocation.version, call.arguments])
+    first = None
     while True:
-        first = keys.begin(key_id, call_digest, run.id)
+        # Who waits only reads the key, until it is free again.
+        first = (keys.find(key_id) if first else None) or keys.begin(key_id, call_digest, run.id)
         if first is None:
             run.repeat = f"{key_id}:{call_digest}"
             return call

@@ -37,6 +37,7 @@ PROGRAMS = [
     *(
         [
             Program("bwrap", "bubblewrap", "commands confined by namespaces, and the attacks on that"),
+            Program("ip", "iproute2", "a network that is cut between workers and their server"),
             Program("python3", "python3-minimal", "attacks made as another user, who can't use a Python of your own"),
         ]
         if sys.platform == "linux"
@@ -67,7 +68,8 @@ def advice(lacking: Sequence[Program], path: str = PATH) -> str:
     packages = " ".join(p.package for p in lacking)
     ways = {
         "apt-get": f"sudo apt-get install {packages}",
-        "dnf": f"sudo dnf install {packages.replace('-minimal', '').replace('postgresql', 'postgresql-server')}",
+        "dnf": "sudo dnf install "
+        + packages.replace("-minimal", "").replace("iproute2", "iproute").replace("postgresql", "postgresql-server"),
         "pacman": f"sudo pacman -S {packages.replace('python3-minimal', 'python')}",
         "brew": f"brew install {packages}",
     }

@@ -19,7 +19,6 @@ import pytest
 
 from albert_tools.engine.authority.sessions import Sessions
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.session_budget import Budget
 from albert_tools.store.postgres_layout import LAYOUT
 from albert_tools.store.record import gate
 from albert_tools.store.record.export import exported, first_wrong_line
@@ -462,34 +461,3 @@ def test_a_loss_of_what_was_synced_is_damage(record: Record, url: str) -> None:
         with pytest.raises(Failure, match="has lost entry 2: it was cut off or replaced") as caught:
             record.append("c", {})
         assert caught.value.code == "damaged"
-
-
-# Several processes decide
-
-
-CALLS = 25
-
-
-def spend(report: Report, url: str, token: str) -> None:
-    """Make calls until the budget is spent. Report how many were allowed."""
-    with Record(url) as record:
-        sessions, allowed = Sessions(record), 0
-        report("ready")
-        for _ in range(2 * CALLS):
-            with suppress(Failure), record.transaction():
-                session = sessions.find(token, "/w")
-                sessions.afford(session, "t")
-                record.append("use", {"session": session.id, "used": {"calls": 1}})
-                allowed += 1
-        report(allowed)
-
-
-def test_processes_that_race_share_one_budget(record: Record, url: str) -> None:
-    session, token = Sessions(record).open("c", "/w", budget=Budget(calls=CALLS))
-    children = [Child(spend, url, token) for _ in range(2)]
-    assert [child.hear() for child in children] == ["ready"] * 2
-    assert sum(child.hear() for child in children) == CALLS
-    assert [child.wait() for child in children] == [0, 0]
-    (row, *_) = record.sessions.line(session.id)
-    assert row.used["calls"] == CALLS
-    assert verify(url).ok
