@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import pkgutil
 from importlib import import_module
-from pathlib import Path
 
 import argcomplete  # noqa: F401
 import hypothesis  # noqa: F401
@@ -17,13 +17,12 @@ import tests.helpers.children  # noqa: F401
 from albert_tools.grammar.parse import parse
 
 # The other surfaces load the large libraries of their protocols, which few tests need.
-LIBRARY = Path(albert_tools.__path__[0])
-for package in ("engine", "builtins", "store", "surfaces/cli"):
-    # Not `pkgutil`, which enters no folder without an `__init__.py`.
-    for path in sorted(LIBRARY.glob(f"{package}/**/*.py")):
-        if path.stem != "__main__":
-            module = path.relative_to(LIBRARY.parent).with_suffix("").parts
-            import_module(".".join(module).removesuffix(".__init__"))
+for package in ("engine", "store", "surfaces.cli"):
+    for module in pkgutil.walk_packages(
+        [f"{albert_tools.__path__[0]}/{package.replace('.', '/')}"], f"albert_tools.{package}."
+    ):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
 
 # The parser's table takes long to build, and each home caches its own table.
 parse("")
