@@ -12,6 +12,7 @@ import pytest
 
 from albert_tools.engine.pipeline import reviewed
 from tests.helpers import (
+    children,
     effort,  # noqa: F401 (registers the profile before the option is read)
     forked_zygotes,
 )
@@ -34,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell starts background jobs with interrupts ignored. Every process that a test starts would inherit this setting.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     forked_zygotes.use(forked_zygotes.share())
+    children.share()
     if config.getoption("--golden-update") and os.environ.get("CI"):
         raise pytest.UsageError("--golden-update rewrites what the tests expect; it is not for CI")
 

@@ -5,16 +5,23 @@ locks that nobody in the child ever releases. Therefore `multiprocessing`'s fork
 has imported all modules and does nothing else. A child runs a function of a module. The function gets a `report`, which sends
 a value to the test, and arguments that can be pickled.
 
-A test that kills many children forks them from one `Parent`. Each such fork takes a few milliseconds.
+A test that kills many children forks them from one `Parent`. Each such fork takes a few milliseconds. The parents of all workers
+of pytest-xdist come from one process, because its imports take many seconds.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import multiprocessing
 import os
+import shutil
 import signal
+import socket
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -34,14 +41,50 @@ PATIENCE = 60.0
 
 Report = Callable[[Any], None]
 
+#: The environment variable with the address of the process that forks the parents.
+VARIABLE = "TEST_PARENTS"
+ROOT = Path(__file__).parents[2]
+
+# The imports wait until a test needs a parent.
+_BOOT = """
+import socket, sys
+sys.path[0] = sys.argv[1]
+from albert_tools.engine.sandbox.kernel.prctl import die_with_parent
+asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+asked.bind(sys.argv[2])
+asked.listen(100)
+die_with_parent()
+client, _ = asked.accept()
+from tests.helpers import children
+children.fork_parents(asked, client)
+"""
+
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.helpers.preload"])
 
 
 def prepare() -> None:
     """Start the fork server. If its imports fail, each child imports the modules itself, which takes longer."""
-    with contextlib.chdir(Path(__file__).parents[2]):
+    with contextlib.chdir(ROOT):
         forkserver.ensure_running()
+
+
+def share() -> str:
+    """Start the process that forks the parents of this process and of the workers that pytest-xdist starts in it. Returns its
+    address."""
+    if VARIABLE not in os.environ:
+        folder = tempfile.mkdtemp(prefix="parents-")
+        address = os.environ[VARIABLE] = os.path.join(folder, "address")
+        # An interrupt from the terminal is for the tests.
+        process = subprocess.Popen(
+            [sys.executable, "-c", _BOOT, str(ROOT), address],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd=ROOT,
+        )
+        atexit.register(shutil.rmtree, folder, True)
+        atexit.register(process.kill)
+    return os.environ[VARIABLE]
 
 
 class _Reports:
@@ -128,14 +171,9 @@ class Parent:
 
     def __init__(self, work: Callable[..., None], modules: Sequence[str] = ()) -> None:
         """`modules` are imported before the first fork."""
-        prepare()
         self._name = work.__name__
-        self._ask, theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(
-            target=_fork_on_request, args=(forked_zygotes.used(), theirs, work, modules), daemon=True
-        )
-        self._process.start()
-        theirs.close()
+        self._ask = _connected(share())
+        self._ask.send((forked_zygotes.used(), work, modules))
         # Threads of a test may run processes at the same time.
         self._turn = threading.Lock()
 
@@ -144,7 +182,7 @@ class Parent:
         hear, report = _CONTEXT.Pipe(duplex=False)
         with self._turn:
             self._ask.send(arguments)
-            reduction.send_handle(self._ask, report.fileno(), self._process.pid)
+            reduction.send_handle(self._ask, report.fileno(), 0)
             report.close()
             return Fork(self._name, hear, self._answer(), self)
 
@@ -165,7 +203,6 @@ class Parent:
 
     def __exit__(self, *_: object) -> None:
         self._ask.close()
-        self._process.join(PATIENCE)
 
 
 class Fork(_Reports):
@@ -255,14 +292,40 @@ def _live(zygotes: str, work: Callable[..., None], report: Connection, arguments
     work(report.send, *arguments)
 
 
-def _fork_on_request(zygotes: str, asked: Connection, work: Callable[..., None], modules: Sequence[str]) -> None:
+def _connected(address: str) -> Connection:
+    """Return a connection with the process that listens there, or will soon."""
+    deadline = time.monotonic() + PATIENCE
+    asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    while asked.connect_ex(address):
+        assert time.monotonic() < deadline, "the process that forks the parents does not listen"
+        time.sleep(0.01)
+    return Connection(asked.detach())
+
+
+def fork_parents(asked: socket.socket, client: socket.socket) -> None:
+    """Fork a process for each `Parent`, one client after the other."""
+    import_module("tests.helpers.preload")
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        requests = Connection(client.detach())
+        zygotes, work, modules = requests.recv()
+        for module in modules:
+            import_module(module)
+        # What is never collected is never written, so a fork shares its pages.
+        gc.collect()
+        gc.freeze()
+        if not os.fork():
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            asked.close()
+            _fork_on_request(zygotes, requests, work)
+            os._exit(0)
+        requests.close()
+        client, _ = asked.accept()
+
+
+def _fork_on_request(zygotes: str, asked: Connection, work: Callable[..., None]) -> None:
     """Serve requests. For a tuple of arguments, fork and answer with the pid. For a pid, wait and answer with the exit code."""
     forked_zygotes.use(zygotes)
-    for module in modules:
-        import_module(module)
-    # What is never collected is never written, so a fork shares its pages.
-    gc.collect()
-    gc.freeze()
     with contextlib.suppress(EOFError):
         while True:
             request = asked.recv()

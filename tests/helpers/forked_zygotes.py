@@ -39,6 +39,8 @@ worker = module.prepare(modules)
 worker.rehearse()
 while worker.warm_up():
     pass
+# A fork of this process is warm. A rehearsal in it would only copy its pages.
+worker.rehearse = lambda: None
 prepare = module.prepare
 # Nearly all services ask for the same modules.
 module.prepare = lambda wanted: worker if wanted == modules else prepare(wanted)

@@ -223,7 +223,7 @@ def signing_in(url: str, storage: Storage) -> OAuthClientProvider:
     answered: list[AuthorizationCodeResult] = []
 
     async def browser(address: str) -> None:
-        async with httpx2.AsyncClient(timeout=30) as http:
+        async with httpx2.AsyncClient(timeout=30, verify=False) as http:
             response = await http.get(address)
             while not response.headers.get("location", "").startswith(CALLBACK):
                 if response.is_redirect:

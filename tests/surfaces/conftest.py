@@ -29,6 +29,7 @@ from typing import IO, Any, ClassVar
 
 import pytest
 
+from albert_tools.builtins.catalog import PLACES
 from albert_tools.surfaces.cli.main import main
 from tests.helpers import forked_zygotes
 from tests.helpers.children import Parent, Report
@@ -38,7 +39,9 @@ TOOLS = ROOT / "examples" / "tools"
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 #: The modules that commands import when they need them. The libraries behind them take seconds.
 MODULES = (
+    *(f"albert_tools.builtins.{place}" for place in sorted({*PLACES.values()})),
     "albert_tools.builtins.mounts.server_link",
+    "albert_tools.checkup",
     "albert_tools.surfaces.chat.anthropic_model",
     "albert_tools.surfaces.chat.command",
     "albert_tools.surfaces.chat.openai_model",
@@ -48,6 +51,8 @@ MODULES = (
     "albert_tools.surfaces.mcp.http",
     "albert_tools.surfaces.mcp.stdio",
     "albert_tools.surfaces.web.app",
+    "albert_tools.surfaces.worker.worker",
+    "tree_sitter_bash",
 )
 #: The time limit of a command, in seconds.
 PATIENCE = 60.0
@@ -289,9 +294,13 @@ def wait_until(condition: Callable[[], object]) -> None:
         AssertionError: The condition stays false.
     """
     deadline = time.monotonic() + PATIENCE
+    asked = time.monotonic()
     while not condition():
+        took = time.monotonic() - asked
         assert time.monotonic() < deadline
-        time.sleep(0.02)
+        # A command that asks takes the processor from the process that is waited for.
+        time.sleep(max(0.02, 3 * took))
+        asked = time.monotonic()
 
 
 def _waits(process: int, terminal: int) -> bool:

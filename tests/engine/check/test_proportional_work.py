@@ -77,7 +77,7 @@ def bodies(draw: strategies.Draw) -> tuple[str, str, str]:
     return head + "    out = []\n", body or "    print(n)\n", "    return " + end
 
 
-@examples(3)
+@examples(2, 90)
 @given(bodies())
 def test_a_longer_body_needs_proportionally_more_work(parts: tuple[str, str, str]) -> None:
     head, body, end = parts

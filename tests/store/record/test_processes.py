@@ -18,11 +18,8 @@ from albert_tools.store.record.verify import verify
 from tests.helpers.children import Child, Fork, Parent, Report
 from tests.store.record.conftest import Place
 
-KILLS = 40
 #: Seconds that a child appends before it is killed.
 LIFE = (0.002, 0.06)
-#: The number of entries of each of two concurrent writers.
-COUNT = 200
 
 
 def append_without_pause(report: Report, place: Place, life: int) -> None:
@@ -42,7 +39,8 @@ def append_without_pause(report: Report, place: Place, life: int) -> None:
         i += 1
 
 
-def test_no_reported_entry_is_lost_by_kill_9(place: Place) -> None:
+@pytest.mark.parametrize("kills", [20, pytest.param(80, marks=pytest.mark.slow)])
+def test_no_reported_entry_is_lost_by_kill_9(place: Place, kills: int) -> None:
     chance = random.Random(3)
     parent = Parent(append_without_pause)
 
@@ -55,7 +53,7 @@ def test_no_reported_entry_is_lost_by_kill_9(place: Place) -> None:
     reader = Record(place)
     reported: dict[int, list[int]] = {}
     alive_now = [start(0), start(1)]
-    for killed in range(KILLS):
+    for killed in range(kills):
         which = min((0, 1), key=lambda w: alive_now[w][1])
         child, deadline, life = alive_now[which]
         assert child is not None
@@ -64,9 +62,9 @@ def test_no_reported_entry_is_lost_by_kill_9(place: Place) -> None:
         reported[life] = child.rest()
         if killed % 10 == 0:
             assert verify(place).problems == ()  # while the other child writes
-        alive_now[which] = start(killed + 2) if killed < KILLS - 2 else (None, float("inf"), -1)
+        alive_now[which] = start(killed + 2) if killed < kills - 2 else (None, float("inf"), -1)
 
-    assert sum(map(len, reported.values())) > KILLS  # Both appended, even on a slow machine.
+    assert sum(map(len, reported.values())) > kills  # Both appended, even on a slow machine.
     found: dict[int, list[int]] = {}
     for entry in reader.entries({"step"}):
         found.setdefault(entry.data["life"], []).append(entry.data["i"])
@@ -79,22 +77,23 @@ def test_no_reported_entry_is_lost_by_kill_9(place: Place) -> None:
     reader.close()
 
 
-def write_and_read(_: Report, place: Place, who: int) -> None:
+def write_and_read(_: Report, place: Place, who: int, count: int) -> None:
     with Record(place) as record:
-        for i in range(COUNT):
+        for i in range(count):
             n = record.append("step", {"who": who, "i": i})
             if i % 20 == 0:
                 record.durable(n)
                 assert verify(place).ok  # of a record that two processes write
-        assert sum(1 for e in record.entries() if e.data["who"] == who) == COUNT
+        assert sum(1 for e in record.entries() if e.data["who"] == who) == count
 
 
-def test_processes_create_write_and_read_a_record_at_once(place: Place) -> None:
-    children = [Child(write_and_read, place, who) for who in range(3)]
+@pytest.mark.parametrize("count", [80, pytest.param(400, marks=pytest.mark.slow)])
+def test_processes_create_write_and_read_a_record_at_once(place: Place, count: int) -> None:
+    children = [Child(write_and_read, place, who, count) for who in range(3)]
     assert [child.wait() for child in children] == [0, 0, 0]
     found = list(Record(place).entries())
     for who in range(3):
-        assert [e.data["i"] for e in found if e.data["who"] == who] == list(range(COUNT))
+        assert [e.data["i"] for e in found if e.data["who"] == who] == list(range(count))
     assert verify(place).ok
 
 

@@ -1,8 +1,7 @@
 """`kill -9` at random times: every reported save is complete in the store, and no other version is damaged.
 
 Two children at a time save without pause. Each saves its own tools and one shared tool, renews what it has saved, and then reports
-it. Each child is killed at a random time, two hundred children in all. The save that a kill interrupted is either complete in the
-store or missing.
+it. Each child is killed at a random time. The save that a kill interrupted is either complete in the store or missing.
 """
 
 from __future__ import annotations
@@ -11,13 +10,14 @@ import random
 import time
 from pathlib import Path
 
+import pytest
+
 from albert_tools.engine.model.failure import Failure
 from albert_tools.store.tools import tool_store
 from albert_tools.store.tools.tool_store import TinyToolStore
 from tests.helpers.children import Fork, Parent, Report
 from tests.helpers.versions import make
 
-KILLS = 200
 #: Seconds that a child saves before it is killed.
 LIFE = (0.005, 0.05)
 #: One child in this many lives at least until its first save, even on a slow machine.
@@ -59,7 +59,8 @@ def is_there(store: TinyToolStore, name: str, text: str) -> bool:
     return True
 
 
-def test_every_reported_save_survives_kill_9(tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize("kills", [60, pytest.param(200, marks=pytest.mark.slow)])
+def test_every_reported_save_survives_kill_9(kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_store, "KEEP", KEEP)
     folder = tmp_path / "tools"
     chance = random.Random(9)
@@ -75,7 +76,7 @@ def test_every_reported_save_survives_kill_9(tmp_path: Path, monkeypatch) -> Non
     saved: list[tuple[str, str]] = []
     unreported: list[tuple[str, str]] = []
     alive = [start(0, 0), start(1, 0)]
-    for killed in range(KILLS):
+    for killed in range(kills):
         child = min((0, 1), key=lambda c: alive[c][1])
         process, deadline, life, heard = alive[child]
         assert process is not None
@@ -90,7 +91,7 @@ def test_every_reported_save_survives_kill_9(tmp_path: Path, monkeypatch) -> Non
         unreported.append((name_of(child, len(mine)), interrupted))
         for name, text in {name: text for name, text in mine if name != "shared"}.items():
             assert store.load(name) in (make(name, text), make(name, interrupted))
-        if killed < KILLS - 2:
+        if killed < kills - 2:
             alive[child] = start(child, killed + 1)
         else:
             alive[child] = (None, float("inf"), 0, [])

@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 
 from albert_tools import ToolService
-from albert_tools.surfaces.chat import AnthropicModel, ChatSession, OpenAIModel, Saved
+from albert_tools.surfaces import chat as models
+from albert_tools.surfaces.chat import ChatSession, Saved
 from albert_tools.surfaces.chat.session import Event
 from tests.helpers.scripted_model import Reply, Script, ScriptedModel, scripted, tool_call
 
 #: Each way of calling tools: the interface, and the protocol of the calls.
 WAYS = ["openai native", "anthropic native", "openai text", "anthropic text"]
+
+
+def model_of(api: str) -> Any:
+    """The class of models for this interface. Its library takes a second to import: only processes that use it import it."""
+    return models.OpenAIModel if api == "openai" else models.AnthropicModel
 
 
 class Chats:
@@ -37,7 +43,7 @@ class Chats:
         """A chat with a model that follows the script. A saved conversation is closed at the end of the test."""
         self.model = self._stack.enter_context(scripted(script))
         api, protocol = way.split()
-        made: Any = OpenAIModel if api == "openai" else AnthropicModel
+        made = model_of(api)
         if options.get("saved") is None:
             options["saved"] = self.saved(protocol)
         price = options.pop("price", None)

@@ -7,21 +7,19 @@ import json
 import stat
 import threading
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from albert_tools import Failure, ToolService
-from albert_tools.surfaces.chat.anthropic_model import AnthropicModel
 from albert_tools.surfaces.chat.conversation import Conversation, Saved, recent
 from albert_tools.surfaces.chat.model import Message, Requested
-from albert_tools.surfaces.chat.openai_model import OpenAIModel
 from albert_tools.surfaces.chat.session import ChatSession
-from tests.helpers.children import Child, Report
+from tests.helpers.children import Parent, Report
 from tests.helpers.scripted_model import Reply, scripted
 
-from .conftest import Chats, calls
+from ..conftest import MODULES
+from .conftest import Chats, calls, model_of
 
 
 def test_a_conversation_is_saved_for_its_owner_only_and_resumed_by_its_first_digits(tmp_path: Path) -> None:
@@ -123,7 +121,7 @@ def work_until_killed(report: Report, home: Path, work: Path, base_url: str, way
 
     async def chat() -> None:
         saved = Saved.new(home / "state" / "chats", way.split()[1])  # type: ignore[arg-type]
-        model: Any = (OpenAIModel if way.startswith("openai") else AnthropicModel)("m", base_url, "key-of-the-test")
+        model = model_of(way.split()[0])("m", base_url, "key-of-the-test")
         async with (
             ToolService.open(home=home, workspace=work) as service,
             ChatSession(service, model, saved=saved, listen=lambda e: report(type(e).__name__)) as session,
@@ -137,7 +135,7 @@ def work_until_killed(report: Report, home: Path, work: Path, base_url: str, way
 async def test_a_chat_that_was_killed_in_a_call_goes_on(chats: Chats, way: str) -> None:
     write, wait = ("write_file", {"path": "a.txt", "content": "x"}), ("sleep", {"seconds": 60})
     with scripted([calls(way, write, wait, text="Now. ")]) as model:
-        child = Child(work_until_killed, chats.home, chats.work, model.base_url, way)
+        child = Parent(work_until_killed, MODULES).fork(chats.home, chats.work, model.base_url, way)
         while child.hear() != "Finished":
             pass
         assert child.hear() == "Began"
@@ -153,7 +151,7 @@ async def test_a_chat_that_was_killed_in_a_call_goes_on(chats: Chats, way: str) 
 async def test_an_answer_that_was_not_complete_when_the_process_died_is_asked_for_again(chats: Chats) -> None:
     end = threading.Event()
     with scripted([Reply("half", wait=end)]) as model:
-        child = Child(work_until_killed, chats.home, chats.work, model.base_url, "openai native")
+        child = Parent(work_until_killed, MODULES).fork(chats.home, chats.work, model.base_url, "openai native")
         assert child.hear() == "Text"
         child.kill()
         end.set()

@@ -272,7 +272,10 @@ async def test_a_client_that_floods_over_http_uses_its_own_share(place: Place):
     limits = httpx2.Limits(max_connections=None)
     headers = {"Authorization": f"Bearer {flooding}", **HEADERS}
     source = 'def t() -> str:\n    """Wait."""\n    tools.bash(command="sleep 3000", timeout=3000)\n    return ""\n'
-    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE, limits=limits) as flood, http(place) as client:
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=PATIENCE, limits=limits, verify=False) as flood,
+        http(place) as client,
+    ):
         calls = [
             asyncio.create_task(post(flood, place, "tools/call", name="run_source", arguments={"source": source}))
             for _ in range(MAX_REQUESTS + 40)

@@ -61,7 +61,7 @@ class Team(Place):
             headers["authorization"] = f"Bearer {token}"
         headers |= {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28"}
         headers |= {"mcp-method": "tools/list"}
-        async with httpx2.AsyncClient(timeout=PATIENCE) as http:
+        async with httpx2.AsyncClient(timeout=PATIENCE, verify=False) as http:
             return await http.post(self.url, json=message, headers=headers)
 
     def sessions(self) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ class Team(Place):
         """A client that signs in."""
         auth = signing_in(self.url, storage or Storage())
         async with (
-            httpx2.AsyncClient(auth=auth, timeout=PATIENCE) as http,
+            httpx2.AsyncClient(auth=auth, timeout=PATIENCE, verify=False) as http,
             Client(streamable_http_client(self.url, http_client=http), mode=mode, cache=None) as client,
         ):
             yield client
@@ -170,7 +170,7 @@ async def test_the_server_says_where_to_sign_in_and_how_else_to_get_a_token(shar
         found = re.search(r'resource_metadata="(\S+)", scope="albert"$', challenge)
         assert found, challenge
         assert ("albert session new" in response.text) == (token is None or token.startswith("alb_"))
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(verify=False) as http:
         description = (await http.get(found.group(1))).json()
     assert description == {
         "resource": shared.url,
@@ -264,12 +264,11 @@ REFUSED: dict[str, tuple[Callable[[Team], str], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("attempt", REFUSED)
-async def test_a_false_token_is_refused(shared: Team, attempt: str):
-    make, why = REFUSED[attempt]
+async def test_a_false_token_is_refused(shared: Team):
     count = len(shared.sessions())
-    response = await shared.ask(make(shared))
-    assert (response.status_code, response.json()["error_description"]) == (401, why)
+    answers = {attempt: await shared.ask(make(shared)) for attempt, (make, _) in REFUSED.items()}
+    found = {attempt: (each.status_code, each.json()["error_description"]) for attempt, each in answers.items()}
+    assert found == {attempt: (401, why) for attempt, (_, why) in REFUSED.items()}
     assert len(shared.sessions()) == count
 
 
@@ -330,7 +329,7 @@ async def test_a_person_has_one_session_and_budget_in_all_servers(team: Team):
     for place in (team, another):
         headers = {"authorization": f"Bearer {team.sign(**writer)}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http,
+            httpx2.AsyncClient(headers=headers, timeout=PATIENCE, verify=False) as http,
             Client(streamable_http_client(place.url, http_client=http), cache=None) as client,
         ):
             assert not (await client.call_tool(write["name"], write["arguments"])).is_error
