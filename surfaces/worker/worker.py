@@ -132,7 +132,7 @@ class Worker:
     async def _enqueue(self, data: Mapping[str, Any], run: str) -> None:
         """Queue a run of a schedule. Raises Failure `exists` if there is one."""
         service = self._services[data["workspace"]]
-        if _exists(service, run):
+        if _found(service, run) is not None:
             raise Failure("exists", f"there is a run {run}")
         queued = Queued(data["queue"], data["priority"])
         await service.enqueue(data["tool"], data["arguments"], queued, version=data["version"], run_id=run)
@@ -145,6 +145,8 @@ class Worker:
             )
             async with self._place(found) as (service, host):
                 result = await service.resume(run, worker=self._name, checkout_on=host)
+            if host is not None:
+                await asyncio.to_thread(self._finish, run)
             state = "done" if result.error is None else "suspended" if result.error.code == "suspended" else "failed"
             more = {} if result.error is None else {"error": result.error.as_dict()}
             self._report(state, {"run": run, "tool": found.tool, **more})
@@ -176,7 +178,6 @@ class Worker:
         await asyncio.to_thread(checkout.make)
         async with self._any.elsewhere(checkout.files) as service:
             yield service, self._host
-        await asyncio.to_thread(self._finish, checkout)
 
     def _demand_repository(self, run: RunView, checkout: Checkout) -> None:
         """Require that the present rules and mode let the queue use the repository. Raises Failure `permission_denied`."""
@@ -184,11 +185,17 @@ class Worker:
             raise Failure("permission_denied", "nothing is fetched or pushed in LOCKDOWN", retryable=True)
         demand_repository(self._any.ruling().governance.queues, str(run.header["queue"]), checkout.repository)
 
-    def _finish(self, checkout: Checkout) -> None:
-        """Keep what a run has changed in its checkout, if it has ended. Raises Failure `io_error`, `too_large`."""
-        run = self._any.runs.show(checkout.run)
-        if run.state not in OVER:
-            return
+    def _finish(self, run: str) -> None:
+        """Keep what a run of this home has changed in its checkout, if it has ended. Report what prevents it."""
+        try:
+            found = _found(self._any, run)
+            if found is not None and found.state in OVER:
+                self._keep(found)
+        except Exception as fault:
+            self._report("problem", {"run": run, "error": _failure(fault).as_dict()})
+
+    def _keep(self, run: RunView) -> None:
+        checkout = Checkout(checkouts(), run.id, str(run.header["workspace"]))
         if run.header["changes"] == "branch":
             self._demand_repository(run, checkout)
         contents = self._any.contents(None)
@@ -202,9 +209,7 @@ class Worker:
     def _finish_left(self) -> None:
         """Keep the changes of runs whose worker died after they had ended."""
         for folder in checkouts().iterdir() if checkouts().is_dir() else ():
-            with suppress(Failure):
-                run = self._any.runs.show(folder.name)
-                self._finish(Checkout(checkouts(), run.id, str(run.header["workspace"])))
+            self._finish(folder.name)
 
 
 def _failure(fault: Exception) -> Failure:
@@ -218,14 +223,14 @@ def _waited(run: RunView) -> dict[str, float]:
     return {"waited_s": round(max(0.0, time.time() - last["at"]), 3)} if last.get("state") == "queued" else {}
 
 
-def _exists(service: ToolService, run: str) -> bool:
+def _found(service: ToolService, run: str) -> RunView | None:
+    """The run, or None if this home has none with this id. Raises Failure as `Runs.show`."""
     try:
-        service.runs.show(run)
+        return service.runs.show(run)
     except Failure as failure:
         if failure.code == "not_found":
-            return False
+            return None
         raise
-    return True
 
 
 @asynccontextmanager

@@ -122,9 +122,13 @@ def test_changes_that_can_not_be_read_are_a_failure(tmp_path: Path, path: str, m
     folder = open_folder(checkout.files, path)
     os.fchmod(folder, mode)
     os.close(folder)
-    with pytest.raises(Failure, match=said):
-        checkout.changes("changes")
-    checkout.remove()
+    try:
+        with pytest.raises(Failure, match=said):
+            checkout.changes("changes")
+        checkout.remove()
+    finally:
+        # pytest could not.
+        subprocess.run(["rm", "-rf", checkout.files], check=True)
     assert not list((tmp_path / "checkouts").iterdir())
 
 
