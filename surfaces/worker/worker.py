@@ -28,6 +28,7 @@ from albert_tools.surfaces.worker.checkout import Checkout, checkouts, keep_chan
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from albert_tools.engine.model.record_types import Schedule
     from albert_tools.engine.runs.runs import RunView
     from albert_tools.service import ToolService
 
@@ -60,6 +61,8 @@ class Worker:
         self._host = socket.gethostname() if shutil.which("git") else None
         self._tasks: set[asyncio.Task[None]] = set()
         self._owner = ""
+        #: The last failure of each schedule.
+        self._failures: dict[str, dict[str, Any] | None] = {}
 
     async def work(self, stopped: asyncio.Event) -> None:
         """Take runs until `stopped` is set, and wait for the end of those under way.
@@ -120,14 +123,25 @@ class Worker:
             stop.cancel()
 
     async def _begin_due(self) -> None:
-        schedules = self._any.schedules
-        for schedule, at in await asyncio.to_thread(schedules.due, datetime.now(UTC)):
+        for schedule in await asyncio.to_thread(self._any.schedules.all):
             if schedule.data["workspace"] in self._services and schedule.data["queue"] in self._queues:
+                failure = None
                 try:
-                    await schedules.begin(schedule, at, partial(self._enqueue, schedule.data))
-                    self._report("scheduled", {"schedule": schedule.name, "at": at.isoformat()})
-                except Failure as failure:
-                    self._report("problem", {"schedule": schedule.name, "error": failure.as_dict()})
+                    await self._begin(schedule)
+                except Failure as fault:
+                    failure = fault.as_dict()
+                # A failure that lasts is reported once.
+                if failure is not None and failure != self._failures.get(schedule.name):
+                    self._report("problem", {"schedule": schedule.name, "error": failure})
+                self._failures[schedule.name] = failure
+
+    async def _begin(self, schedule: Schedule) -> None:
+        """Queue the run of a schedule if its time has come. Raises Failure as `Schedules.due` and `Schedules.begin`."""
+        schedules = self._any.schedules
+        at = await asyncio.to_thread(schedules.due, schedule, datetime.now(UTC))
+        if at is not None:
+            await schedules.begin(schedule, at, partial(self._enqueue, schedule.data))
+            self._report("scheduled", {"schedule": schedule.name, "at": at.isoformat()})
 
     async def _enqueue(self, data: Mapping[str, Any], run: str) -> None:
         """Queue a run of a schedule. Raises Failure `exists` if there is one."""

@@ -256,6 +256,27 @@ def test_a_schedule_begins_a_run_each_time(home: Albert, worker: Workers) -> Non
     assert home("schedule").out == ""
 
 
+def test_a_schedule_that_can_not_be_read_stops_no_worker(home: Albert, tmp_path: Path) -> None:
+    there, block = tmp_path / "there", tmp_path / "block"
+    (there / ".albert").mkdir(parents=True)
+    for name, *where in (("mine",), ("elsewhere", "--workspace", str(there)), ("nightly", "--queue", "nightly")):
+        assert home("schedule", "add", name, "* * * * *", "add", "name=a.txt", *where).code == 0
+    # The worker has no package for schedules, which is one reason of several.
+    block.mkdir()
+    (block / "cronsim.py").write_text("raise ImportError('not here')\n")
+    output, environ = home.project / "output", home.environ
+    home.environ = {**environ, "PYTHONPATH": f"{block}{os.pathsep}{environ['PYTHONPATH']}"}
+    with output.open("wb") as stream, home.start("worker", stdout=stream) as process:
+        try:
+            home.environ = environ
+            wait_for(home, queued(home, "add", "name=b.txt"), "done")
+            process.terminate()
+            assert process.wait() == 0
+        finally:
+            process.kill()
+    assert re.findall("problem.*", output.read_text()) == ["problem    mine: schedules need cronsim: not here"]
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A git repository with one commit, on the branch main."""
