@@ -55,14 +55,12 @@ class Schedules:
         """All schedules, by name. Raises Failure `io_error`."""
         return self._ledger.schedules.all()
 
-    def due(self, now: datetime) -> list[tuple[Schedule, datetime]]:
-        """The schedules whose time has come, each with the last such time. Raises as `add`."""
-        found = []
-        for schedule in self.all():
-            last = datetime.fromisoformat(schedule.last)
-            if next_time(schedule.data["cron"], schedule.data["zone"], last) <= now:
-                found.append((schedule, last_time(schedule.data["cron"], schedule.data["zone"], now)))
-        return found
+    def due(self, schedule: Schedule, now: datetime) -> datetime | None:
+        """The last time of a schedule that has come and begun no run; None if there is none. Raises as `next_time`."""
+        cron, zone = schedule.data["cron"], schedule.data["zone"]
+        if next_time(cron, zone, datetime.fromisoformat(schedule.last)) > now:
+            return None
+        return last_time(cron, zone, now)
 
     async def begin(self, schedule: Schedule, at: datetime, enqueue: Callable[[str], Awaitable[object]]) -> None:
         """Queue the run of a schedule for one of its times. `enqueue` gets its id, and raises Failure `exists` if there is one.

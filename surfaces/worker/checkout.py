@@ -1,27 +1,30 @@
 """Checkouts: a run works in the files of a commit of a git repository, and its changes become a patch or a branch.
 
-git runs as the worker's user, outside of the sandbox, on files of the run. So nothing in them may decide what git does. The git
-folder lies beside them, repositories in them are deleted before git looks, and git has no settings but those below, so there are no
-filters that attributes could choose. Only to fetch and to push, which read no files, git has the user's settings and credentials.
+git runs as the worker's user, outside of the sandbox, and files of the run must not decide what it does. So git never looks at the
+folder in which a run has worked: it gets the contents of the files (`file_tree`), and to say what is ignored it sees the files
+``.gitignore`` and nothing else. It has no settings but those below, and no attribute chooses a filter. Only to fetch and to push,
+which read no files, git has the user's settings and credentials.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.sandbox.command.temporary_folders import clear
+from albert_tools.surfaces.worker.file_tree import commit_of_folder, entries_of_commit, entries_of_folder
 
 #: Seconds for one command of git.
 TIMEOUT = 600
 #: The most bytes of a patch.
 MAX_PATCH = 64 * 1024 * 1024
 _SETTINGS = (
-    "core.bare=false",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "protocol.allow=never",
@@ -35,14 +38,13 @@ _SETTINGS = (
     "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
     "gc.auto=0",
-    "commit.gpgSign=false",
-    "user.name=Albert Tools",
-    "user.email=albert-tools@localhost",
 )
-
-
 #: What hides the user's settings from git.
 _NO_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
+#: The attributes of all files: a checkout has the bytes of the commit.
+_ATTRIBUTES = "* -text !eol -ident !filter !working-tree-encoding\n"
+#: The commit of what a run has changed.
+_CHANGES = "refs/changes"
 
 
 def checkouts() -> Path:
@@ -63,86 +65,130 @@ class Checkout:
         self.repository, _, self._commit = workspace.removeprefix("git+").rpartition("@")
         self._folder = within / run
         self._git_folder = self._folder / "git"
+        #: A file that exists when the checkout is made.
+        self._done = self._folder / "done"
         #: The folder with the files.
         self.files = self._folder / "files"
 
     def make(self) -> None:
         """Check out the commit, unless that was done before."""
-        done = self._folder / "done"
-        if done.exists():
+        if self._done.exists():
             return
         self.remove()
         self.files.mkdir(parents=True, mode=0o700)
         git("init", "--quiet", "--bare", str(self._git_folder))
+        (self._git_folder / "info").mkdir(exist_ok=True)
+        (self._git_folder / "info" / "attributes").write_text(_ATTRIBUTES)
         self._transfer("fetch", "--quiet", "--depth=1", "--no-tags", self.repository, self._commit)
-        self._git("checkout", "--quiet", "--force", "--detach", self._commit)
-        done.touch()
+        self._git(f"--work-tree={self.files}", "checkout", "--quiet", "--force", "--detach", self._commit)
+        self._done.touch()
 
-    def changes(self) -> tuple[str, bytes] | None:
-        """The tree of the files as they are now, without ignored ones, and the patch from the commit to it; None if it is the same.
+    def changes(self, message: str) -> bytes | None:
+        """The patch from the commit to the files as they are now, without ignored ones; None if they are the same.
 
         Raises:
-            Failure: `too_large`; `io_error`.
+            Failure: `too_large`; `io_error`, also if a folder or a file can't be read.
         """
-        _delete_repositories(self.files)
-        self._git("add", "--all", ".")
-        tree = self._git("write-tree").decode().strip()
-        patch = self._git("diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", self._commit, tree)
+        if not self._done.exists():
+            return None
+        before = entries_of_commit(self._git("ls-tree", "--full-tree", "-r", "-l", "-z", self._commit))
+        folder = os.fsencode(self.files)
+        # The same time at each try, so that a branch that was pushed before is the same.
+        when = int(self._done.stat().st_mtime)
+        header = (
+            f"commit {_CHANGES}\ncommitter Albert Tools <albert-tools@localhost> {when} +0000\n"
+            f"data {len(message.encode())}\n{message}\nfrom {self._commit}\n"
+        )
+        try:
+            found = entries_of_folder(folder)
+            ignored = self._ignored(found, before)
+            stream = commit_of_folder(folder, found, ignored, before, header.encode())
+            self._git("fast-import", "--quiet", "--force", given=stream)
+        except OSError as error:
+            raise Failure("io_error", f"the files of the run {self.run} can't be read: {str(error)[:300]}") from error
+        patch = self._git("diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", self._commit, _CHANGES)
         if len(patch) > MAX_PATCH:
             raise Failure("too_large", f"the changes of the run {self.run} have more than {MAX_PATCH:,} bytes")
-        return (tree, patch) if patch else None
+        return patch or None
 
-    def push(self, tree: str, message: str) -> str:
-        """Push a commit of the tree as the branch ``albert/RUN``. Returns the name of the branch."""
-        commit = self._git("commit-tree", tree, "-p", self._commit, "-m", message).decode().strip()
+    def _ignored(self, found: Mapping[bytes, os.stat_result], before: Collection[bytes]) -> set[bytes]:
+        """The new files that the repository ignores. git gets the files ``.gitignore`` in a folder with nothing else."""
+        with TemporaryDirectory(dir=self._folder) as rules:
+            for path, facts in found.items():
+                if os.path.basename(path) == b".gitignore" and stat.S_ISREG(facts.st_mode):
+                    place = os.path.join(os.fsencode(rules), path)
+                    os.makedirs(os.path.dirname(place), exist_ok=True)
+                    os.link(os.path.join(os.fsencode(self.files), path), place)
+            said = git(
+                *(f"--git-dir={self._git_folder}", f"--work-tree={rules}"),
+                *("check-ignore", "--no-index", "-z", "--stdin"),
+                cwd=Path(rules),
+                given=(
+                    b"./%s\0" % p for p, facts in found.items() if p not in before and not stat.S_ISDIR(facts.st_mode)
+                ),
+                # 1 says that it ignores none.
+                codes=(0, 1),
+            )
+        return {path.removeprefix(b"./") for path in said.split(b"\0")}
+
+    def push(self) -> str:
+        """Push what `changes` has found as the branch ``albert/RUN``. Returns the name of the branch."""
         branch = f"albert/{self.run}"
-        self._transfer("push", "--quiet", self.repository, f"{commit}:refs/heads/{branch}")
+        self._transfer("push", "--quiet", self.repository, f"{_CHANGES}:refs/heads/{branch}")
         return branch
 
     def remove(self) -> None:
-        """Delete the files."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Delete the files. Raises Failure `io_error` if some can't be deleted."""
+        try:
+            # First, so that the files that are left are taken for no changes.
+            self._done.unlink(missing_ok=True)
+            handle = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                clear(handle)
+            finally:
+                os.close(handle)
+            self._folder.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise Failure("io_error", f"the checkout of the run {self.run} can't be deleted: {error}") from error
 
-    def _git(self, *words: str) -> bytes:
-        return git(f"--git-dir={self._git_folder}", f"--work-tree={self.files}", *words, cwd=self.files)
+    def _git(self, *words: str, given: Iterable[bytes] = ()) -> bytes:
+        return git(f"--git-dir={self._git_folder}", *words, cwd=self._git_folder, given=given)
 
     def _transfer(self, *words: str) -> bytes:
         return git(f"--git-dir={self._git_folder}", *words, cwd=self._git_folder, settings_of_user=True)
 
 
-def _delete_repositories(files: Path) -> None:
-    """Delete each ``.git`` in the files. For a repository in them, git would start programs that its settings name."""
-    for folder, folders, names in os.walk(files):
-        for name in [name for name in (*folders, *names) if name.casefold() == ".git"]:
-            path = Path(folder, name)
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-                folders.remove(name)
-            else:
-                path.unlink()
+def git(
+    *words: str,
+    cwd: Path | None = None,
+    settings_of_user: bool = False,
+    given: Iterable[bytes] = (),
+    codes: Collection[int] = (0,),
+) -> bytes:
+    """What git prints when it reads `given`, if it ends with one of these codes.
 
-
-def git(*words: str, cwd: Path | None = None, settings_of_user: bool = False) -> bytes:
-    """What git prints. Raises Failure `io_error` if it fails or takes too long, `not_found` if it is not installed."""
+    Raises:
+        Failure: `io_error` if it fails or takes too long, `not_found` if it is not installed.
+    """
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
     environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     if not settings_of_user:
         environ |= _NO_SETTINGS
-    try:
-        done = subprocess.run(
-            ["git", *settings, *words],
-            cwd=cwd,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT,
-        )
-    except FileNotFoundError as error:
-        raise Failure("not_found", "git is not installed", hint="install git on this machine") from error
-    except subprocess.TimeoutExpired as error:
-        raise Failure("io_error", f"git {_name(words)} took more than {TIMEOUT} s", retryable=True) from error
-    if done.returncode:
+    with TemporaryFile(dir=cwd) as stdin:
+        stdin.writelines(given)
+        stdin.seek(0)
+        try:
+            done = subprocess.run(
+                ["git", *settings, *words], cwd=cwd, env=environ, stdin=stdin, capture_output=True, timeout=TIMEOUT
+            )
+        except FileNotFoundError as error:
+            raise Failure("not_found", "git is not installed", hint="install git on this machine") from error
+        except subprocess.TimeoutExpired as error:
+            raise Failure("io_error", f"git {_name(words)} took more than {TIMEOUT} s", retryable=True) from error
+    if done.returncode not in codes:
         said = " ".join(done.stderr.decode("utf-8", "replace").split())[:500]
         raise Failure("io_error", f"git {_name(words)} failed: {said}", retryable=True)
     return done.stdout
@@ -188,10 +234,9 @@ def keep_changes(checkout: Checkout, how: str, tool: str, put: Callable[[bytes],
     Raises:
         Failure: See `Checkout`.
     """
-    found = checkout.changes()
-    if found is None:
+    patch = checkout.changes(f"Changes of {tool}, run {checkout.run}")
+    if patch is None:
         return {}
-    tree, patch = found
     if how == "branch":
-        return {"branch": checkout.push(tree, f"Changes of {tool}, run {checkout.run}")}
+        return {"branch": checkout.push()}
     return {"patch": put(patch), "size_bytes": len(patch)}

@@ -28,6 +28,7 @@ from albert_tools.surfaces.worker.checkout import Checkout, checkouts, keep_chan
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from albert_tools.engine.model.record_types import Schedule
     from albert_tools.engine.runs.runs import RunView
     from albert_tools.service import ToolService
 
@@ -60,6 +61,8 @@ class Worker:
         self._host = socket.gethostname() if shutil.which("git") else None
         self._tasks: set[asyncio.Task[None]] = set()
         self._owner = ""
+        #: The last failure of each schedule.
+        self._failures: dict[str, dict[str, Any] | None] = {}
 
     async def work(self, stopped: asyncio.Event) -> None:
         """Take runs until `stopped` is set, and wait for the end of those under way.
@@ -120,19 +123,30 @@ class Worker:
             stop.cancel()
 
     async def _begin_due(self) -> None:
-        schedules = self._any.schedules
-        for schedule, at in await asyncio.to_thread(schedules.due, datetime.now(UTC)):
+        for schedule in await asyncio.to_thread(self._any.schedules.all):
             if schedule.data["workspace"] in self._services and schedule.data["queue"] in self._queues:
+                failure = None
                 try:
-                    await schedules.begin(schedule, at, partial(self._enqueue, schedule.data))
-                    self._report("scheduled", {"schedule": schedule.name, "at": at.isoformat()})
-                except Failure as failure:
-                    self._report("problem", {"schedule": schedule.name, "error": failure.as_dict()})
+                    await self._begin(schedule)
+                except Failure as fault:
+                    failure = fault.as_dict()
+                # A failure that lasts is reported once.
+                if failure is not None and failure != self._failures.get(schedule.name):
+                    self._report("problem", {"schedule": schedule.name, "error": failure})
+                self._failures[schedule.name] = failure
+
+    async def _begin(self, schedule: Schedule) -> None:
+        """Queue the run of a schedule if its time has come. Raises Failure as `Schedules.due` and `Schedules.begin`."""
+        schedules = self._any.schedules
+        at = await asyncio.to_thread(schedules.due, schedule, datetime.now(UTC))
+        if at is not None:
+            await schedules.begin(schedule, at, partial(self._enqueue, schedule.data))
+            self._report("scheduled", {"schedule": schedule.name, "at": at.isoformat()})
 
     async def _enqueue(self, data: Mapping[str, Any], run: str) -> None:
         """Queue a run of a schedule. Raises Failure `exists` if there is one."""
         service = self._services[data["workspace"]]
-        if _exists(service, run):
+        if _found(service, run) is not None:
             raise Failure("exists", f"there is a run {run}")
         queued = Queued(data["queue"], data["priority"])
         await service.enqueue(data["tool"], data["arguments"], queued, version=data["version"], run_id=run)
@@ -145,6 +159,8 @@ class Worker:
             )
             async with self._place(found) as (service, host):
                 result = await service.resume(run, worker=self._name, checkout_on=host)
+            if host is not None:
+                await asyncio.to_thread(self._finish, run)
             state = "done" if result.error is None else "suspended" if result.error.code == "suspended" else "failed"
             more = {} if result.error is None else {"error": result.error.as_dict()}
             self._report(state, {"run": run, "tool": found.tool, **more})
@@ -176,7 +192,6 @@ class Worker:
         await asyncio.to_thread(checkout.make)
         async with self._any.elsewhere(checkout.files) as service:
             yield service, self._host
-        await asyncio.to_thread(self._finish, checkout)
 
     def _demand_repository(self, run: RunView, checkout: Checkout) -> None:
         """Require that the present rules and mode let the queue use the repository. Raises Failure `permission_denied`."""
@@ -184,11 +199,17 @@ class Worker:
             raise Failure("permission_denied", "nothing is fetched or pushed in LOCKDOWN", retryable=True)
         demand_repository(self._any.ruling().governance.queues, str(run.header["queue"]), checkout.repository)
 
-    def _finish(self, checkout: Checkout) -> None:
-        """Keep what a run has changed in its checkout, if it has ended. Raises Failure `io_error`, `too_large`."""
-        run = self._any.runs.show(checkout.run)
-        if run.state not in OVER:
-            return
+    def _finish(self, run: str) -> None:
+        """Keep what a run of this home has changed in its checkout, if it has ended. Report what prevents it."""
+        try:
+            found = _found(self._any, run)
+            if found is not None and found.state in OVER:
+                self._keep(found)
+        except Exception as fault:
+            self._report("problem", {"run": run, "error": _failure(fault).as_dict()})
+
+    def _keep(self, run: RunView) -> None:
+        checkout = Checkout(checkouts(), run.id, str(run.header["workspace"]))
         if run.header["changes"] == "branch":
             self._demand_repository(run, checkout)
         contents = self._any.contents(None)
@@ -202,9 +223,7 @@ class Worker:
     def _finish_left(self) -> None:
         """Keep the changes of runs whose worker died after they had ended."""
         for folder in checkouts().iterdir() if checkouts().is_dir() else ():
-            with suppress(Failure):
-                run = self._any.runs.show(folder.name)
-                self._finish(Checkout(checkouts(), run.id, str(run.header["workspace"])))
+            self._finish(folder.name)
 
 
 def _failure(fault: Exception) -> Failure:
@@ -218,14 +237,14 @@ def _waited(run: RunView) -> dict[str, float]:
     return {"waited_s": round(max(0.0, time.time() - last["at"]), 3)} if last.get("state") == "queued" else {}
 
 
-def _exists(service: ToolService, run: str) -> bool:
+def _found(service: ToolService, run: str) -> RunView | None:
+    """The run, or None if this home has none with this id. Raises Failure as `Runs.show`."""
     try:
-        service.runs.show(run)
+        return service.runs.show(run)
     except Failure as failure:
         if failure.code == "not_found":
-            return False
+            return None
         raise
-    return True
 
 
 @asynccontextmanager

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.worker.checkout import Checkout
 
 ADA = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "a@b"}
@@ -48,30 +50,138 @@ def set_trap(folder: Path, program: str) -> None:
     git(folder, "config", "core.fsmonitor", program)
     (folder / ".git" / "info").mkdir(exist_ok=True)
     (folder / ".git" / "info" / "attributes").write_text("* filter=x\n")
-    (folder / "a").write_text("changed")
+    # Of the same size, so that git must read it to see that it has changed.
+    (folder / "a").write_text("b")
+    os.utime(folder / "a", (1, 1))
 
 
-def test_a_repository_in_the_files_starts_nothing(tmp_path: Path, marked: Path, program: str) -> None:
-    repository, inner = tmp_path / "repository", tmp_path / "inner"
-    submodule = commit(inner, a="a")
+#: A path that git can open below the files, and nobody can whose paths are absolute.
+LONG = "/".join(["d" * 254] * 15 + ["e" * 230])
+
+
+def checkout_of(tmp_path: Path, head: str) -> Checkout:
+    made = Checkout(tmp_path / "checkouts", "r", f"git+{tmp_path}/repository@{head}")
+    made.make()
+    return made
+
+
+def open_folder(top: Path, path: str) -> int:
+    """Open a folder, which is made if there is none, step by step, because the whole path may be too long."""
+    folder = os.open(top, os.O_RDONLY)
+    for part in path.split("/"):
+        with suppress(FileExistsError):
+            os.mkdir(part, dir_fd=folder)
+        inner = os.open(part, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    return folder
+
+
+@pytest.mark.parametrize("place", ["sub", "new", LONG])
+def test_a_repository_in_the_files_starts_nothing(tmp_path: Path, marked: Path, program: str, place: str) -> None:
+    repository, trap = tmp_path / "repository", tmp_path / "checkouts/r/files/trap"
+    submodule = commit(tmp_path / "inner", a="a")
     commit(repository, b="b")
-    # The repository has a submodule, and the run makes a repository with the same commit in its place.
+    if place != "new":
+        # The run makes a repository with the same commit in the place of a submodule.
+        git(repository, "update-index", "--add", "--cacheinfo", f"160000,{submodule},{place}")
+        git(repository, "commit", "--quiet", "-m", "two")
+    checkout = checkout_of(tmp_path, git(repository, "rev-parse", "HEAD"))
+    assert commit(trap, a="a") == submodule
+    set_trap(trap, program)
+    git(trap, "config", "core.worktree", str(trap))
+    (trap / ".git").rename(trap / "gd")
+    folder = open_folder(checkout.files, place)
+    os.close(os.open("x", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
+    with open(os.open(".git", os.O_WRONLY | os.O_CREAT, dir_fd=folder), "w") as file:
+        file.write(f"gitdir: {trap}/gd")
+    # The folder can't be listed, and git needs no listing to find a submodule.
+    os.fchmod(folder, 0o311)
+    for _ in range(2):
+        # The worker may keep the changes or not.
+        with suppress(Failure):
+            checkout.changes("changes")
+    os.fchmod(folder, 0o700)
+    os.close(folder)
+    assert not marked.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "said"),
+    [
+        ("x", 0o300, "Permission denied"),
+        ("/".join("x" * 1500), 0o700, "folders more than 200 deep"),
+        (LONG, 0o700, "File name too long"),
+    ],
+    ids=["unreadable", "deep", "long"],
+)
+def test_changes_that_can_not_be_read_are_a_failure(tmp_path: Path, path: str, mode: int, said: str) -> None:
+    if mode == 0o300 and os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    checkout = checkout_of(tmp_path, commit(tmp_path / "repository", a="a"))
+    folder = open_folder(checkout.files, path)
+    os.fchmod(folder, mode)
+    os.close(folder)
+    try:
+        with pytest.raises(Failure, match=said):
+            checkout.changes("changes")
+        checkout.remove()
+    finally:
+        # pytest could not.
+        subprocess.run(["rm", "-rf", checkout.files], check=True)
+    assert not list((tmp_path / "checkouts").iterdir())
+
+
+def test_a_large_file_is_a_failure(tmp_path: Path) -> None:
+    checkout = checkout_of(tmp_path, commit(tmp_path / "repository", a="a"))
+    with (checkout.files / "large").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(Failure, match="have more than"):
+        checkout.changes("changes")
+
+
+def test_the_patch_has_what_the_run_has_changed(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    files = {".gitattributes": "* text eol=crlf\n", ".gitignore": "*.o\n/out/\n!keep.o\n"}
+    commit(repository, **files, deleted="d", mode="m", **{"both.o": "b", "file": "f", "crlf": "1\r\n"})
+    submodule = commit(tmp_path / "inner", a="a")
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{submodule},sub")
+    git(repository, "add", "--force", "both.o")
     git(repository, "commit", "--quiet", "-m", "two")
-    checkout = Checkout(tmp_path / "checkouts", "r", f"git+{repository}@{git(repository, 'rev-parse', 'HEAD')}")
-    checkout.make()
-    for place in ("sub", "new"):
-        assert commit(checkout.files / place, a="a") == submodule
-        set_trap(checkout.files / place, program)
-    found = checkout.changes()
-    assert not marked.exists()
-    assert found is not None
-    assert b"new/a" in found[1]
-    # Again, as after a crash, when the index knows these folders.
-    commit(checkout.files / "new", a="a")
-    set_trap(checkout.files / "new", program)
-    checkout.changes()
-    assert not marked.exists()
+    checkout = checkout_of(tmp_path, git(repository, "rev-parse", "HEAD"))
+    assert checkout.changes("nothing") is None
+    here = checkout.files
+    (here / "deleted").unlink()
+    (here / "mode").chmod(0o755)
+    (here / "both.o").write_text("changed")
+    (here / "file").unlink()
+    (here / "file").mkdir()
+    (here / "file" / 'a "\\\n b').write_bytes(b"1\r\n\0")
+    (here / ":x").write_text("data 5\n")
+    (here / os.fsdecode(b"\xff")).symlink_to("/etc/passwd")
+    for name in ("new.o", "out/x", "cache/x", "cache/.gitignore"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text("*\n")
+    os.mkfifo(here / "fifo")
+    (here / "keep.o").write_text("k")
+    patch = checkout.changes("changes")
+    assert patch is not None
+    (tmp_path / "patch").write_bytes(patch)
+    git(repository, "apply", "--index", str(tmp_path / "patch"))
+    changed = subprocess.run(
+        ["git", "diff", "--cached", "--raw", "--no-renames", "-z"], cwd=repository, check=True, capture_output=True
+    ).stdout.split(b"\0")
+    assert {(name, *facts.split()[1::3]) for facts, name in zip(changed[::2], changed[1::2], strict=False)} == {
+        (b":x", b"100644", b"A"),
+        (b"both.o", b"100644", b"M"),
+        (b"deleted", b"000000", b"D"),
+        (b"file", b"000000", b"D"),
+        (b'file/a "\\\n b', b"100644", b"A"),
+        (b"keep.o", b"100644", b"A"),
+        (b"mode", b"100755", b"M"),
+        (b"\xff", b"120000", b"A"),
+    }
+    assert (repository / "file" / 'a "\\\n b').read_bytes() == b"1\r\n\0"
 
 
 def test_attributes_choose_no_filter_of_the_user(
@@ -83,9 +193,8 @@ def test_attributes_choose_no_filter_of_the_user(
     monkeypatch.setenv("HOME", str(home))
     head = commit(tmp_path / "repository", **{".gitattributes": "*.y filter=x\n", "a.txt": "a"})
     git(tmp_path / "repository", "rm", "--quiet", "--cached", "a.txt")
-    checkout = Checkout(tmp_path / "checkouts", "r", f"git+{tmp_path}/repository@{head}")
-    checkout.make()
+    checkout = checkout_of(tmp_path, head)
     (checkout.files / ".gitattributes").write_text("* filter=x\n")
     (checkout.files / "b.txt").write_text("b")
-    assert checkout.changes() is not None
+    assert checkout.changes("changes") is not None
     assert not marked.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -255,6 +256,27 @@ def test_a_schedule_begins_a_run_each_time(home: Albert, worker: Workers) -> Non
     assert home("schedule").out == ""
 
 
+def test_a_schedule_that_can_not_be_read_stops_no_worker(home: Albert, tmp_path: Path) -> None:
+    there, block = tmp_path / "there", tmp_path / "block"
+    (there / ".albert").mkdir(parents=True)
+    for name, *where in (("mine",), ("elsewhere", "--workspace", str(there)), ("nightly", "--queue", "nightly")):
+        assert home("schedule", "add", name, "* * * * *", "add", "name=a.txt", *where).code == 0
+    # The worker has no package for schedules, which is one reason of several.
+    block.mkdir()
+    (block / "cronsim.py").write_text("raise ImportError('not here')\n")
+    output, environ = home.project / "output", home.environ
+    home.environ = {**environ, "PYTHONPATH": f"{block}{os.pathsep}{environ['PYTHONPATH']}"}
+    with output.open("wb") as stream, home.start("worker", stdout=stream) as process:
+        try:
+            home.environ = environ
+            wait_for(home, queued(home, "add", "name=b.txt"), "done")
+            process.terminate()
+            assert process.wait() == 0
+        finally:
+            process.kill()
+    assert re.findall("problem.*", output.read_text()) == ["problem    mine: schedules need cronsim: not here"]
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A git repository with one commit, on the branch main."""
@@ -300,6 +322,43 @@ def test_a_run_works_in_a_checkout_and_its_changes_are_kept(home: Albert, worker
     assert f"albert/{branch}" in home("runs", "patch", branch).err
     assert "has changed nothing" in home("runs", "patch", nothing).err
     wait_until(lambda: not list(Path(home.environ["XDG_DATA_HOME"]).glob("albert-checkouts/*")))
+
+
+def test_a_checkout_that_can_not_be_read_stops_no_worker(home: Albert, worker: Workers, repository: Path) -> None:
+    allow_repository(home, f"{repository.parent}/*")
+    words = ("add", "name=a.txt", "--repository", str(repository), "--revision", "v1")
+    runs = [queued(home, *words), queued(home, *words)]
+    ada = worker("ada")
+    checkouts = Path(home.environ["XDG_DATA_HOME"]) / "albert-checkouts"
+    for run in runs:
+        wait_for(home, run, "done")
+        wait_until(lambda run=run: not (checkouts / run).exists())
+    ada.terminate()
+    ada.wait()
+    # A worker has died while it made the checkout of one run, and before it kept the changes of the other.
+    half_made, left = (checkouts / run for run in runs)
+    for files in (half_made / "files", left / "files"):
+        files.mkdir(parents=True)
+        here = os.open(files, os.O_RDONLY)
+        for _ in range(1500):
+            os.mkdir("a", dir_fd=here)
+            here, above = os.open("a", os.O_RDONLY, dir_fd=here), here
+            os.close(above)
+        os.close(here)
+    printed(repository, "clone", "--quiet", "--bare", str(repository), str(left / "git"))
+    (left / "done").touch()
+    output = home.project / "output"
+    with output.open("wb") as stream, home.start("worker", "--name", "ben", stdout=stream) as ben:
+        try:
+            wait_for(home, queued(home, "add", "name=b.txt"), "done")
+            ben.terminate()
+            assert ben.wait() == 0
+            assert (half_made.exists(), left.exists()) == (False, True)
+        finally:
+            ben.kill()
+            # pytest could not.
+            subprocess.run(["rm", "-rf", checkouts], check=True)
+    assert re.search(rf"problem +{left.name}: there are folders more than 200 deep", output.read_text())
 
 
 def test_a_repository_is_one_that_the_rules_list(

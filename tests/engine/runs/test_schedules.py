@@ -50,9 +50,10 @@ def schedules(tmp_path: Path) -> Iterator[Schedules]:
 
 async def test_of_several_missed_times_the_last_begins_one_run(schedules: Schedules) -> None:
     now = datetime.now(UTC)
-    assert schedules.due(now) == []
+    assert schedules.due(schedules.get("s"), now) is None
     later = now + timedelta(hours=3)
-    ((schedule, at),) = schedules.due(later)
+    at = schedules.due(schedules.get("s"), later)
+    assert at is not None
     assert timedelta(0) <= later - at < timedelta(minutes=1)
     begun: list[str] = []
 
@@ -61,12 +62,14 @@ async def test_of_several_missed_times_the_last_begins_one_run(schedules: Schedu
             raise Failure("exists", "there is such a run")
         begun.append(run)
 
-    await schedules.begin(schedule, at, enqueue)
+    await schedules.begin(schedules.get("s"), at, enqueue)
     # Another worker, which saw the same.
-    await schedules.begin(schedule, at, enqueue)
+    await schedules.begin(schedules.get("s"), at, enqueue)
     assert len(begun) == 1
-    assert schedules.due(later) == []
-    await schedules.begin(*schedules.due(later + timedelta(minutes=1))[0], enqueue)
+    assert schedules.due(schedules.get("s"), later) is None
+    following = schedules.due(schedules.get("s"), later + timedelta(minutes=1))
+    assert following is not None
+    await schedules.begin(schedules.get("s"), following, enqueue)
     assert len(begun) == 2
 
 
@@ -75,10 +78,12 @@ async def test_of_several_missed_times_the_last_begins_one_run(schedules: Schedu
 )
 async def test_a_time_stays_due_after_a_temporary_failure(schedules: Schedules, code: str, is_due: bool) -> None:
     later = datetime.now(UTC) + timedelta(hours=1)
+    at = schedules.due(schedules.get("s"), later)
+    assert at is not None
 
     async def enqueue(_: str) -> None:
         raise Failure(code, "it can't be queued")
 
     with pytest.raises(Failure, match="it can't be queued"):
-        await schedules.begin(*schedules.due(later)[0], enqueue)
-    assert bool(schedules.due(later)) == is_due
+        await schedules.begin(schedules.get("s"), at, enqueue)
+    assert (schedules.due(schedules.get("s"), later) is not None) == is_due
