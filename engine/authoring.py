@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec import json as msgspec_json
+from msgspec.structs import replace
 
 from albert_tools.engine.actions import DEFINE, REMOVE, Actions, Review
 from albert_tools.engine.call.context import ServiceContext, recorded
@@ -78,7 +79,8 @@ class Authoring(Struct, eq=False):
     async def define_version(
         self, source: Source, progress: Callable[[str], None] | None = None, *, session: str | None = None
     ) -> Defined:
-        """Like `define`, but also return the warnings, the replaced version, and the tools that still call an older version."""
+        """Like `define`, but also return the warnings, the replaced version, and the tools that still call an older version. A
+        session is told those that its lease covers."""
         report_progress = progress or (lambda _: None)
         if session is None:
             version, warnings = await self.examined(source, report_progress)
@@ -104,7 +106,7 @@ class Authoring(Struct, eq=False):
         arguments = {"source": shown_source(source)}
         defined = await self.actions.perform_reviewed(DEFINE, arguments, session, review, save)
         await self._notify_owner(defined)
-        return defined
+        return replace(defined, callers=tuple(c for c in defined.callers if self.access.covers(session, c)))
 
     async def remove(self, name: str, *, session: str | None = None) -> None:
         """Remove a saved tool. The store retains its versions, so tools that were checked against them can still run.

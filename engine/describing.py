@@ -193,6 +193,7 @@ class Describer(Struct, eq=False):
             }
         return replace(description, policy=self.standing(definition, description.gated), bounds=bounds)
 
-    async def callers(self, name: str) -> tuple[str, ...]:
-        """The composites that call a saved tool, in any version, by name."""
-        return tuple(caller for caller, _ in await asyncio.to_thread(self.lookup.store.callers, name))
+    async def callers(self, name: str, *, session: str | None = None) -> tuple[str, ...]:
+        """The composites that call a saved tool, in any version, by name; in a session those that its lease covers."""
+        found = await asyncio.to_thread(self.lookup.store.callers, name)
+        return tuple(caller for caller, _ in found if self.access.covers(session, caller))

@@ -32,7 +32,8 @@ ENTRIES = {
 }
 #: The role that may append a kind of entry.
 KINDS = {kind: role for role, kinds in ENTRIES.items() for kind in kinds.split()}
-#: The kinds that name the login: as the one who decides, or as the user whose tools change (`by` is a session then).
+#: The kinds that name the login: as the one who decides, or as the user whose tools change (`by` is a session then). A review by
+#: which the rules activate a version names it as the user, too.
 SIGNED = dict.fromkeys(("answered", "copied", "mode", "review", "rules_imported", "schedule", "schedule_removed"), "by")
 SIGNED |= dict.fromkeys(ENTRIES["author"].split(), "user")
 #: What each role may do with a table, besides reading all tables.
@@ -85,11 +86,14 @@ BEGIN
   IF TG_TABLE_NAME = 'entries' THEN
     wanted := CASE {_WHEN} END;
     IF NEW.kind IN ({_texts(list(SIGNED))}) THEN
-      signer := NEW.data::json ->> CASE wanted WHEN 'author' THEN 'user' ELSE 'by' END;
+      signer := NEW.data::json ->> CASE WHEN wanted = 'author' OR NEW.kind = 'review'
+        AND (NEW.data::json ->> 'by', NEW.data::json ->> 'state') = ('{BY_RULES}', 'active') THEN 'user' ELSE 'by' END;
     END IF;
   ELSIF TG_TABLE_NAME = 'reviews' THEN
     wanted := 'reviewer';
-    signer := NEW.reviewer;
+    IF NEW.reviewer <> '{BY_RULES}' OR NEW.state NOT IN ('active', 'deprecated') THEN
+      signer := NEW.reviewer;
+    END IF;  -- Otherwise the rules have activated a version in the place of another one. The entry names the login.
     IF TG_OP = 'UPDATE' THEN
       IF OLD.state = 'deprecated' AND NEW.state = 'pending' AND NEW.manifest = '' AND NEW.why = ''
         AND (NEW.tool, NEW.version, NEW.n) = (OLD.tool, OLD.version, OLD.n)
@@ -123,7 +127,7 @@ BEGIN
         || CASE WHEN wanted ~ '^[ao]' THEN 'an ' ELSE 'a ' END || wanted,
       HINT = format('have somebody with this role do it, or an administrator run: GRANT %I TO %I', role, session_user);
   END IF;
-  IF signer IS DISTINCT FROM session_user AND NOT (wanted = 'reviewer' AND signer IS NOT DISTINCT FROM '{BY_RULES}') THEN
+  IF signer IS DISTINCT FROM session_user THEN
     RAISE insufficient_privilege USING MESSAGE = format('your database user %s can''t act as %s', session_user, signer),
       HINT = 'log in as this user';
   END IF;

@@ -187,7 +187,7 @@ class Request:
             "outcome": defined.outcome,
             "review": await asyncio.to_thread(_review_of, service, defined.version),
             "warnings": SourceError(defined.warnings, source).render() if defined.warnings else "",
-            "callers": [name for name in defined.callers if service.covers(session, name)],
+            "callers": [*defined.callers],
             "similar": [name for name in alike if service.covers(session, name)],
         }
 

@@ -2,7 +2,8 @@
 
 A person has one session for each lease that the rules give, in all processes of the home. It expires when the person's token does,
 and a later token renews it, so questions, results and the used budget outlive the short life of a token. It lives for the hours of
-the lease at most; after that the person gets another one. A session that the owner has revoked keeps its person out until then.
+the lease at most; after that the person gets another one. A session that the owner has revoked keeps its person out of the
+workspace until then, also if the rules give the person another lease meanwhile.
 
 No token has the hash of such a session. Who may use it is decided at each request, by a token of the identity provider.
 """
@@ -42,10 +43,13 @@ class TeamSessions:
             lease: Makes the lease of the session, if it is opened.
 
         Raises:
-            Failure: `permission_denied` if the owner has revoked the session; `io_error`.
+            Failure: `permission_denied` if the owner has revoked a session of this person; `io_error`.
         """
-        words = json.dumps([person.issuer, person.subject, person.terms, workspace])
-        key = f"person:{hashlib.sha256(words.encode()).hexdigest()}:"
+        of_person = f"person:{_hash(person.issuer, person.subject, workspace)}:"
+        key = f"{of_person}{_hash(person.terms)}:"
+        revoked = map(session_of, self._ledger.sessions.ended(of_person))
+        if any(session.until > self._clock() for session in revoked):
+            raise _revoked()
         found = self._present(key)
         if found is None or _is_renewed(found, expires):
             given, ledger = lease() if found is None else found.lease, self._ledger
@@ -65,13 +69,8 @@ class TeamSessions:
                     times = {"expires": min(expires, found.until), "until": found.until}
                     ledger.append("session_times", {"session": found.id, **times})
             found = self._present(key)
-        if found is None or found.ended:
-            raise Failure(
-                "permission_denied",
-                "the session of this account has been revoked",
-                hint="the owner's rules decide when the account gets another one",
-                rule="session.ended",
-            )
+        if found is None or found.ended:  # Another process has ended it in this moment.
+            raise _revoked()
         return found
 
     def _present(self, key: str) -> Session | None:
@@ -93,6 +92,19 @@ class TeamSessions:
             # Its time is over, so the person may get another one if the rules change again.
             self._ledger.append("session_times", {"session": found.id, "expires": now, "until": now})
             self._sessions.end(found.id)
+
+
+def _hash(*words: str) -> str:
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()
+
+
+def _revoked() -> Failure:
+    return Failure(
+        "permission_denied",
+        "the session of this account has been revoked",
+        hint="the account gets another one when the hours of the revoked one are over",
+        rule="session.ended",
+    )
 
 
 def _is_renewed(session: Session, expires: float) -> bool:

@@ -142,6 +142,9 @@ class SessionTable(Protocol):
     def newest(self, beginning: str) -> SessionRow | None:
         """The session whose hash begins with this text, the last one in the order of the hashes; None if there is none."""
 
+    def ended(self, beginning: str) -> builtins.list[SessionRow]:
+        """The sessions whose hashes begin with this text, and that were ended."""
+
     def all(self) -> builtins.list[SessionRow]:
         """All sessions."""
 

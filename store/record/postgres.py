@@ -177,9 +177,10 @@ class PostgresDatabase(Database):
 
     def signed(self, kind: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """See `Database`."""
-        if kind not in SIGNED or data.get("by") == BY_RULES or not self.user:
+        if kind not in SIGNED or not self.user:
             return data
-        return {**data, SIGNED[kind]: self.user}
+        by_rules = kind == "review" and data.get("by") == BY_RULES
+        return {**data, "user" if by_rules else SIGNED[kind]: self.user}
 
     # Transactions
 

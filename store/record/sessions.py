@@ -133,9 +133,16 @@ class SessionTable:
         )
         return None if found is None else self.line(found[0])[0]
 
+    def ended(self, beginning: str) -> list[SessionRow]:
+        """See the protocol."""
+        return self._several("WHERE s.ended = 1 AND s.token_hash >= ? AND s.token_hash < ?", beginning, f"{beginning}~")
+
     def all(self) -> list[SessionRow]:
         """See the protocol."""
-        rows = self._database.rows(f"{_READ} ORDER BY s.id, u.unit")
+        return self._several("")
+
+    def _several(self, condition: str, *values: str) -> list[SessionRow]:
+        rows = self._database.rows(f"{_READ} {condition} ORDER BY s.id, u.unit", values)
         return [_session(list(of_one)) for _, of_one in groupby(rows, itemgetter(0))]
 
     def _line(self, column: str, value: str) -> list[SessionRow]:

@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, get_args
 
 from albert_tools.engine.model.failure import Failure
@@ -123,10 +124,7 @@ def _state(a: Approval) -> str:
 
 
 async def _show(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    found = service.approvals.get(options.id)
-    if (mine := token()) is not None and found.session not in {s.id for s in service.list_sessions(session=mine)}:
-        # The question has the arguments of a call of somebody else.
-        await service.records((), session=mine)
+    found = await _demand_question(service, options.id)
     whole = whole_arguments(service, found)
     if console.json:
         console.document({"ok": True, **found.as_dict(), "whole_arguments": whole})
@@ -139,6 +137,19 @@ async def _show(service: ToolService, options: argparse.Namespace, console: Cons
             f"answer with `{command_line(options.home, 'approvals', 'answer', found.id)} {'|'.join(found.choices)}`", 2
         )
     return 0
+
+
+async def _demand_question(service: ToolService, approval: str) -> Approval:
+    """The question with this id. In a session, one of somebody else needs the right to read the record, also to find out whether
+    there is one: it has the arguments of a call."""
+    if (mine := token()) is not None:
+        own = {session.id for session in service.list_sessions(session=mine)}
+        with suppress(Failure):
+            found = service.approvals.get(approval)
+            if found.session in own:
+                return found
+        await service.records((), session=mine)
+    return service.approvals.get(approval)
 
 
 async def _lasting_rule(service: ToolService, found: Approval, whole: Mapping[str, Any] | None) -> list[str]:

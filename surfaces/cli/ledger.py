@@ -219,6 +219,8 @@ def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
         case kind:
             mark, colour, text, about, optional, more = _FORMS[kind]
             rest = (text + (more if d.get(optional) else "")).format_map(fields)
+            # The rules have activated a version that this user has defined.
+            rest += f" (user {fields['user']})" if kind == "review" and d.get("user") else ""
     when, about = console.paint(entry.at[:19].replace("T", " "), "dim"), safe(str(d.get(about, "")))
     # Escape line breaks: a text from an agent must not look like another entry.
     return f"{when}  {about:<20}  {console.paint(mark, colour)} {rest}".replace("\n", "\\n").replace("\t", "\\t")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.console import Console
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from albert_tools.engine.call.context import Log
     from albert_tools.engine.model.result import ToolResult
     from albert_tools.engine.runs.runs import RunView
+    from albert_tools.service import ToolService
 
 
 async def resume(run: str, options: argparse.Namespace, console: Console) -> int:
@@ -23,23 +26,33 @@ async def resume(run: str, options: argparse.Namespace, console: Console) -> int
     from albert_tools.surfaces.cli.run import attended_service, print_result, run_attended
     from albert_tools.surfaces.text.exit_codes import INTERRUPTED
 
-    found = await run_of(run, options)
-    run, began_in = found.id, str(found.header["workspace"])
-    done: list[Any] = [step for step in found.steps if step["state"] in ("ended", "failed")]
-    async with attended_service(options, console, workspace=began_in) as service:
+    async with open_service(options) as service:
+        found = run_of(service, run)
+    name = run if found is None else found.tool
+    done: list[Any] = [s for s in (() if found is None else found.steps) if s["state"] in ("ended", "failed")]
+    async with attended_service(options, console, workspace=workspace_of(found)) as service:
 
         def again(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
             return service.resume(run, log, session=token())
 
-        result, interrupted = await run_attended(service, again, found.tool, console)
+        result, interrupted = await run_attended(service, again, name, console)
     if done:
         calls = "1 call was" if len(done) == 1 else f"{len(done)} calls were"
-        console.note(f"{calls} done before; `{command_line(options.home, 'runs', 'show', run)}` lists all")
+        console.note(
+            f"{calls} done before; `{command_line(options.home, 'runs', 'show', result.run_id or run)}` lists all"
+        )
     code = print_result(result, options, console, sum(len(step["effects"]) for step in done))
     return INTERRUPTED if interrupted else code
 
 
-async def run_of(run: str, options: argparse.Namespace) -> RunView:
-    """The run, as it is before it is continued."""
-    async with open_service(options) as service:
+def run_of(service: ToolService, run: str) -> RunView | None:
+    """The run, as it is before a request about it. None if it can't be found: the request itself says why, and only to a session
+    that may know."""
+    with suppress(Failure):
         return service.runs.show(run)
+    return None
+
+
+def workspace_of(found: RunView | None) -> str | None:
+    """The workspace of a request about a run: the run's own one. A session has only one workspace, so it gets no other."""
+    return None if found is None or token() is not None else str(found.header["workspace"])

@@ -11,8 +11,10 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.surfaces.cli.service_options import homes_of, open_service
 from albert_tools.surfaces.cli.session_tools import session_given
 from albert_tools.surfaces.text.console import Console, one_line, safe
@@ -22,7 +24,6 @@ from albert_tools.surfaces.text.hints import path_note, with_hint
 
 if TYPE_CHECKING:
     from albert_tools.engine.call.context import Log
-    from albert_tools.engine.model.failure import Failure
     from albert_tools.engine.model.result import ToolResult
     from albert_tools.engine.model.telemetry import Observer
     from albert_tools.service import ToolService
@@ -65,7 +66,9 @@ async def _run(options: argparse.Namespace, console: Console, spawned: Any) -> i
     token, given_by = session_given(options)
     async with attended_service(options, console, wait=options.wait, session=token is not None) as service:
         if spawned is not None:
-            await service.prepare(options.name, spawned, options.version)
+            # The call itself reports what is wrong with the tool, and only to a session that may know of it.
+            with suppress(Failure):
+                await service.prepare(options.name, spawned, options.version)
         from albert_tools.surfaces.cli.arguments import arguments_of
 
         arguments = await arguments_of(service, options, token)

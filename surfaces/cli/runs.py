@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
-from albert_tools.surfaces.cli.resume import resume, run_of
+from albert_tools.surfaces.cli.resume import resume, run_of, workspace_of
 from albert_tools.surfaces.cli.service_options import home_of, open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
@@ -138,12 +138,16 @@ async def _cancel(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.text.person import person
 
     async with open_service(options) as service:
-        before = service.runs.show(options.id)
+        before = run_of(service, options.id)
         after = await service.cancel_run(options.id, person(), session=token())
     if console.json:
         console.document({"ok": True, **after.as_dict()})
         return 0
-    how = "; it stops within its present call, or before the next one" if before.state == "running" else ""
+    how = (
+        "; it stops within its present call, or before the next one"
+        if before is not None and before.state == "running"
+        else ""
+    )
     console.say(f"cancelled {after.id} ({one_line(after.tool)}){how}")
     console.say(f"  {done_so_far(after)}", 2)
     return 0
@@ -184,11 +188,12 @@ async def _patch(options: argparse.Namespace, console: Console) -> int:
 async def _replay(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.text.call_text import call
 
-    found = await run_of(options.id, options)
-    run, began_in = found.id, str(found.header["workspace"])
+    async with open_service(options) as service:
+        began_in = workspace_of(run_of(service, options.id))
     version = options.version
     async with open_service(options, began_in) as service:
-        before = await service.show_run(run, session=token())
+        before = await service.show_run(options.id, session=token())
+        run = before.id
         if version is not None:
             version = (await service.describe(before.tool, version)).definition.version
         result = await service.runs.replay(run, version)

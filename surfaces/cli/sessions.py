@@ -56,7 +56,8 @@ async def _new(options: argparse.Namespace, console: Console) -> int:
                 failure.message = f"--within: {failure.message} (given by {given_by})"
             raise
         named = _named_tools(options) or []
-        known = [t.name for t in await service.list(hidden=True)] + sorted(RESERVED) if named else []
+        every = [t.name for t in await service.list(hidden=True)] + sorted(RESERVED) if named else []
+        known = [name for name in every if service.covers(within or None, name)]
     if console.json:
         console.document({"ok": True, "token": token, "session": opened.as_dict()})
         return 0

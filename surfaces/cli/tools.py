@@ -363,9 +363,9 @@ def remove(options: argparse.Namespace, console: Console) -> int:
     """Remove a saved tool."""
 
     async def remove_it(service: ToolService) -> tuple[str, tuple[str, ...]]:
-        versions, _ = service.store.history(options.name, 1)
         await service.remove(options.name, session=token())
-        return versions[0].version if versions else "", await service.callers(options.name)
+        versions, _ = service.store.history(options.name, 1)
+        return versions[0].version if versions else "", await service.callers(options.name, session=token())
 
     version, callers = in_service(options, remove_it)
     if console.json:

@@ -136,9 +136,18 @@ def test_who_decides_is_the_login(user: Users, team: str) -> None:
         row = record.reviews.get("t", "w")
         assert row is not None
         assert row.by == "ben"
-        # The rules don't become a person.
+        # The rules don't become a person, and the login stands beside them.
         record.append("review", {**REVIEW, "version": "x", "by": "the rules"})
         assert record.reviews.of_tool("t")[0].by == "the rules"
+        assert [*record.entries(("review",))][-1].data["user"] == "ben"
+        asked = question()
+        record.append("asked", {"approval": asked, "action": "a", "run": "", "step": "", "expires": 1e12})
+        record.append(
+            "answered", {"approval": asked, "choice": "once", "by": "the rules", "state": "yes", "covers": ""}
+        )
+        row = record.approvals.get(asked)
+        assert row is not None
+        assert row.by == "ben"
     with Record(user("ada", "author")) as record:
         with pytest.raises(Failure, match="your database user ada isn't a reviewer") as caught:
             record.append("review", REVIEW)
@@ -188,6 +197,7 @@ def refused(connection: psycopg.Connection, *statements: str) -> None:
 NEXT = "(SELECT max(n) + 1 FROM entries)"
 ENTRY = f"INSERT INTO entries VALUES ({NEXT}, '', 'review', '', '{json.dumps(REVIEW)}', '')"
 AS_ADA = ENTRY.replace('"ben"', '"ada"')
+AS_RULES = ENTRY.replace('"ben"', '"the rules"')
 AS_BEN = ENTRY.replace("'review'", "'definition'").replace('"by"', '"user"')
 APPROVE = "UPDATE reviews SET state = 'active', reviewer = '{}'"
 ANSWER = "UPDATE approvals SET state = 'yes', choice = 'once', answered_by = '{}' WHERE state = 'open'"
@@ -269,6 +279,13 @@ def test_a_reviewer_can_not_decide_as_somebody_else(ada: psycopg.Connection, use
         refused(eve, ENTRY)
         refused(eve, APPROVE.format("ben"))
         refused(eve, ANSWER.format("ben"))
+        # Only a review that activates is the rules', and it names the login.
+        refused(eve, AS_RULES)
+        refused(eve, AS_RULES.replace('"manifest"', '"user": "ben", "manifest"'))
+        refused(eve, AS_RULES.replace('"manifest"', '"user": "eve", "manifest"').replace("active", "revoked"))
+        refused(eve, AS_RULES.replace('"manifest"', '"user": "eve", "manifest"').replace("'review'", "'answered'"))
+        refused(eve, APPROVE.format("the rules").replace("active", "revoked"))
+        refused(eve, ANSWER.format("the rules"))
         with eve.transaction(force_rollback=True):
             eve.execute(ANSWER.format("eve"))
             refused(eve, "UPDATE approvals SET state = 'open' WHERE state = 'yes'")
@@ -287,6 +304,20 @@ def test_only_the_owner_migrates(user: Users) -> None:
     initialize(url)
     assert ada.append("call", {}) == 1
     assert verify(url).ok
+
+
+def test_a_migration_replaces_the_earlier_trigger(user: Users) -> None:
+    url = server().url()
+    initialize(url)
+    with closing(server().connect(url)) as connection:
+        (text,) = connection.execute("SELECT pg_get_functiondef('demand_role'::regproc)").fetchone() or ("",)
+        connection.execute(text.replace("BEGIN\n", "BEGIN\n  RETURN NEW;\n", 1) + "; UPDATE gate SET format = 7")
+    with closing(server().connect(server().login(url, "eve", "reviewer"))) as eve:
+        as_ben = ENTRY.replace(NEXT, "1")
+        with eve.transaction(force_rollback=True):
+            eve.execute(as_ben)
+        initialize(url)
+        refused(eve, as_ben)
 
 
 def test_a_user_without_a_role_can_not_even_read(user: Users) -> None:

@@ -260,3 +260,10 @@ def test_malformed_requests_are_shown(used: Albert) -> None:
         assert second.endswith(": request_id max_len\\n✓ forged, tool required")
     entries = used("ledger", "query", "--denied", "--json").document()["entries"]
     assert [e["kind"] for e in entries] == ["denied", "denied", "malformed", "malformed"]
+
+
+def test_a_review_by_the_rules_shows_the_user_of_the_database(albert: Albert) -> None:
+    with Record(albert.home / "state" / "record") as record:
+        review = {"tool": "t", "version": "v", "state": "active", "why": "read-only", "manifest": "m"}
+        record.append("review", {**review, "by": "the rules", "user": "ben"})
+    assert albert("ledger", "tail").out.endswith(" t is active, by the rules: read-only (user ben)\n")

@@ -87,6 +87,57 @@ def test_errors_name_the_origin_of_the_session(albert: Albert) -> None:
     assert albert("run", "list_directory", env={"ALBERT_SESSION": ""}).code == 0
 
 
+def one(name: str, body: str) -> str:
+    return f'def {name}() -> str:\n    """Do it."""\n    {body}\n'
+
+
+def test_no_command_tells_a_session_what_exists_outside_of_its_lease(albert: Albert) -> None:
+    for name in ("launch", "fallen"):
+        albert.write(f"{name}.tool", one(name, 'tools.sleep(seconds=0)\n    return "hello"'))
+        assert albert("define", f"{name}.tool").code == 0
+    assert albert("remove", "fallen").code == 0
+    albert.home.joinpath("config").mkdir(exist_ok=True)
+    albert.home.joinpath("config/governance.yaml").write_text("tools: {sleep: {requires_approval_in_modes: [NORMAL]}}")
+    waits = albert("run", "launch", "--json").document()
+    run, approval = waits["run_id"], waits["error"]["details"]["approval"]
+    leased: dict[str, str | None] = {
+        "ALBERT_SESSION": albert("session", "new", "--tools", "read_file,launcher").out.strip()
+    }
+    opened = albert("session", "new", "--within", "--tools", "launcher", env=leased)
+    assert "there is no tool 'launcher' (yet)\n" in opened.err
+    for words, names in (
+        ("run NAME", ("launch", "fallen", "absent")),
+        ("run NAME --version abcd", ("launch", "fallen", "absent")),
+        ("run NAME --version abcd --queue default", ("launch", "fallen", "absent")),
+        ("runs resume NAME", (run, "0123456789abcdef")),
+        ("runs cancel NAME", (run, "0123456789abcdef")),
+        ("runs replay NAME --version abcd", (run, "0123456789abcdef")),
+        ("approvals show NAME", (approval, "01234567")),
+    ):
+        told = [albert(*words.replace("NAME", name).split(), env=leased) for name in names]
+        answers = {
+            (each.code, (each.out + each.err).replace(name, "NAME")) for each, name in zip(told, names, strict=True)
+        }
+        ((code, answer),) = answers
+        assert code == 3, words
+        assert "is not among the tools of the session's lease" in answer, words
+    denied = albert("ledger", "query", "--denied", "--json").document()["entries"]
+    assert [entry["tool"] for entry in denied[:3]] == ["launch", "fallen", "absent"]
+
+
+def test_a_session_is_not_told_the_callers_outside_of_its_lease(albert: Albert) -> None:
+    opened = albert("session", "new", "--tools", "define_tool,remove_tool").out.strip()
+    leased: dict[str, str | None] = {"ALBERT_SESSION": opened}
+    albert.write("mine.tool", one("mine", 'return "hello"'))
+    albert.write("secret.tool", one("secret", "return tools.mine()"))
+    assert albert("define", "mine.tool", env=leased).code == 0
+    assert albert("define", "secret.tool").code == 0
+    albert.write("mine.tool", one("mine", 'return "hi"'))
+    for words in (("define", "mine.tool"), ("remove", "mine")):
+        done = albert(*words, "--json", env=leased)
+        assert (done.code, "secret" in done.out + done.err) == (0, False), words
+
+
 def test_the_end_of_a_session(albert: Albert) -> None:
     opened = albert("session", "new", "--json").document()
     session, token = opened["session"]["session"], opened["token"]

@@ -93,12 +93,18 @@ def test_another_account_lease_or_workspace_is_another_session(desk: Desk) -> No
 def test_a_revoked_session_keeps_its_person_out_until_its_time_is_over(desk: Desk) -> None:
     first = desk.admit()
     desk.sessions.end(first.id)
-    for _ in range(2):
+    edited = Person(ADA.issuer, ADA.subject, ADA.lease, "edited terms")
+    renamed = Person(ADA.issuer, ADA.subject, "writers", "other terms")
+    for person in (ADA, edited, renamed, ADA):
         with pytest.raises(Failure) as refused:
-            desk.admit(seconds=1000)
+            desk.admit(person, seconds=1000)
         assert refused.value.rule == "session.ended"
+    assert desk.kinds() == ["session", "session_ended"]
+    desk.admit(Person(ADA.issuer, "bob", ADA.lease, ADA.terms))
+    desk.admit(workspace="/other")
     desk.now += 8 * HOUR
     assert desk.admit().id != first.id
+    assert desk.admit(edited).lease.tools == LEASE.tools
 
 
 def test_sessions_that_the_rules_do_not_allow_are_ended(desk: Desk) -> None:
