@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.folders import within
-from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_folder
+from albert_tools.engine.workspace.path_syntax import GIT_FOLDER, protected_folder, show
 
 #: The parts of a git folder that contain neither names nor content of tracked files.
 _PLAIN = frozenset("HEAD FETCH_HEAD MERGE_HEAD ORIG_HEAD config description hooks info logs packed-refs refs".split())
@@ -27,6 +28,8 @@ _OWN = frozenset(
 )
 #: The most entries that are searched for git folders, also in folders that the rules hide.
 _MAX_SEARCHED = 500_000
+#: The most levels of folders that are searched. No project has so many, and with some more a command does not even begin.
+_MAX_DEPTH = 500
 #: The most bytes of a file that names a git folder.
 _MAX_NAMING = 4096
 
@@ -83,8 +86,22 @@ def repositories(root: str) -> Repositories:
         Failure: `too_large`.
     """
     found, left = Repositories([], []), _MAX_SEARCHED
-    for place, folders, files in os.walk(root):
-        left -= len(folders) + len(files)
+    # Not `os.walk`: in Python 3.11 it calls itself for each level, and a command can make any number of levels.
+    ahead = [root]
+    while ahead:
+        place = ahead.pop()
+        if place.count("/") - root.count("/") > _MAX_DEPTH:
+            raise Failure(
+                "too_large",
+                f"the workspace has folders more than {_MAX_DEPTH} deep, too deep to find all its git folders",
+                hint=f"delete them: they are in {show(place[len(root) + 1 :].partition('/')[0])}",
+                rule="exposed",
+            )
+        entries: list[os.DirEntry[str]] = []
+        with suppress(OSError), os.scandir(place) as listed:
+            entries = list(islice(listed, left + 1))
+        ahead += [entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
+        left -= len(entries)
         if left < 0:
             raise Failure(
                 "too_large",

@@ -7,6 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.workspace.git_folders import repositories
+
 
 def test_the_service_does_not_wait_for_a_pipe_in_a_git_folder(tmp_path: Path) -> None:
     for name in ("objects", "refs"):
@@ -21,3 +26,16 @@ def test_the_service_does_not_wait_for_a_pipe_in_a_git_folder(tmp_path: Path) ->
         "assert family(sys.argv[1], sys.argv[1]) == [sys.argv[1]]\n"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], timeout=60, check=False).returncode == 0
+
+
+def test_folders_that_are_too_deep_are_refused_in_plain_words(tmp_path: Path) -> None:
+    deep = str(tmp_path)
+    for _ in range(501):
+        deep += "/a"
+        os.mkdir(deep)
+    with pytest.raises(Failure, match="folders more than 500 deep") as refused:
+        repositories(str(tmp_path))
+    assert refused.value.code == "too_large"
+    assert refused.value.hint == "delete them: they are in 'a'"
+    os.rmdir(deep)
+    assert repositories(str(tmp_path)) == ([], [])
