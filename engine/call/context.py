@@ -220,7 +220,8 @@ class Queued(Struct, frozen=True):
     """What a request for a queue says: its queue, and its priority, of which the lowest is first.
 
     If the run works in a checkout that the worker makes, also the URL of the git repository, the commit in 40 hex digits, and what
-    its changes become: a ``patch``, or a ``branch`` of the repository.
+    its changes become: a ``patch``, or a ``branch`` of the repository. `find_commit` asks the repository for the commit. It is
+    called when all else is judged, so that a request that is refused does not reach the repository. It may raise a Failure.
     """
 
     queue: str
@@ -228,6 +229,7 @@ class Queued(Struct, frozen=True):
     repository: str | None = None
     commit: str = ""
     changes: str = "patch"
+    find_commit: Callable[[], str] | None = None
 
     def workspace(self, root: str) -> str:
         """The name of the workspace: that of the checkout, or `root`."""
