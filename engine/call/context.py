@@ -222,8 +222,11 @@ class Queued(Struct, frozen=True):
     """What a request for a queue says: its queue, and its priority, of which the lowest is first.
 
     If the run works in a checkout that the worker makes, also the URL of the git repository, the commit in 40 hex digits, and what
-    its changes become: a ``patch``, or a ``branch`` of the repository. `batch` is the id of its batch, or empty. `session` is the
-    id of the session whose call makes the request, if it is not made with a token.
+    its changes become: a ``patch``, or a ``branch`` of the repository. `find_commit` asks the repository for the commit. It is
+    called when all else is judged, so that a request that is refused does not reach the repository. It may raise a Failure.
+
+    `batch` is the id of its batch, or empty. `session` is the id of the session whose call makes the request, if it is not made
+    with a token.
     """
 
     queue: str
@@ -231,6 +234,7 @@ class Queued(Struct, frozen=True):
     repository: str | None = None
     commit: str = ""
     changes: str = "patch"
+    find_commit: Callable[[], str] | None = None
     batch: str = ""
     session: str | None = None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from albert_tools.engine.call.context import DEFAULT_PRIORITY, Call, Run
 from albert_tools.engine.model.failure import Failure
@@ -18,7 +21,7 @@ async def enqueue(call: Call, run: Run) -> Call:
 
     Raises:
         Failure: `suspended`: the run waits in its queue. `invalid_arguments`: the rules have no such queue; `permission_denied` if
-            they don't list the repository; `not_found` if nothing is recorded. Those of `allowance`.
+            they don't list the repository; `not_found` if nothing is recorded. Those of `allowance` and of `Queued.find_commit`.
     """
     queued, known = run.queued, call.rules.governance.queues
     assert queued is not None
@@ -29,12 +32,13 @@ async def enqueue(call: Call, run: Run) -> Call:
     if run.session.id is not None and queued.priority < DEFAULT_PRIORITY:
         problem = f"the runs of a session don't go before others: their priority is {DEFAULT_PRIORITY} or more"
         raise Failure("permission_denied", problem, rule="session.priority")
-    repository = queued.repository
-    if repository is not None:
-        demand_repository(known, queued.queue, repository)
+    if queued.repository is not None:
         if run.session.id is not None:
             problem = "a session works in its own workspace, not in a checkout"
             raise Failure("permission_denied", problem, rule="session.workspace")
+        demand_repository(known, queued.queue, queued.repository)
+    if queued.find_commit is not None:
+        run.queued = replace(queued, commit=await asyncio.to_thread(queued.find_commit))
     raise Failure(
         "suspended",
         f"the run {run.id} waits in the queue {queued.queue}",

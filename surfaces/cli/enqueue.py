@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from functools import partial
+
+from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Queued
 from albert_tools.surfaces.cli.arguments import arguments_of
@@ -26,8 +29,8 @@ async def _enqueue(options: argparse.Namespace, console: Console) -> int:
         if options.repository is not None:
             from albert_tools.surfaces.worker.checkout import commit_of
 
-            commit = await asyncio.to_thread(commit_of, options.repository, options.revision)
-            queued = Queued(options.queue, options.priority, options.repository, commit, options.changes)
+            find_commit = partial(commit_of, options.repository, options.revision)
+            queued = replace(queued, repository=options.repository, changes=options.changes, find_commit=find_commit)
         run = await service.enqueue(
             options.name, arguments, queued, version=options.version, session=token, reason=options.reason
         )

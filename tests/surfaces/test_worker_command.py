@@ -377,7 +377,37 @@ def test_a_repository_is_one_that_the_rules_list(
     assert not printed(repository, "branch", "--list", "albert/*")
 
 
+def test_a_request_that_is_refused_does_not_reach_the_repository(
+    home: Albert, repository: Path, tmp_path: Path
+) -> None:
+    git, asked = tmp_path / "programs" / "git", tmp_path / "asked"
+    git.parent.mkdir()
+    git.write_text(f"#!/bin/sh\ntouch '{asked}'\nexit 1\n")
+    git.chmod(0o755)
+    session = home("session", "new", "--json").document()["token"]
+    env: dict[str, str | None] = {"PATH": f"{git.parent}{os.pathsep}{os.environ['PATH']}"}
+    words = ("run", "--queue", "default", "add", "name=a", "--repository", str(repository), "--revision", "main")
+
+    def refused(**more: str) -> str:
+        done = home(*words, env={**env, **more})
+        assert done.code == 3, done.err
+        return done.err
+
+    assert "don't list the repository" in refused()
+    allow_repository(home, f"{tmp_path}/*")
+    # The control: nothing refuses this request, so it asks the repository.
+    assert home(*words, env=env).code == 1
+    assert asked.exists()
+    asked.unlink()
+    assert "a session works in its own workspace" in refused(ALBERT_SESSION=session)
+    assert home("mode", "LOCKDOWN", "--cause", "a test").code == 0
+    assert "LOCKDOWN" in refused()
+    assert not asked.exists()
+    assert len(home("ledger", "tail", "--denied").out.splitlines()) == 4
+
+
 def test_a_revision_that_does_not_exist_is_refused(home: Albert, repository: Path) -> None:
+    allow_repository(home, str(repository))
     done = home("run", "--queue", "default", "add", "name=a", "--repository", str(repository), "--revision", "v2")
     assert (done.code, "has no branch or tag 'v2'" in done.err) == (1, True)
 
