@@ -54,6 +54,7 @@ def test_registry_with_own_primitives() -> None:
         "web",
         "system",
         "artifacts",
+        "batches",
         "models",
     ]
 
