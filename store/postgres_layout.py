@@ -115,7 +115,7 @@ def initialize(url: str) -> dict[str, str]:
                 _lock(connection)
                 return create_roles(connection)
         except psycopg.Error as error:
-            raise failure_of(error, server.name) from error
+            raise failure_of(error, server) from error
 
 
 def check(layout: int | None, name: str) -> None:

@@ -331,7 +331,7 @@ class PostgresDatabase(Database):
         except psycopg.Error as error:
             if ends_connection(error, connection):
                 connection.close()
-            self._is_lost, self._failed = True, failure_of(error, self.name)
+            self._is_lost, self._failed = True, failure_of(error, self._server)
             raise self._failed from error
 
     def _commit(self) -> None:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import brief
 from albert_tools.surfaces.cli.service_options import home_of, in_service
 from albert_tools.surfaces.cli.session_tools import token
@@ -319,17 +320,20 @@ def _verify(record: Record, options: argparse.Namespace, console: Console) -> in
                 "give a file with the output of `albert ledger anchor`",
             ) from None
     found = verify(record.place, against)
-    locked = False
+    locked, refusal = False, None
     if found.problems:
         # An attacker who can change the ledger can do more, so no call is allowed until a person has examined the problem.
         modes = home_of(options).modes()
         if modes.mode not in ("LOCKDOWN", "RECOVERY"):
-            locked = (
-                modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {found.problems[0]}").mode == "LOCKDOWN"
-            )
+            try:
+                modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {found.problems[0]}")
+                locked = True
+            except Failure as failure:
+                refusal = failure
     if console.json:
         document = {"ok": found.ok, "entries": found.entries, "trimmed": found.trimmed, "problems": [*found.problems]}
-        console.document({**document, "unseen": found.unseen, "locked": locked})
+        not_locked = None if refusal is None else refusal.as_dict()
+        console.document({**document, "unseen": found.unseen, "locked": locked, "not_locked": not_locked})
         return 0 if found.ok else 1
     for text in found.problems:
         console.say(f"{console.paint('✗', 'red')} {safe(text)}")
@@ -339,6 +343,9 @@ def _verify(record: Record, options: argparse.Namespace, console: Console) -> in
         console.say(f"the ledger was changed; intact entries before the first problem: {found.entries:,}")
     if locked:
         console.say("the mode is LOCKDOWN now; when you have looked into it: albert mode RECOVERY")
+    if refusal is not None:
+        console.say(f"the mode could not be switched: {safe(refusal.message)}")
+        console.say(f"  `albert mode LOCKDOWN` denies all calls; {safe(refusal.hint or 'try again')}", 2)
     console.say(console.paint(safe(found.unseen), "dim"))
     return 0 if found.ok else 1
 

@@ -55,7 +55,7 @@ def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], 
         done = machine(*words)
         assert done.code == 3, done
         assert f"isn't a{'n' if role[0] in 'ao' else ''} {role}" in done.err
-        assert "GRANT" in done.err or "grant" in done.err
+        assert "have somebody with this role do it, or an administrator run: GRANT" in done.err
 
     # The rules and the mode are the operator's.
     assert olga("policy", "init").code == 0
@@ -101,9 +101,7 @@ def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], 
     try:
         wait_until(lambda: ada("runs", "show", run, "--json").document()["state"] == "done")
         evicted = ada("worker", "evict", "walt")
-        assert (evicted.code, "must be a member" in evicted.err or "permission denied" in evicted.err) == (3, True), (
-            evicted
-        )
+        assert (evicted.code, "GRANT pg_signal_backend TO ada" in evicted.err) == (3, True), evicted
     finally:
         worker.kill()
         worker.wait()
@@ -111,7 +109,16 @@ def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], 
     assert "the ledger is intact" in walt("ledger", "verify").out
 
     refused_at_all = eve("tools")
-    assert refused_at_all.code in (1, 3)
+    assert (refused_at_all.code, "eve has no role of this home" in refused_at_all.err) == (3, True), refused_at_all
     assert "grant this user a role" in refused_at_all.err
     with closing(server().connect(url)) as connection:
         assert connection.execute("SELECT DISTINCT reviewer FROM reviews").fetchall() == [("ben",)]
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("UPDATE entries SET data = '{}' WHERE n = 1")
+
+    # Everybody finds damage. Only an operator switches the mode.
+    found = walt("ledger", "verify")
+    assert (found.code, "entry 1 was changed" in found.out) == (1, True), found
+    assert "the mode could not be switched: your database user walt isn't an operator" in found.out
+    assert "GRANT" in found.out
+    assert "the mode is LOCKDOWN now" in olga("ledger", "verify").out

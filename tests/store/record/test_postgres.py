@@ -94,14 +94,10 @@ def test_a_failure_says_what_to_do_and_never_the_password(url: str) -> None:
         (
             url.replace("user=albert", "user=guarded&password=secret"),
             "password authentication failed",
-            "check the host",
+            "in ~/.pgpass",
         ),
-        (
-            url.replace("user=albert", "user=guarded&password=right"),
-            'relation "gate" does not exist',
-            "grant this user",
-        ),
-        (url.replace("/postgres?", "/nothing?"), 'database "nothing" does not exist', "check the host"),
+        (url.replace("user=albert", "user=guarded"), "no password supplied", "in ~/.pgpass"),
+        (url.replace("/postgres?", "/nothing?"), 'database "nothing" does not exist', "correct its name"),
         (url.replace("host=", "host=/nowhere"), "No such file", "check the host"),
         (f"{url}%20-cdefault_transaction_read_only%3Don", "read-only transaction", "URL of the primary server"),
     ]
