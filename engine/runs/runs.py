@@ -45,7 +45,7 @@ class RunView(Struct, frozen=True):
     Each of `steps` is ``{step, tool, version, arguments, state, effects, began, at, …}``. A step's state is ended, failed or
     unknown; `began` and `at` are its beginning and end in seconds since 1970. `history` lists the states of the run, each ``{state,
     at, approval, by, worker}``. `questions` lists the questions by approval id, each ``{step, at, arguments}`` with the complete
-    arguments.
+    arguments. `result` is ``{output}`` if it was read and the run is done.
     """
 
     id: str
@@ -61,6 +61,7 @@ class RunView(Struct, frozen=True):
     problem: str | None = None
     history: tuple[Mapping[str, Json], ...] = ()
     questions: Mapping[str, Json] = field(default_factory=dict)
+    result: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def worker(self) -> str | None:
@@ -85,6 +86,7 @@ class RunView(Struct, frozen=True):
             "error": self.error,
             "problem": self.problem,
             "history": [dict(turn) for turn in self.history],
+            **self.result,
         }
 
 
@@ -143,13 +145,20 @@ class RunManager:
                 break
         return found
 
-    def show(self, run: str) -> RunView:
-        """One run, by its id or the first digits of its id.
+    def show(self, run: str, *, with_result: bool = False) -> RunView:
+        """One run, by its id or the first digits of its id. `with_result` also reads its result, which may be large.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`.
         """
-        return view(self._load(run))
+        found = self._load(run)
+        seen, last = view(found), last_state(found.entries)
+        if not with_result or seen.state != "done" or last is None:
+            return seen
+        try:
+            return replace(seen, result={"output": value_of(last, self._context.contents)})
+        except Failure as failure:
+            return replace(seen, problem=f"the result can't be read: {failure.message}")
 
     def of_version(self, tool: str, version: str) -> builtins.list[RunView]:
         """The finished runs of a version in this workspace, newest first, among the newest `MAX_SEARCHED` runs.
