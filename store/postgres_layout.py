@@ -16,10 +16,10 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.store.postgres_roles import RENEWED_TRIGGERS, TRIGGERS, create_roles, grant, login
 from albert_tools.store.postgres_server import Server, failure_of
 from albert_tools.store.record.gate import START
-from albert_tools.store.record.schema import QUEUES, for_postgres, postgres_tables
+from albert_tools.store.record.schema import DEFINITIONS, QUEUES, for_postgres, postgres_tables
 
 #: The number of the tables below, and of the record's.
-LAYOUT = 7
+LAYOUT = 8
 #: The lock that keeps two processes from creating or migrating the tables at the same time.
 _CREATING = 0x416C62657274
 #: The schema of the tables, if they exist. `to_regclass` can miss a table that another process has just created.
@@ -50,7 +50,7 @@ CREATE TABLE artifacts(name TEXT COLLATE "C" PRIMARY KEY, record BYTEA NOT NULL)
 CREATE TABLE files(name TEXT COLLATE "C" PRIMARY KEY, content BYTEA NOT NULL, changed BIGINT NOT NULL);
 """
 #: What changes a layout into the next one, by its number. The triggers and the rights of the roles are renewed in any case.
-_MIGRATIONS = {4: _TOOLS + _VALUES, 5: "", 6: for_postgres(QUEUES)}
+_MIGRATIONS = {4: _TOOLS + _VALUES, 5: "", 6: for_postgres(QUEUES), 7: DEFINITIONS}
 
 
 def all_tables(schema: str = "") -> str:

@@ -11,7 +11,7 @@ role `worker`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import psycopg
@@ -32,9 +32,10 @@ ENTRIES = {
 }
 #: The role that may append a kind of entry.
 KINDS = {kind: role for role, kinds in ENTRIES.items() for kind in kinds.split()}
-#: The kinds that name the login: as the one who decides, or as the user whose tools change (`by` is a session then).
+#: The kinds that name the login: as the one who decides, or as the user who defines, queues or runs (`by` is a session then).
 SIGNED = dict.fromkeys(("answered", "copied", "mode", "review", "rules_imported", "schedule", "schedule_removed"), "by")
-SIGNED |= dict.fromkeys(ENTRIES["author"].split(), "user")
+_BY_USER = (*ENTRIES["author"].split(), "queued", "run")
+SIGNED |= dict.fromkeys(_BY_USER, "user")
 #: What each role may do with a table, besides reading all tables.
 GRANTS = {
     "entries": {"worker": "INSERT", "operator": "DELETE"},
@@ -62,7 +63,7 @@ GRANTS = {
 }
 
 
-def _texts(words: list[str]) -> str:
+def _texts(words: Iterable[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
@@ -84,8 +85,8 @@ BEGIN
   END IF;
   IF TG_TABLE_NAME = 'entries' THEN
     wanted := CASE {_WHEN} END;
-    IF NEW.kind IN ({_texts(list(SIGNED))}) THEN
-      signer := NEW.data::json ->> CASE wanted WHEN 'author' THEN 'user' ELSE 'by' END;
+    IF NEW.kind IN ({_texts(SIGNED)}) THEN
+      signer := NEW.data::json ->> CASE WHEN NEW.kind IN ({_texts(_BY_USER)}) THEN 'user' ELSE 'by' END;
     END IF;
   ELSIF TG_TABLE_NAME = 'reviews' THEN
     wanted := 'reviewer';

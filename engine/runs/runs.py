@@ -77,6 +77,7 @@ class RunView(Struct, frozen=True):
             "state": self.state,
             "created": self.created,
             "session": self.session,
+            "user": self.header.get("user"),
             "queue": self.header.get("queue"),
             "workspace": self.header.get("workspace"),
             "worker": self.worker,

@@ -159,8 +159,8 @@ _FORMS = {
     "asked": _Form("?", "yellow", "a person is asked: {message} ({rule_id})", "approval"),
     "answered": _Form("!", "yellow", "{by} answered {choice}", "approval"),
     "approval_revoked": _Form("!", "yellow", "the approval was revoked", "approval"),
-    "run": _Form("·", "dim", "run of {tool} {state}", "run", "approval", ", waits for {approval}"),
-    "queued": _Form("·", "dim", "run of {tool} waits in the queue {queue}", "run"),
+    "run": _Form("·", "dim", "run of {tool} {state}{by_user}", "run", "approval", ", waits for {approval}"),
+    "queued": _Form("·", "dim", "run of {tool} waits in the queue {queue}{by_user}", "run"),
     "taken": _Form("·", "dim", "the worker {worker} executes the run", "run"),
     "batch": _Form("+", "dim", "batch of {items} calls of {tool} in the queue {queue}", "batch"),
     "run_changes": _Form("·", "dim", "changes are kept", "run", "branch", " in the branch {branch}"),
@@ -182,6 +182,7 @@ _FORMS = {
 def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
     """An entry as one line. `answers` maps approvals to the answers to their questions."""
     d, fields = entry.data, defaultdict(lambda: "None", {k: safe(str(v)) for k, v in entry.data.items()})
+    fields["by_user"] = f", by {fields['user']}" if d.get("user") else ""
     ended, about = "green" if d.get("ok") else "red", "call"
     match entry.kind:
         case "call":

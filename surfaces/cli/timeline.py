@@ -81,10 +81,11 @@ class Timeline:
         waited = self.times.waited(self.times.end)
         rest = f", and waited {lasting(waited)}" if waited >= 0.05 else ""
         took = "" if run.state == "running" else f", took {lasting(self.times.active(self.times.end))}{rest}"
+        user = f", by {one_line(str(run.header['user']))}" if "user" in run.header else ""
         session = f", session {one_line(run.session)}" if run.session else ""
         queue = f", queue {one_line(str(run.header['queue']))}" if "queue" in run.header else ""
         worker = f", worker {one_line(run.worker)}" if run.worker else ""
-        console.say(console.paint(f"began {moment(self.times.begin)}{took}{session}{queue}{worker}", "dim"), 2)
+        console.say(console.paint(f"began {moment(self.times.begin)}{took}{user}{session}{queue}{worker}", "dim"), 2)
 
     def _result(self, output: Any) -> None:
         text = output if isinstance(output, str) else json_text(output)

@@ -32,6 +32,7 @@ from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.reviews import VersionState
+    from albert_tools.engine.model.protocols import Saved
     from albert_tools.service import ToolService
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
@@ -212,7 +213,8 @@ def show(options: argparse.Namespace, console: Console) -> int:
         older = "" if newest == d.version else "  removed" if newest is None else "  not the newest"
         console.say(f"depth    {d.depth}")
         console.say(f"version  {d.version if fits else d.version[:DIGITS]}{console.paint(older, 'yellow')}", 9)
-        console.say(f"saved    {_when(found.created)}")
+        by = next((_by(found, v) for v in found.versions if v.version == d.version), "")
+        console.say(f"saved    {_when(found.created)}{by}")
         if found.total > 1 or newest is None:
             _history(found, console)
     console.say(f"call it  {console.paint(safe(example), 'green')}", 11)
@@ -345,10 +347,16 @@ def _history(found: Description, console: Console) -> None:
     console.say(console.paint("versions, newest first", "bold"))
     for v in found.versions:
         now = "  " + console.paint("current", "green") if v.current else ""
-        by = f"  by the session {safe(v.author)}" if v.author else ""
-        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}{by}", DIGITS + 4)
+        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}{_by(found, v)}", DIGITS + 4)
     if found.total > len(found.versions):
         console.say(f"  … and {found.total - len(found.versions):,} more")
+
+
+def _by(found: Description, version: Saved) -> str:
+    """The session and the user of the database who have defined a version, as far as they are known."""
+    session, user = version.author, found.users.get(version.version, "")
+    who = [name for name in (session and f"the session {session}", user) if name]
+    return f"  by {safe(' of '.join(who))}" if who else ""
 
 
 def _when(created: str) -> str:

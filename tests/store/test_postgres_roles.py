@@ -282,7 +282,7 @@ def test_only_the_owner_migrates(user: Users) -> None:
         connection.execute(
             "CREATE OR REPLACE FUNCTION demand_role() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
         )
-        connection.execute("DROP TABLE queued, workers, schedules; UPDATE gate SET format = 6")
+        connection.execute("DROP TABLE queued, workers, schedules; DROP INDEX definitions; UPDATE gate SET format = 6")
     ada = Record(server().login(url, "ada", "author"))
     with pytest.raises(Failure, match="only the owner of its tables can migrate it"):
         ada.append("queued", {"run": "r"})

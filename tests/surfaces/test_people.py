@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -74,6 +75,9 @@ def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], 
     # A tool is the author's, and its review the reviewer's.
     refused(ben, "author", "define", str(ada.project / "copy.tool"))
     assert ada("define", "copy.tool").code == 0
+    assert "by ada, " in ben("review").out
+    assert "pending by ada, " in ben("review", "copy").out
+    assert re.search(r"saved .* UTC  by ada\n", ben("show", "copy").out)
     refused(ada, "reviewer", "review", "copy", "--approve")
     assert ben("review", "copy", "--approve").code == 0
     assert "approved by ben" in ada("tools").out
@@ -100,6 +104,9 @@ def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], 
     worker = walt.serve("worker", "--name", "walt", pipes="")
     try:
         wait_until(lambda: ada("runs", "show", run, "--json").document()["state"] == "done")
+        assert ada("runs", "show", run, "--json").document()["user"] == "ada"
+        assert ", by ada, queue default, worker walt" in walt("runs", "show", run).out
+        assert "waits in the queue default, by ada" in walt("ledger", "query").out
         evicted = ada("worker", "evict", "walt")
         assert (evicted.code, "GRANT pg_signal_backend TO ada" in evicted.err) == (3, True), evicted
     finally:
