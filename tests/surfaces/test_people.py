@@ -86,6 +86,7 @@ def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], 
     # Nobody asks a person who may not answer.
     code, shown = ada.terminal("run", "copy", "source=a.txt")
     assert code == 4, shown
+    assert "a reviewer answers with" in " ".join(shown.split())
     (question,) = walt("approvals", "--json").document()["approvals"]
     refused(walt, "reviewer", "approvals", "answer", question["approval"], "once", "--yes")
     assert ben("approvals", "answer", question["approval"], "once").code == 0

@@ -101,7 +101,7 @@ def test_a_killed_run_is_shown_replayed_and_cancelled(stepping: Albert) -> None:
     run = cut_short(stepping)
     shown = stepping("runs", "show", run).out
     assert "  interrupted  steps(seconds=60)\n" in shown
-    assert f"its process ended before it did: `albert runs resume {run}` continues where it stopped" in shown
+    assert f"its process ended before it did: `albert runs resume {run}` continues it" in shown
     (stepping.project / "a.txt").write_text("changed since")
     replayed = stepping("runs", "replay", run)
     # Entries of reads are written later. They can be lost with the process.
