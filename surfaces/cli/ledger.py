@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.messages import brief, counted
 from albert_tools.surfaces.cli.service_options import home_of, in_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.console import Console, safe
@@ -282,7 +282,8 @@ def _trim(record: Record, options: argparse.Namespace, console: Console) -> int:
         console.say(f"nothing to delete: no entry is older than {days:g} days")
         return 0
     console.say(
-        f"deleted {found.entries:,} entries; the record has {found.after:,} bytes, before it had {found.before:,}"
+        f"deleted {counted(found.entries, 'entry', 'entries')}; the record has {found.after:,} bytes, "
+        f"before it had {found.before:,}"
     )
     console.note("keep a new anchor elsewhere: `albert ledger anchor`")
     return 0
@@ -339,7 +340,7 @@ def _verify(record: Record, options: argparse.Namespace, console: Console) -> in
     for text in found.problems:
         console.say(f"{console.paint('✗', 'red')} {safe(text)}")
     if found.ok:
-        console.say(f"the ledger is intact: {found.entries:,} entries")
+        console.say(f"the ledger is intact: {counted(found.entries, 'entry', 'entries')}")
     else:
         console.say(f"the ledger was changed; intact entries before the first problem: {found.entries:,}")
     if locked:
@@ -365,7 +366,7 @@ def _verify_file(options: argparse.Namespace, console: Console) -> int:
     if console.json:
         console.document({"ok": wrong is None, "entries": count, "line": wrong})
     elif wrong is None:
-        console.say(f"the file is intact: {count:,} entries")
+        console.say(f"the file is intact: {counted(count, 'entry', 'entries')}")
     else:
         console.say(f"{console.paint('✗', 'red')} line {wrong} was changed, or lines before it are missing")
     return 0 if wrong is None else 1

@@ -17,6 +17,7 @@ from albert_tools.engine.listing import LIBRARY, Listed, first_line
 from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
 from albert_tools.engine.model.describe import bounds_of, data_of, example_of, shape_of, timeout_of
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import counted
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.policy.number_rules import ALL
@@ -313,12 +314,12 @@ def _reviewed(state: VersionState) -> str:
 
 def _rate(definition: ToolDefinition, windows: Mapping[str, int]) -> str:
     own = definition.rate_limit
-    limits = [f"{own:,} calls an hour"] if own is not None else []
+    limits = [f"{counted(own, 'call')} an hour"] if own is not None else []
     for window, calls in windows.items():
         kind, _, name = window.partition(":")
         if (kind, calls) != ("tool", own):
             of = {"tool": "", ALL: " of all tools together"}.get(kind, f" of all of {safe(name)} together")
-            limits.append(f"{calls:,} calls an hour{of} by the rules")
+            limits.append(f"{counted(calls, 'call')} an hour{of} by the rules")
     return "; ".join(limits) or "no limit"
 
 

@@ -99,7 +99,8 @@ def wait_for(albert: Albert, run: str, wanted: str) -> dict[str, Any]:
 def test_a_worker_executes_a_queued_run(home: Albert, worker: Workers) -> None:
     run = queued(home, "add", "name=a.txt")
     assert state(home, run) == "queued"
-    assert "it waits for a worker: `albert worker --queues default` executes it" in home("runs", "show", run).out
+    waits = "it waits for a worker of the queue default; `albert worker --queues default` starts one"
+    assert waits in home("runs", "show", run).out
     worker("ada")
     done = wait_for(home, run, "done")
     assert (done["queue"], done["worker"]) == ("default", "ada")
@@ -119,6 +120,7 @@ def test_a_worker_executes_a_queued_run(home: Albert, worker: Workers) -> None:
         (("http_request", "url=https://example.org", "--queue", "default"), "http_request", 3),
         (("add", "name=a", "--queue", "default", "--priority", "-1"), "a priority from 0 to 1000", 2),
         (("add", "name=a", "--repository", "/a"), "add --queue default", 2),
+        (("add", "name=a", "--queue", "default", "--wait", "5"), "--wait is for a run that is executed here", 2),
     ],
 )
 def test_a_run_that_could_not_begin_is_not_queued(home: Albert, words: tuple[str, ...], said: str, code: int) -> None:
@@ -132,7 +134,9 @@ def test_a_run_that_asks_goes_on_after_the_answer(home: Albert, worker: Workers)
     worker("ada")
     run = queued(home, "remove", "name=a.txt")
     asked = wait_for(home, run, "suspended")
-    home("approvals", "answer", asked["approval"], "once")
+    goes_on = "a worker of the queue default goes on with it"
+    assert f"(or say no); then {goes_on}" in home("runs", "show", run).out
+    assert goes_on in home("approvals", "answer", asked["approval"], "once").out
     assert [step["state"] for step in wait_for(home, run, "done")["steps"]] == ["ended", "ended"]
 
 
@@ -239,6 +243,9 @@ def test_what_a_worker_can_not_do_is_said(home: Albert, worker: Workers) -> None
     assert "end the process" in evicted.err
     assert home("worker", "evict", "eve").code == 1
     session = home("session", "new", "--json").document()["token"]
+    assert "the mode is" not in home("fleet", "status").out
+    home("mode", "ALERT")
+    assert "the mode is ALERT: `albert mode` says why\n" in home("fleet", "status").out
     for words in (("worker",), ("worker", "evict", "ada"), ("schedule", "add", "a", "* * * * *", "add")):
         assert home(*words, env={"ALBERT_SESSION": session}).code == 3
 
@@ -248,6 +255,11 @@ def test_a_schedule_begins_a_run_each_time(home: Albert, worker: Workers) -> Non
     assert added.code == 0, added.err
     assert "queue default" in home("schedule").out
     assert "schedule each-minute of add made by" in home("ledger", "tail").out
+    assert "first at" in added.out
+    assert "replaces" not in added.out
+    again = home("schedule", "add", "each-minute", "* * * * *", "add", "name=a.txt")
+    assert "each-minute now begins" in again.out
+    assert 'it replaces * * * * * Europe/Berlin  add(name="a.txt"' in again.out
     worker("ada")
     worker("ben")
     wait_until(lambda: home("runs", "--json").document()["runs"])
@@ -320,7 +332,7 @@ def test_a_run_works_in_a_checkout_and_its_changes_are_kept(home: Albert, worker
     printed(repository, "apply", "patch")
     assert (repository / "a.txt").read_text() == "ab"
     assert printed(repository, "show", f"albert/{branch}:b.txt") == "ab"
-    assert f"albert/{branch}" in home("runs", "patch", branch).err
+    assert f"`git fetch {repository} albert/{branch}` fetches it" in home("runs", "patch", branch).err
     assert "has changed nothing" in home("runs", "patch", nothing).err
     wait_until(lambda: not list(Path(home.environ["XDG_DATA_HOME"]).glob("albert-checkouts/*")))
 
@@ -418,7 +430,10 @@ def test_a_revision_that_does_not_exist_is_refused(home: Albert, repository: Pat
     [
         (("a b", "* * * * *", "add", "name=x"), "is not a name for a schedule"),
         (("a", "* * * *", "add", "name=x"), "it has not five fields"),
+        (("a", "@daily", "add", "name=x"), 'write "0 0 * * *"'),
         (("a", "61 * * * *", "add", "name=x"), "bad minute"),
+        (("a", "0 0 31 2 *", "add", "name=x"), "its months have no day 31"),
+        (("a", "* * * * *", "add", "name=x", "--zone", "Europe/Berln"), "did you mean 'Europe/Berlin'?"),
         (("a", "* * * * *", "add", "name=x", "--zone", "Mars"), "there is no time zone 'Mars'"),
         (("a", "* * * * *", "add"), "add: name is missing"),
         (("a", "* * * * *", "nothing"), "no tool named 'nothing'"),
@@ -448,6 +463,7 @@ def test_a_batch_has_the_result_of_each_item_in_order(home: Albert, worker: Work
 
 def test_a_batch_can_be_cancelled(home: Albert) -> None:
     home.write("items.jsonl", '{"name": "a.txt"}\n' * 5)
+    assert "5 items in 1 run;" in home("batch", "add", "add", "items.jsonl", "--per-run", "5").err
     batch = home("batch", "add", "add", "items.jsonl", "--per-run", "2").out.strip()
     cancelled = home("batch", "cancel", batch)
     assert cancelled.out == "cancelled 3 of 3 runs\n", cancelled.err
@@ -460,7 +476,7 @@ def test_a_batch_can_be_cancelled(home: Albert) -> None:
     [
         ("", "there are no items"),
         ('{"name": "a"}\n{"nam": "b"}\n', "line 2"),
-        ('{"name": "a"}\n{', "line 2 is not JSON"),
+        ('{"name": }\n\n{"nam": "b"}\n', "line 1: it is not JSON: Expecting value (column 10)\nline 3: "),
         ("[]\n", "line 1"),
     ],
 )
