@@ -14,6 +14,12 @@ from tests.helpers.postgres import server
 from .conftest import Albert, wait_until
 from .test_two_machines import COPY, PASSWORD
 
+REST = '''def rest() -> None:
+    """Write a file many times, with a rest before each."""
+    for _ in range(200):
+        tools.sleep(seconds=0.2)
+        tools.write_file(path="rest.txt", content="")
+'''
 ROLES = {"ada": ["author"], "ben": ["reviewer"], "olga": ["operator"], "walt": ["worker"], "eve": []}
 
 
@@ -96,13 +102,18 @@ def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], 
     assert "the ledger is intact" in walt("ledger", "verify").out
     assert walt("doctor", "--quick").code == 0
 
+    ada.write("rest.tool", REST)
+    assert ada("define", "rest.tool").code == 0
+
     # A worker executes what others queue, and schedules are the operator's.
     walt.write("a.txt", "hello")
     there = ("--workspace", str(walt.project))
     refused(ada, "operator", "schedule", "add", "s", "* * * * *", "read_file", "path=a.txt", *there)
     assert olga("schedule", "add", "s", "0 0 1 1 *", "read_file", "path=a.txt", *there).code == 0
     run = ada("run", "--queue", "default", "read_file", "path=a.txt", *there).out.strip()
-    worker = walt.serve("worker", "--name", "walt", pipes="")
+    output = walt.project / "output"
+    with output.open("wb") as stream:
+        worker = walt.start("worker", "--name", "walt", stdout=stream)
     try:
         wait_until(lambda: ada("runs", "show", run, "--json").document()["state"] == "done")
         assert ada("runs", "show", run, "--json").document()["user"] == "ada"
@@ -110,6 +121,14 @@ def test_each_person_does_what_the_role_allows(person: Callable[[str], Albert], 
         assert "waits in the queue default, by ada" in walt("ledger", "query").out
         evicted = ada("worker", "evict", "walt")
         assert (evicted.code, "GRANT pg_signal_backend TO ada" in evicted.err) == (3, True), evicted
+        taken = ada("run", "--queue", "default", "rest", *there).out.strip()
+        wait_until(lambda: ada("runs", "show", taken, "--json").document()["state"] == "running")
+        assert walt("worker", "evict", "walt").code == 0
+        wait_until(
+            lambda: re.search(
+                rf"lost +{taken}  rest: .*; it goes on in a worker that takes it again", output.read_text()
+            )
+        )
     finally:
         worker.kill()
         worker.wait()
