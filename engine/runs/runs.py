@@ -45,7 +45,8 @@ class RunView(Struct, frozen=True):
     Each of `steps` is ``{step, tool, version, arguments, state, effects, began, at, …}``. A step's state is ended, failed or
     unknown; `began` and `at` are its beginning and end in seconds since 1970. `history` lists the states of the run, each ``{state,
     at, approval, by, worker}``. `questions` lists the questions by approval id, each ``{step, at, arguments}`` with the complete
-    arguments. `result` is ``{output}`` if it was read and the run is done.
+    arguments. `result` is what was read of the result: ``{output}`` if the run is done, and ``{changes}``, a ``patch`` or a
+    ``branch``, if it has changed files in its checkout.
     """
 
     id: str
@@ -68,6 +69,23 @@ class RunView(Struct, frozen=True):
         """The worker that has executed the run last; None if no worker has."""
         return next((turn["worker"] for turn in reversed(self.history) if turn.get("worker")), None)
 
+    @property
+    def repository(self) -> str | None:
+        """The git repository in whose checkout the run works; None for a run in a workspace."""
+        return self._checkout()[0]
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of its checkout."""
+        return self._checkout()[1]
+
+    def _checkout(self) -> tuple[str | None, str | None]:
+        workspace = str(self.header.get("workspace"))
+        if not workspace.startswith(CHECKOUT):
+            return None, None
+        repository, _, commit = workspace.removeprefix(CHECKOUT).rpartition("@")
+        return repository, commit
+
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
         return {
@@ -80,6 +98,8 @@ class RunView(Struct, frozen=True):
             "user": self.header.get("user"),
             "queue": self.header.get("queue"),
             "workspace": self.header.get("workspace"),
+            "repository": self.repository,
+            "commit": self.commit,
             "worker": self.worker,
             "arguments": self.header.get("arguments"),
             "steps": [dict(step) for step in self.steps],
@@ -154,12 +174,18 @@ class RunManager:
         """
         found = self._load(run)
         seen, last = view(found), last_state(found.entries)
-        if not with_result or seen.state != "done" or last is None:
+        if not with_result or last is None or seen.state not in OVER:
             return seen
+        result: dict[str, Json] = {}
+        if seen.repository is not None:
+            for entry in self._context.ledger.entries(("run_changes",), run=found.id):
+                result["changes"] = {name: value for name, value in entry.data.items() if name in ("patch", "branch")}
         try:
-            return replace(seen, result={"output": value_of(last, self._context.contents)})
+            if seen.state == "done":
+                result["output"] = value_of(last, self._context.contents)
         except Failure as failure:
-            return replace(seen, problem=f"the result can't be read: {failure.message}")
+            return replace(seen, result=result, problem=f"the result can't be read: {failure.message}")
+        return replace(seen, result=result)
 
     def of_version(self, tool: str, version: str) -> builtins.list[RunView]:
         """The finished runs of a version in this workspace, newest first, among the newest `MAX_SEARCHED` runs.

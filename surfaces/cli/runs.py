@@ -110,8 +110,25 @@ async def _show(options: argparse.Namespace, console: Console) -> int:
         console.document({"ok": True, **run.as_dict()})
         return 0
     Timeline(run, console, time.time()).draw()
+    if run.repository is not None and run.state in OVER:
+        console.say(_changes(run, options.home), 2)
     _next_command(run, waiting, may_answer, options, console)
     return 0
+
+
+def _changes(run: RunView, home: str | None) -> str:
+    """What has become of the changes of a run in its checkout, which has ended."""
+    changes = run.result.get("changes")
+    if changes is None:
+        return "no changes: there are none, or no worker has kept them yet"
+    if "branch" in changes:
+        return f"changes: the branch {one_line(changes['branch'])}; {_fetches(run)}"
+    return f"changes: `{command_line(home, 'runs', 'patch', run.id)}` prints them"
+
+
+def _fetches(run: RunView) -> str:
+    words = ["git", "fetch", without_password(str(run.repository)), run.result["changes"]["branch"]]
+    return f"`{shlex.join(words)}` fetches it"
 
 
 def _next_command(
@@ -169,15 +186,13 @@ def done_so_far(run: RunView) -> str:
 async def _patch(options: argparse.Namespace, console: Console) -> int:
     demand_person("the changes of a run are printed")
     async with open_service(options) as service:
-        run = service.runs.show(options.id)
-        found = [entry.data for entry in service.ledger.entries(("run_changes",), run=run.id)]
-        contents = service.contents(None)
-        ref = found[-1].get("patch") if found else None
+        run = service.runs.show(options.id, with_result=True)
+        found = run.result.get("changes", {})
+        contents, ref = service.contents(None), found.get("patch")
         patch = contents.get(ref) if ref and contents is not None else b""
-    if found and not ref:
-        branch, repository = found[-1]["branch"], str(run.header["workspace"]).removeprefix("git+").rpartition("@")[0]
-        hint = f"`{shlex.join(['git', 'fetch', without_password(repository), branch])}` fetches it"
-        raise Failure("not_found", f"the changes of the run {run.id} are the branch {branch}", hint=hint)
+    if "branch" in found:
+        problem = f"the changes of the run {run.id} are the branch {found['branch']}"
+        raise Failure("not_found", problem, hint=_fetches(run))
     if not found:
         why = "has changed nothing" if run.state in OVER else f"is {run.state}"
         raise Failure("not_found", f"the run {run.id} {why}", hint="only a run with --repository has a patch")

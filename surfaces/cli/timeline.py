@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from albert_tools.engine.model.messages import brief
 from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.grammar.wrap import cells, cut, first_cells
+from albert_tools.store.places import without_password
 from albert_tools.surfaces.text.call_text import call
 from albert_tools.surfaces.text.console import Console, json_text, one_line
 from albert_tools.surfaces.text.effect_line import effect_line
@@ -86,6 +87,9 @@ class Timeline:
         queue = f", queue {one_line(str(run.header['queue']))}" if "queue" in run.header else ""
         worker = f", worker {one_line(run.worker)}" if run.worker else ""
         console.say(console.paint(f"began {moment(self.times.begin)}{took}{user}{session}{queue}{worker}", "dim"), 2)
+        if run.repository is not None:
+            place = f"in {one_line(without_password(run.repository))} at {one_line(str(run.commit))}"
+            console.say(console.paint(place, "dim"), 2)
 
     def _result(self, output: Any) -> None:
         text = output if isinstance(output, str) else json_text(output)

@@ -246,7 +246,12 @@ def test_what_a_worker_can_not_do_is_said(home: Albert, worker: Workers) -> None
     assert "the mode is" not in home("fleet", "status").out
     home("mode", "ALERT")
     assert "the mode is ALERT: `albert mode` says why\n" in home("fleet", "status").out
-    for words in (("worker",), ("worker", "evict", "ada"), ("schedule", "add", "a", "* * * * *", "add")):
+    for words in (
+        ("worker",),
+        ("worker", "list"),
+        ("worker", "evict", "ada"),
+        ("schedule", "add", "a", "* * * * *", "add"),
+    ):
         assert home(*words, env={"ALBERT_SESSION": session}).code == 3
 
 
@@ -328,6 +333,14 @@ def test_a_run_works_in_a_checkout_and_its_changes_are_kept(home: Albert, worker
         assert wait_for(home, run, "done")["worker"] == "ada"
     wait_until(lambda: printed(repository, "branch", "--list", f"albert/{branch}"))
     wait_until(lambda: home("runs", "patch", patch).code == 0)
+    commit, shown = printed(repository, "rev-parse", "v1^{commit}").strip(), home("runs", "show", patch).out
+    assert f"in {repository} at {commit}\n" in shown
+    assert f"changes: `albert runs patch {patch}` prints them\n" in shown
+    document = home("runs", "show", branch, "--json").document()
+    assert (document["repository"], document["commit"]) == (str(repository), commit)
+    assert document["changes"] == {"branch": f"albert/{branch}"}
+    assert f"changes: the branch albert/{branch}; `git fetch " in home("runs", "show", branch).out
+    assert "no changes: " in home("runs", "show", nothing).out
     (repository / "patch").write_text(home("runs", "patch", patch).out)
     printed(repository, "apply", "patch")
     assert (repository / "a.txt").read_text() == "ab"
@@ -417,6 +430,22 @@ def test_a_request_that_is_refused_does_not_reach_the_repository(
     assert "LOCKDOWN" in refused()
     assert not asked.exists()
     assert len(home("ledger", "tail", "--denied").out.splitlines()) == 4
+
+
+def test_a_run_whose_repository_can_not_be_reached_is_tried_again_later(home: Albert, repository: Path) -> None:
+    allow_repository(home, str(repository))
+    run = queued(home, "add", "name=a.txt", "--repository", str(repository), "--revision", "v1")
+    repository.rename(repository.with_name("moved"))
+    output = home.project / "output"
+    with output.open("wb") as stream, home.start("worker", stdout=stream) as process:
+        try:
+            wait_until(lambda: "later" in output.read_text())
+        finally:
+            process.terminate()
+            process.wait()
+    assert re.search(rf"later +{run}  add: git fetch failed.*; it is tried again in 30 s\n", output.read_text())
+    assert "failed  " not in output.read_text()
+    assert state(home, run) == "queued"
 
 
 def test_a_revision_that_does_not_exist_is_refused(home: Albert, repository: Path) -> None:
