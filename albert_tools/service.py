@@ -248,10 +248,18 @@ class _Examiner:
 
 
 def other_home(place: str | None) -> OtherHome:
-    """The home at a folder or URL; None for the user's own. Raises as `home_at`."""
+    """The home at a folder or URL; None for the user's own.
+
+    Raises:
+        Failure: `not_found` for a folder without tools, and those of `home_at`.
+    """
     from albert_tools.engine.other_home import OtherHome
 
-    home = home_at(Homes.resolve(dict(os.environ) | ({} if place is None else {"ALBERT_HOME": place})))
+    local = Homes.resolve(dict(os.environ) | ({} if place is None else {"ALBERT_HOME": place}))
+    if place is not None and not local.url and not local.tools.is_dir():
+        hint = "give the folder that is ALBERT_HOME there, or the URL of a database"
+        raise Failure("not_found", f"there is no home with tools at {local.shown}", hint=hint)
+    home = home_at(local)
 
     def close() -> None:
         home.record.close()

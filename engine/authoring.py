@@ -181,7 +181,8 @@ class Authoring(Struct, eq=False):
         head = versions[0]
         if head.version == version or self.access.is_own(token, lambda: head.author):
             return head.version, ""
-        whom = f"the session {head.author}" if head.author else "the owner"
+        reviews = self.context.reviews
+        whom = reviews.author(name, head.version, head.author) if reviews is not None else head.author or "the owner"
         return head.version, f"{name} was defined by {whom}; {what} needs a person's approval"
 
     async def examined(

@@ -33,6 +33,7 @@ class Description(Struct, frozen=True):
         gated: Whether the tool needs the owner's permission.
         newest: For each composite that the tool calls, its newest version; None if that composite was removed.
         versions: The newest saved versions.
+        users: The users of the database who defined versions, by version.
         total: The number of saved versions.
         resources: The parameters of a primitive that rules can refer to, each with its kind of resource.
         policy: The decision of the rules on every call in the current mode.
@@ -49,6 +50,7 @@ class Description(Struct, frozen=True):
     gated: bool = False
     newest: Mapping[str, str | None] = field(default_factory=dict)
     versions: tuple[Saved, ...] = ()
+    users: Mapping[str, str] = field(default_factory=dict)
     total: int = 0
     resources: Mapping[str, str] = field(default_factory=dict)
     policy: Mapping[str, Json] = field(default_factory=dict)
@@ -96,7 +98,13 @@ class Description(Struct, frozen=True):
             "policy": dict(self.policy),
             "bounds": dict(self.bounds),
             "versions": [
-                {"version": v.version, "created": v.created, "current": v.current, "author": v.author or None}
+                {
+                    "version": v.version,
+                    "created": v.created,
+                    "current": v.current,
+                    "author": v.author or None,
+                    "user": self.users.get(v.version),
+                }
                 for v in self.versions
             ],
             "versions_total": self.total,
@@ -150,6 +158,7 @@ class Describer(Struct, eq=False):
                 self.lookup.outdated(found),
                 newest=self.lookup.newest(found.calls),
                 versions=tuple(versions),
+                users=self.context.reviews.definers(name) if self.context.reviews is not None else {},
                 total=total,
                 review=self.context.reviews.of(found) if self.context.reviews is not None else None,
             )

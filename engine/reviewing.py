@@ -93,6 +93,7 @@ class Reviewer(Struct, eq=False):
         return VersionReview(
             found,
             self._state(found),
+            self._author(found),
             outdated=self.pipeline.lookup.outdated(found),
             listed_hosts=self._listed_hosts(found),
             flows=tuple(dict.fromkeys((d.verdict, d.message) for d in self.context.flow_decisions(found.definition))),
@@ -119,6 +120,11 @@ class Reviewer(Struct, eq=False):
         if self.context.reviews is None:
             return VersionState(version.name, version.version, "pending", version.author, time=version.created)
         return self.context.reviews.of(version)
+
+    def _author(self, version: ToolVersion) -> str:
+        if self.context.reviews is None:
+            return "the owner"
+        return self.context.reviews.author(version.name, version.version, version.author)
 
     def _before(self, found: ToolVersion) -> ToolVersion | None:
         """The version that was approved last, if it is another one and can be loaded."""

@@ -49,12 +49,13 @@ class SessionRuns(Struct, eq=False):
         return await asyncio.to_thread(self.runs.list, limit, lambda of: sessions.is_within(of or "", mine))
 
     async def show_run(self, run: str, *, session: str | None = None) -> RunView:
-        """One run, by its id or the first digits of the id. A session may read its own runs, and others by ``read_records``.
+        """One run with its result, by its id or the first digits of the id. A session may read its own runs, and others by
+        ``read_records``.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`; in a session also those of a call.
         """
-        show = partial(asyncio.to_thread, self.runs.show, run)
+        show = partial(asyncio.to_thread, self.runs.show, run, with_result=True)
         return await self.actions.perform(
             READ, {"of": f"run {run}"}, session, show, lambda: self.runs.show(run).session
         )

@@ -86,7 +86,7 @@ class HomeTables:
                 try:
                     yield self._inside
                 except psycopg.Error as error:
-                    raise failure_of(error, self.name) from error
+                    raise failure_of(error, self._server) from error
                 return
             self._inside = connection = self._link.retried(begin)
             try:
@@ -98,7 +98,7 @@ class HomeTables:
                 if isinstance(error, psycopg.Error):
                     if ends_connection(error, connection):
                         self._link.drop()
-                    raise failure_of(error, self.name) from error
+                    raise failure_of(error, self._server) from error
                 raise
             finally:
                 self._inside = None

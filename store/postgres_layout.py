@@ -13,10 +13,10 @@ import psycopg
 from psycopg import sql
 
 from albert_tools.engine.model.failure import Failure
-from albert_tools.store.postgres_roles import TRIGGERS, create_roles, login
+from albert_tools.store.postgres_roles import RENEWED_TRIGGERS, TRIGGERS, create_roles, grant, login
 from albert_tools.store.postgres_server import Server, failure_of
 from albert_tools.store.record.gate import START
-from albert_tools.store.record.schema import QUEUES, for_postgres, postgres_tables
+from albert_tools.store.record.schema import DEFINITIONS, QUEUES, for_postgres, postgres_tables
 
 #: The number of the tables below, and of the record's.
 LAYOUT = 8
@@ -49,13 +49,8 @@ ALTER TABLE contents ALTER COLUMN content SET STORAGE EXTERNAL;
 CREATE TABLE artifacts(name TEXT COLLATE "C" PRIMARY KEY, record BYTEA NOT NULL);
 CREATE TABLE files(name TEXT COLLATE "C" PRIMARY KEY, content BYTEA NOT NULL, changed BIGINT NOT NULL);
 """
-#: What changes a layout into the next one, by its number.
-_MIGRATIONS = {
-    4: _TOOLS + _VALUES,
-    5: TRIGGERS.replace("@", ""),
-    6: for_postgres(QUEUES),
-    7: "DROP FUNCTION demand_role CASCADE;" + TRIGGERS.replace("@", ""),
-}
+#: What changes a layout into the next one, by its number. The triggers and the rights of the roles are renewed in any case.
+_MIGRATIONS = {4: _TOOLS + _VALUES, 5: "", 6: for_postgres(QUEUES), 7: DEFINITIONS}
 
 
 def all_tables(schema: str = "") -> str:
@@ -84,6 +79,8 @@ def find(connection: psycopg.Connection, name: str) -> bool:
                 (layout,) = connection.execute("SELECT format FROM gate FOR UPDATE").fetchone() or (0,)
                 for number in range(layout, LAYOUT):
                     connection.execute(_MIGRATIONS[number], prepare=False)
+                connection.execute(RENEWED_TRIGGERS, prepare=False)
+                grant(connection)
                 connection.execute("UPDATE gate SET format = %s", (LAYOUT,))
     check(_number(connection), name)
     return True
@@ -107,7 +104,9 @@ def create(connection: psycopg.Connection, name: str) -> None:
 
 
 def initialize(url: str) -> dict[str, str]:
-    """Create the tables, and the roles that may use them, unless they exist. Returns the names of the roles by `ROLES`.
+    """Create the tables, and the roles that may use them, unless they exist. Triggers and rights are made anew.
+
+    Returns the names of the roles by `ROLES`.
 
     Raises:
         Failure: `permission_denied` if the user may not do this; those of `find` and `create_roles`; `io_error`.
@@ -118,9 +117,12 @@ def initialize(url: str) -> dict[str, str]:
             create(connection, server.name)
             with connection.transaction():
                 _lock(connection)
+                connection.execute(
+                    "SELECT FROM gate FOR UPDATE"
+                )  # Who writes has this lock before those of other tables.
                 return create_roles(connection)
         except psycopg.Error as error:
-            raise failure_of(error, server.name) from error
+            raise failure_of(error, server) from error
 
 
 def check(layout: int | None, name: str) -> None:

@@ -11,7 +11,7 @@ role `worker`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import psycopg
@@ -32,10 +32,11 @@ ENTRIES = {
 }
 #: The role that may append a kind of entry.
 KINDS = {kind: role for role, kinds in ENTRIES.items() for kind in kinds.split()}
-#: The kinds that name the login: as the one who decides, or as the user whose tools change (`by` is a session then). A review by
-#: which the rules activate a version names it as the user, too.
+#: The kinds that name the login: as the one who decides, or as the user who defines, queues or runs (`by` is a session then). A
+#: review by which the rules activate a version names it as the user, too.
 SIGNED = dict.fromkeys(("answered", "copied", "mode", "review", "rules_imported", "schedule", "schedule_removed"), "by")
-SIGNED |= dict.fromkeys(ENTRIES["author"].split(), "user")
+_BY_USER = (*ENTRIES["author"].split(), "queued", "run")
+SIGNED |= dict.fromkeys(_BY_USER, "user")
 #: What each role may do with a table, besides reading all tables.
 GRANTS = {
     "entries": {"worker": "INSERT", "operator": "DELETE"},
@@ -63,7 +64,7 @@ GRANTS = {
 }
 
 
-def _texts(words: list[str]) -> str:
+def _texts(words: Iterable[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
@@ -85,8 +86,8 @@ BEGIN
   END IF;
   IF TG_TABLE_NAME = 'entries' THEN
     wanted := CASE {_WHEN} END;
-    IF NEW.kind IN ({_texts(list(SIGNED))}) THEN
-      signer := NEW.data::json ->> CASE WHEN wanted = 'author' OR NEW.kind = 'review'
+    IF NEW.kind IN ({_texts(SIGNED)}) THEN
+      signer := NEW.data::json ->> CASE WHEN NEW.kind IN ({_texts(_BY_USER)}) OR NEW.kind = 'review'
         AND (NEW.data::json ->> 'by', NEW.data::json ->> 'state') = ('{BY_RULES}', 'active') THEN 'user' ELSE 'by' END;
     END IF;
   ELSIF TG_TABLE_NAME = 'reviews' THEN
@@ -138,7 +139,8 @@ CREATE TRIGGER demand_role BEFORE INSERT OR UPDATE ON reviews FOR EACH ROW EXECU
 CREATE TRIGGER demand_role BEFORE INSERT OR UPDATE ON approvals FOR EACH ROW EXECUTE FUNCTION @demand_role();
 """
 
-_EXISTS = "SELECT FROM pg_roles WHERE rolname = %s"
+#: They replace those of an earlier release.
+RENEWED_TRIGGERS = f"DROP FUNCTION IF EXISTS demand_role() CASCADE;{TRIGGERS.replace('@', '')}"
 _OURS = _PREFIX.format(schema="current_setting('search_path')")
 #: The login, whether it owns the tables, the beginning of the names of this home's roles, and those that the login has.
 _LOGIN = f"""
@@ -147,7 +149,6 @@ SELECT session_user::text, pg_has_role(relowner, 'MEMBER'), prefix,
 FROM pg_class JOIN pg_namespace space ON space.oid = relnamespace, (SELECT {_OURS} AS prefix) home
 WHERE relname = 'gate' AND nspname = current_setting('search_path')
 """
-_EXISTS = "SELECT FROM pg_roles WHERE rolname = %s"
 #: The longest name that the server keeps whole, in bytes.
 _MAX_NAME = 63
 
@@ -176,7 +177,7 @@ def login(connection: psycopg.Connection) -> Login:
 
 
 def create_roles(connection: psycopg.Connection) -> dict[str, str]:
-    """Create the roles of this home, unless they exist, and grant them what is theirs and nothing else. Returns their names.
+    """Create the roles of this home, unless they exist. Make the triggers anew, and `grant`. Returns the names of the roles.
 
     Call it in a transaction that has the lock of the layout.
 
@@ -195,28 +196,37 @@ def create_roles(connection: psycopg.Connection) -> dict[str, str]:
     longest = max(names.values(), key=len)
     if len(longest.encode()) > _MAX_NAME:
         raise Failure("invalid_arguments", f"the name {longest!r} of a role is too long", hint="use a shorter schema")
-    (space,) = connection.execute("SELECT current_setting('search_path')").fetchone() or ("",)
-    schema = sql.Identifier(space)
-    every = sql.SQL(", ").join(map(sql.Identifier, names.values()))
-
-    def run(statement: str, **parts: sql.Composable) -> None:
-        connection.execute(sql.SQL(statement).format(schema=schema, every=every, **parts))
-
     for name in names.values():
-        if connection.execute(_EXISTS, (name,)).fetchone() is None:
-            run("CREATE ROLE {role} NOLOGIN", role=sql.Identifier(name))
-    worker = sql.Identifier(names["worker"])
-    run(
-        "GRANT {worker} TO {others}",
-        worker=worker,
-        others=sql.SQL(", ").join(map(sql.Identifier, [*names.values()][1:])),
-    )
-    run("REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM PUBLIC, {every}")
-    run("REVOKE ALL ON SCHEMA {schema} FROM PUBLIC, {every}")
-    run("GRANT USAGE ON SCHEMA {schema} TO {worker}", worker=worker)
-    run("GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {worker}", worker=worker)
-    for table, granted in GRANTS.items():
-        for role, rights in granted.items():
-            statement = f"GRANT {rights} ON {{schema}}.{table} TO {{role}}"
-            run(statement, role=sql.Identifier(names[role]))
+        if not _exists(connection, name):
+            connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(name)))
+    worker, *others = map(sql.Identifier, names.values())
+    connection.execute(sql.SQL("GRANT {} TO {}").format(worker, sql.SQL(", ").join(others)))
+    connection.execute(RENEWED_TRIGGERS, prepare=False)
+    grant(connection)
     return names
+
+
+def grant(connection: psycopg.Connection) -> None:
+    """Grant the roles what is theirs and nothing else, if this home has roles. Raises psycopg.Error."""
+    prefix = login(connection).prefix
+    if not all(_exists(connection, f"{prefix}{role}") for role in ROLES):
+        return
+    (space,) = connection.execute("SELECT current_setting('search_path')").fetchone() or ("",)
+    names = {role: sql.Identifier(f"{prefix}{role}") for role in ROLES}
+    parts = {**names, "schema": sql.Identifier(space), "every": sql.SQL(", ").join(names.values())}
+    for statement in (
+        "REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM PUBLIC, {every}",
+        "REVOKE ALL ON SCHEMA {schema} FROM PUBLIC, {every}",
+        "GRANT USAGE ON SCHEMA {schema} TO {worker}",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {worker}",
+        *(
+            f"GRANT {rights} ON {{schema}}.{table} TO {{{role}}}"
+            for table, granted in GRANTS.items()
+            for role, rights in granted.items()
+        ),
+    ):
+        connection.execute(sql.SQL(statement).format(**parts))
+
+
+def _exists(connection: psycopg.Connection, role: str) -> bool:
+    return connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is not None

@@ -32,17 +32,22 @@ _AT_THE_SERVER = {
     "tcp_user_timeout": "tcp_user_timeout",
 }
 _GRANT = "have an administrator grant this user a role of the home, which `albert fleet init` creates"
+#: Reasons why a server refuses a connection → what the user can do.
+_REFUSALS = {
+    "no password supplied": "give the password of this user in ~/.pgpass or in PGPASSWORD",
+    "password authentication failed": "give the password of this user in ~/.pgpass or in PGPASSWORD",
+    "database .* does not exist": "create it, or correct its name in the URL",
+}
 #: The first characters of a state (SQLSTATE) → what the user can do.
 _HINTS = {
     "25006": "give the URL of the primary server: this one can only be read",
     "25P03": "try again: this process has stood still inside a transaction, so the server has ended its connection",
-    "42P01": _GRANT,
     "53100": "free some space on the server's disk and try again",
     "53300": "try again later, or let the server accept more connections (max_connections)",
     "57P": "try again when the server runs: an administrator or a crash has ended the connection",
 }
 _UNREACHABLE = "check the host, port, user, password and database of the URL, and that the server runs"
-_USER = re.compile(r"postgresql://([^@]*)@")
+_SEARCH_PATH = re.compile(r"search_path=(\S+)")
 #: States in which the server ends the connection.
 _LOST = ("08", "25P03", "57P")
 
@@ -62,6 +67,8 @@ class Server:
         if "@" in f"{host}{database}":  # A part of a password that is not escaped.
             raise _unreadable()
         self.name = f"postgresql://{f'{user}@' if user else ''}{host}{f':{port}' if port else ''}/{database}"
+        #: The user and the database of the connections, once there is one.
+        self.user, self.database = str(user), str(database)
 
     def connect(self, **settings: str) -> psycopg.Connection:
         """A new connection with these settings of the server. Raises Failure `io_error`."""
@@ -79,9 +86,16 @@ class Server:
         fixed = {"client_encoding": "utf8", "options": " ".join(options)}
         arguments = {"application_name": "albert", **network, **fixed}
         try:
-            return psycopg.connect(**cast(dict[str, Any], arguments), autocommit=True, prepare_threshold=2)
+            made = psycopg.connect(**cast(dict[str, Any], arguments), autocommit=True, prepare_threshold=2)
         except psycopg.Error as error:
-            raise failure_of(error, self.name) from error
+            raise failure_of(error, self) from error
+        self.user, self.database = made.info.user, made.info.dbname
+        return made
+
+    def role(self, role: str) -> str:
+        """The name of a role of this home."""
+        schema = [SCHEMA, *_SEARCH_PATH.findall(str(self._given.get("options", "")))][-1]
+        return f"{self.database}{'' if schema == SCHEMA else f'.{schema}'}_{role}"
 
 
 def _unreadable() -> Failure:
@@ -92,9 +106,9 @@ def _unreadable() -> Failure:
     )
 
 
-def failure_of(error: psycopg.Error, name: str) -> Failure:
-    """The failure of the database `name`."""
-    state = error.sqlstate or ""
+def failure_of(error: psycopg.Error, server: Server) -> Failure:
+    """The failure of a database of this server."""
+    state, name = error.sqlstate or "", server.name
     details = {"path": name, "sqlstate": state}
     # The further lines repeat the statement and its place.
     reason = next(iter(str(error).splitlines()), type(error).__name__)
@@ -106,25 +120,40 @@ def failure_of(error: psycopg.Error, name: str) -> Failure:
             retryable=True,
             details=details,
         )
-    if state == "42501":
-        return _refused(error, name, reason)
+    if state == "42501" or (state == "42P01" and '"gate"' in reason):
+        return _refused(error, server, reason)
     if state.startswith("XX"):
         return Failure("damaged", f"the database {name} is damaged: {reason}", hint="check the server", details=details)
     hint = next((text for start, text in _HINTS.items() if state.startswith(start)), None)
     if not state and isinstance(error, psycopg.OperationalError):
-        hint = _UNREACHABLE
+        hint = next((text for said, text in _REFUSALS.items() if re.search(said, reason)), _UNREACHABLE)
     retryable = state.startswith(_LOST) or (isinstance(error, psycopg.OperationalError) and state != "53100")
     return Failure("io_error", f"can't use the database {name}: {reason}", hint, retryable, details=details)
 
 
-def _refused(error: psycopg.Error, name: str, reason: str) -> Failure:
-    """The failure of a user who lacks a role. A trigger says which one; the server itself only names the table."""
+def _refused(error: psycopg.Error, server: Server, reason: str) -> Failure:
+    """The failure of a user who lacks a role. A trigger says which one; the server itself only names the table or the schema."""
     hint = error.diag.message_hint
     table = next((table for table in GRANTS if table in reason.split()), None)
-    if hint is None and table is not None:
-        user = (_USER.match(name) or ("", ""))[1]
-        reason = f"your database user {user} isn't {a_role([*GRANTS[table]][-1])}".replace("  ", " ")
-    return Failure("permission_denied", reason, hint or _GRANT, rule="database.role", details={"path": name})
+    if hint is not None:
+        pass
+    elif "pg_signal_backend" in reason:
+        reason = f"your database user {server.user} can't end the connection of another user"
+        hint = f"the other user can, or an administrator runs: GRANT pg_signal_backend TO {_quoted(server.user)}"
+    elif table is not None:
+        role = [*GRANTS[table]][-1]
+        reason = f"your database user {server.user} isn't {a_role(role)}"
+        granted = f"GRANT {_quoted(server.role(role))} TO {_quoted(server.user)}"
+        hint = f"have somebody with this role do it, or an administrator run: {granted}"
+    elif '"gate"' in reason or "schema" in reason:
+        reason = f"your database user {server.user} has no role of this home"
+    details = {"path": server.name, "sqlstate": error.sqlstate}
+    return Failure("permission_denied", reason, hint or _GRANT, rule="database.role", details=details)
+
+
+def _quoted(name: str) -> str:
+    """The name as an identifier, quoted only if it must be."""
+    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
 def ends_connection(error: psycopg.Error, connection: psycopg.Connection) -> bool:
@@ -188,7 +217,7 @@ class Link:
                     self.drop()
                     if again:
                         continue
-                raise failure_of(error, self._server.name) from error
+                raise failure_of(error, self._server) from error
         raise AssertionError
 
     def abandon(self) -> bool:

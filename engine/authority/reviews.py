@@ -147,6 +147,15 @@ class Reviews:
         """The active version of each tool that has one, by name. Whether its manifest is unchanged is not checked: see `of`."""
         return self._ledger.reviews.active()
 
+    def author(self, tool: str, version: str, session: str) -> str:
+        """Who has defined a version, in words. `session` is the session that has; empty for a person."""
+        user = self.definers(tool).get(version, "")
+        return f"the session {session}{f' of {user}' if user else ''}" if session else user or "the owner"
+
+    def definers(self, tool: str) -> dict[str, str]:
+        """The users of the database who defined the versions of a tool last, by version; empty in a folder."""
+        return self._ledger.reviews.definers(tool)
+
     def changed(self) -> int:
         """A number that is greater after each decision, by any process."""
         return self._ledger.reviews.changed()

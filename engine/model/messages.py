@@ -25,6 +25,11 @@ def describe_fault(fault: BaseException) -> str:
     return f"{kind}: {encodable(brief(text, 300))}" if text else kind
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number with its noun: ``1 run``, ``2,000 runs``. `several` is the plural, by default with an s."""
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
 def listed(items: Sequence[str], most: int) -> str:
     """The first items, and the number of the others: ``a, b and 3 more``."""
     return ", ".join(items[:most]) + (f" and {len(items) - most:,} more" if len(items) > most else "")

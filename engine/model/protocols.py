@@ -245,6 +245,9 @@ class ReviewTable(Protocol):
     def active(self) -> dict[str, str]:
         """The active version of each tool that has one, by the tool's name, in the order of the names."""
 
+    def definers(self, tool: str) -> dict[str, str]:
+        """The users of the database who defined the versions of a tool last, by version; empty in a folder."""
+
     def changed(self) -> int:
         """The number of the newest entry that has changed a state; 0 if there is none."""
 

@@ -89,7 +89,13 @@ async def find_approval(call: Call, run: Run) -> Call:
         hint=f"a person answers with `albert approvals answer {found.id} once`; then the run {run.id} can be resumed",
         rule=call.decision.rule,
         tool=call.name,
-        details={"approval": found.id, "run": run.id, "expires": found.expires},
+        details={
+            "approval": found.id,
+            "run": run.id,
+            "expires": found.expires,
+            **({"queue": run.resumed.queue} if run.resumed.queue else {}),
+            **({} if approvals.may_answer else {"needs_role": "reviewer"}),
+        },
     )
 
 

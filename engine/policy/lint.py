@@ -63,6 +63,8 @@ def lint_settings(
             found.append((place, f"{name} has no settings; these have: {others}"))
     for name in rules.project.primitives if rules.project is not None else ():
         found.append((f"project.primitives.{name}", "it has no effect: only the owner's file sets settings"))
+    if rules.project is not None and rules.project.queues != type(rules)().queues:
+        found.append(("project.queues", "it has no effect: only the owner's file has queues"))
     return _as_documents(found)
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.difference import difference, shown
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.messages import brief, counted
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.review.touched_files import paths_in, touched_files
@@ -72,7 +72,7 @@ class Replays(Struct, frozen=True):
         parts = [f"{self.count('same')} the same", f"{self.count('differs')} differ"]
         parts += [f"{self.count('unknown')} can't be repeated"] if self.count("unknown") else []
         more = f" ({self.left_out:,} more not repeated)" if self.left_out else ""
-        return f"{number} run{'' if number == 1 else 's'}: {', '.join(parts)}{more}"
+        return f"{counted(number, 'run')}: {', '.join(parts)}{more}"
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""

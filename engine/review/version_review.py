@@ -61,6 +61,7 @@ class VersionReview(Struct, frozen=True):
     Attributes:
         version: The version.
         state: Its state, who decided it, when and why.
+        author: Who has defined it, in words.
         outdated: Why the version can't run; None if it can.
         listed_hosts: The fixed hosts of its requests that the owner's rules name.
         flows: Its flows that the rules deny or ask about, each as a verdict and a sentence.
@@ -73,6 +74,7 @@ class VersionReview(Struct, frozen=True):
 
     version: ToolVersion
     state: VersionState
+    author: str
     outdated: str | None = None
     listed_hosts: frozenset[str] = frozenset()
     flows: tuple[tuple[str, str], ...] = ()
@@ -144,6 +146,7 @@ class VersionReview(Struct, frozen=True):
             "signature": d.signature(),
             "created": self.version.created,
             "author": self.version.author,
+            "defined_by": self.author,
             "state": self.state.state,
             "by": self.state.by,
             "why": self.state.why,

@@ -45,7 +45,8 @@ class RunView(Struct, frozen=True):
     Each of `steps` is ``{step, tool, version, arguments, state, effects, began, at, …}``. A step's state is ended, failed or
     unknown; `began` and `at` are its beginning and end in seconds since 1970. `history` lists the states of the run, each ``{state,
     at, approval, by, worker}``. `questions` lists the questions by approval id, each ``{step, at, arguments}`` with the complete
-    arguments.
+    arguments. `result` is what was read of the result: ``{output}`` if the run is done, and ``{changes}``, a ``patch`` or a
+    ``branch``, if it has changed files in its checkout.
     """
 
     id: str
@@ -61,11 +62,29 @@ class RunView(Struct, frozen=True):
     problem: str | None = None
     history: tuple[Mapping[str, Json], ...] = ()
     questions: Mapping[str, Json] = field(default_factory=dict)
+    result: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def worker(self) -> str | None:
         """The worker that has executed the run last; None if no worker has."""
         return next((turn["worker"] for turn in reversed(self.history) if turn.get("worker")), None)
+
+    @property
+    def repository(self) -> str | None:
+        """The git repository in whose checkout the run works; None for a run in a workspace."""
+        return self._checkout()[0]
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of its checkout."""
+        return self._checkout()[1]
+
+    def _checkout(self) -> tuple[str | None, str | None]:
+        workspace = str(self.header.get("workspace"))
+        if not workspace.startswith(CHECKOUT):
+            return None, None
+        repository, _, commit = workspace.removeprefix(CHECKOUT).rpartition("@")
+        return repository, commit
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
@@ -76,8 +95,11 @@ class RunView(Struct, frozen=True):
             "state": self.state,
             "created": self.created,
             "session": self.session,
+            "user": self.header.get("user"),
             "queue": self.header.get("queue"),
             "workspace": self.header.get("workspace"),
+            "repository": self.repository,
+            "commit": self.commit,
             "worker": self.worker,
             "arguments": self.header.get("arguments"),
             "steps": [dict(step) for step in self.steps],
@@ -85,6 +107,7 @@ class RunView(Struct, frozen=True):
             "error": self.error,
             "problem": self.problem,
             "history": [dict(turn) for turn in self.history],
+            **self.result,
         }
 
 
@@ -143,13 +166,26 @@ class RunManager:
                 break
         return found
 
-    def show(self, run: str) -> RunView:
-        """One run, by its id or the first digits of its id.
+    def show(self, run: str, *, with_result: bool = False) -> RunView:
+        """One run, by its id or the first digits of its id. `with_result` also reads its result, which may be large.
 
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`.
         """
-        return view(self._load(run))
+        found = self._load(run)
+        seen, last = view(found), last_state(found.entries)
+        if not with_result or last is None or seen.state not in OVER:
+            return seen
+        result: dict[str, Json] = {}
+        if seen.repository is not None:
+            for entry in self._context.ledger.entries(("run_changes",), run=found.id):
+                result["changes"] = {name: value for name, value in entry.data.items() if name in ("patch", "branch")}
+        try:
+            if seen.state == "done":
+                result["output"] = value_of(last, self._context.contents)
+        except Failure as failure:
+            return replace(seen, result=result, problem=f"the result can't be read: {failure.message}")
+        return replace(seen, result=result)
 
     def of_version(self, tool: str, version: str) -> builtins.list[RunView]:
         """The finished runs of a version in this workspace, newest first, among the newest `MAX_SEARCHED` runs.

@@ -9,16 +9,28 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.messages import install_command
+from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.protocols import Record
 from albert_tools.engine.model.record_types import SHORT_NAME, Schedule
 from albert_tools.engine.runs.lifecycle import derived_id
 from albert_tools.engine.runs.run_queue import is_temporary
 
 _FIELDS = 'write minute, hour, day, month and weekday: "0 6 * * 1-5" is 6 o\'clock on weekdays'
+
+#: The names that crontab has for some times.
+_NAMED = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
 
 
 class Schedules:
@@ -27,8 +39,8 @@ class Schedules:
     def __init__(self, ledger: Record) -> None:
         self._ledger = ledger
 
-    def add(self, name: str, **facts: Any) -> Schedule:
-        """Add a schedule, or replace the one with this name. `facts` are the data of `Schedule`.
+    def add(self, name: str, **facts: Any) -> Schedule | None:
+        """Add a schedule. Returns the one with this name that it replaces, if there is one. `facts` are the data of `Schedule`.
 
         Raises:
             Failure: `invalid_arguments` for a bad name, time or time zone; `not_found` without the extra ``fleet``; `io_error`.
@@ -36,8 +48,11 @@ class Schedules:
         if not SHORT_NAME.match(name):
             raise _invalid(f"{name[:60]!r} is not a name for a schedule", "use lower-case letters, digits, - and _")
         next_time(facts["cron"], facts["zone"], datetime.now(UTC))
-        self._ledger.durable(self._ledger.append("schedule", {"name": name, **facts}))
-        return self.get(name)
+        with self._ledger.transaction():
+            before = self._ledger.schedules.get(name)
+            n = self._ledger.append("schedule", {"name": name, **facts})
+        self._ledger.durable(n)
+        return before
 
     def remove(self, name: str, by: str) -> None:
         """Remove a schedule. Its runs stay. Raises Failure `not_found`, `io_error`."""
@@ -102,7 +117,8 @@ def _first(
 ) -> datetime:
     """The first time that fits, after `start` or before it."""
     if len(cron.split()) != 5:
-        raise _invalid(f"{cron[:80]!r} is not a cron expression: it has not five fields", _FIELDS)
+        hint = f'write "{_NAMED[cron]}"' if cron in _NAMED else _FIELDS
+        raise _invalid(f"{cron[:80]!r} is not a cron expression: it has not five fields", hint)
     try:
         from cronsim import CronSim, CronSimError
     except ImportError as error:
@@ -110,11 +126,16 @@ def _first(
     try:
         where = ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        raise _invalid(f"there is no time zone {zone[:60]!r}", "for example Europe/Berlin, or UTC") from None
+        near = did_you_mean(zone[:60], available_timezones())
+        raise _invalid(f"there is no time zone {zone[:60]!r}{near}", "for example Europe/Berlin, or UTC") from None
     try:
         return next(time for time in CronSim(cron, start.astimezone(where), reverse=reverse) if fits(time))
     except CronSimError as error:
-        raise _invalid(f"{cron[:80]!r} is not a cron expression: {str(error).lower()}", _FIELDS) from None
+        why = str(error).lower()
+        day = cron.split()[2]
+        if why == "bad day-of-month" and day.isdecimal() and 1 <= int(day) <= 31:
+            why = f"its months have no day {day}"
+        raise _invalid(f"{cron[:80]!r} is not a cron expression: {why}", _FIELDS) from None
     except StopIteration:
         raise _invalid(f"the cron expression {cron[:80]!r} never comes", "check its day and month") from None
 

@@ -49,6 +49,8 @@ class Database(ABC):
     #: Changes with each new connection to a server. With the old one, this process has lost what it owned, so a run that was opened
     #: before must not go on.
     connection_number = 0
+    #: Whether definitions name the database's user.
+    names_users = False
 
     def __init__(self, name: str) -> None:
         """`name` is for messages."""

@@ -90,6 +90,8 @@ def _tables(text: str) -> frozenset[str]:
 class PostgresDatabase(Database):
     """The database with this URL, as libpq reads it. The user needs the right to create a schema only the first time."""
 
+    names_users = True
+
     def __init__(self, url: str) -> None:
         """Raises Failure `invalid_arguments`."""
         self._server = Server(url)
@@ -332,7 +334,7 @@ class PostgresDatabase(Database):
         except psycopg.Error as error:
             if ends_connection(error, connection):
                 connection.close()
-            self._is_lost, self._failed = True, failure_of(error, self.name)
+            self._is_lost, self._failed = True, failure_of(error, self._server)
             raise self._failed from error
 
     def _commit(self) -> None:

@@ -70,7 +70,7 @@ def copy(url: str, folder: Path, most: int | None = None) -> None:
                     _copy_table(connection, there, table, most)
                 there.execute("COMMIT")
         except psycopg.Error as error:
-            raise failure_of(error, server.name) from error
+            raise failure_of(error, server) from error
         except sqlite3.Error as error:
             hint = "free some disk space, or set TMPDIR to a folder with more of it"
             raise Failure("io_error", f"can't copy the record to {folder}: {error}", hint=hint) from error

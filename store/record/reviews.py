@@ -5,6 +5,7 @@ from __future__ import annotations
 from albert_tools.engine.model.record_types import Entry, ReviewRow
 from albert_tools.store.record.apply import Execute
 from albert_tools.store.record.database import Database
+from albert_tools.store.record.entry import decode
 
 _REPLACE = (
     "UPDATE reviews SET state = 'deprecated', why = ?, reviewer = ?, at = ?, n = ? WHERE tool = ? AND state = 'active'"
@@ -19,6 +20,9 @@ UPDATE reviews SET state = 'pending', why = '', reviewer = ?, at = ?, manifest =
 WHERE tool = ? AND version = ? AND state = 'deprecated'
 """
 _READ = "SELECT tool, version, state, reviewer, why, at, manifest FROM reviews"
+
+#: It has an index of its own, see `schema.postgres_tables`.
+_DEFINITIONS = "SELECT data FROM entries WHERE kind = 'definition' AND data LIKE ? ORDER BY n"
 
 
 def decided(execute: Execute, entry: Entry) -> None:
@@ -58,6 +62,14 @@ class ReviewTable:
     def active(self) -> dict[str, str]:
         """See the protocol."""
         return dict(self._database.rows("SELECT tool, version FROM reviews WHERE state = 'active' ORDER BY tool"))
+
+    def definers(self, tool: str) -> dict[str, str]:
+        """See the protocol."""
+        if not self._database.names_users:
+            return {}
+        rows = self._database.rows(_DEFINITIONS, (f'%"tool":"{tool}"%',))
+        found = (decode(data) for (data,) in rows)
+        return {each["version"]: each["user"] for each in found if each["tool"] == tool and each.get("user")}
 
     def changed(self) -> int:
         """See the protocol."""

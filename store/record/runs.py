@@ -46,6 +46,8 @@ class Runs:
     def create(self, run_id: str, header: Mapping[str, Any]) -> StepJournal:
         """See `RunStore.create`."""
         _check(run_id)
+        user = self._database.user
+        header = {**header, "user": user} if user else header
         journal = self._record.journals[run_id] = StepJournal(self._record, run_id, header)
         return journal
 

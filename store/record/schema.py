@@ -68,6 +68,8 @@ CREATE TABLE seen(session TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NU
 CREATE TABLE stored(session TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY(session, ref));
 """
 TABLES += QUEUES
+#: Finds who has defined a version, in a database whose entries name its users.
+DEFINITIONS = "CREATE INDEX definitions ON entries(n) WHERE kind = 'definition';"
 
 ALL_TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
 #: The tables with the state: all but the entries and the steps.
@@ -78,7 +80,7 @@ def postgres_tables() -> str:
     """`TABLES` for PostgreSQL. The one row of `gate` is locked by the process that writes. It has the number of the layout of all
     tables (`postgres_layout.py`), and names the last entry.
     """
-    return f"{for_postgres(TABLES)}CREATE TABLE gate(format BIGINT NOT NULL, n BIGINT NOT NULL, hash BYTEA NOT NULL);"
+    return f"{for_postgres(TABLES)}{DEFINITIONS}CREATE TABLE gate(format BIGINT NOT NULL, n BIGINT NOT NULL, hash BYTEA NOT NULL);"
 
 
 def for_postgres(text: str) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from albert_tools.engine.model.messages import counted
 from albert_tools.engine.model.result import ToolResult
 from albert_tools.surfaces.chat.shown_lines import source_of
 from albert_tools.surfaces.text.console import one_line
@@ -27,7 +28,7 @@ def call_line(name: str, arguments: Mapping[str, Any]) -> str:
 def _lines(source: str) -> str:
     """A source, which is shown elsewhere."""
     count = source.strip("\n").count("\n") + 1
-    return f"({count:,} line{'' if count == 1 else 's'})"
+    return f"({counted(count, 'line')})"
 
 
 def _argument(value: Any) -> str:

@@ -21,7 +21,7 @@ from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.call_text import call, whole_arguments
 from albert_tools.surfaces.text.console import Console, one_line
-from albert_tools.surfaces.text.hints import command_line
+from albert_tools.surfaces.text.hints import command_line, goes_on
 from albert_tools.surfaces.text.times import about, moment
 from albert_tools.surfaces.text.usage_error import Usage
 
@@ -251,6 +251,8 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
 def _what_follows(service: ToolService, answered: Approval, waits: bool, options: argparse.Namespace) -> str:
     """Who uses the answer, as a phrase. `waits` says whether a run waits for it."""
     resume = f"`{command_line(options.home, 'runs', 'resume', answered.run)}`"
+    if waits and (queue := service.runs.show(answered.run).header.get("queue")) is not None:
+        return goes_on(answered.run, options.home, str(queue))
     session = _sessions(service).get(answered.session)
     if session is None:
         return f"{resume} continues the run that waits for it" if waits else "no run waits for this answer"

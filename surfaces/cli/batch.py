@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from albert_tools.engine.call.arguments import validated_arguments
 from albert_tools.engine.call.context import Queued
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import counted
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.hints import command_line
@@ -23,6 +24,9 @@ from albert_tools.surfaces.text.usage_error import Usage
 if TYPE_CHECKING:
     from albert_tools.engine.model.definition import ToolDefinition
     from albert_tools.service import ToolService
+
+#: The mistakes in items that are printed.
+MAX_WRONG = 20
 
 
 def batch(options: argparse.Namespace, console: Console) -> int:
@@ -42,8 +46,7 @@ async def _add(service: ToolService, options: argparse.Namespace, console: Conso
     with tempfile.TemporaryFile() as file:
         _copy(options.items, file)
         definition = (await service.describe(options.tool)).definition
-        # All items are checked before the first run is queued.
-        count = sum(1 for _ in _items(file, definition))
+        count = _checked(file, definition)
         if not count:
             raise Usage("there are no items", "write a JSON object on each line of the file")
         queued = Queued(options.queue, options.priority)
@@ -54,7 +57,7 @@ async def _add(service: ToolService, options: argparse.Namespace, console: Conso
         console.write(f"{made.batch}\n")
         shown = command_line(options.home, "batch", "results", made.batch)
         console.note(
-            f"{count:,} items in {len(made.runs):,} runs; `{shown}` prints their results when workers are done"
+            f"{counted(count, 'item')} in {counted(len(made.runs), 'run')}; `{shown}` prints their results when workers are done"
         )
     return 0
 
@@ -71,18 +74,43 @@ def _copy(name: str, file: IO[bytes]) -> None:
         raise Usage(f"{name}: {error.strerror}") from None
 
 
-def _items(file: IO[bytes], definition: ToolDefinition) -> Iterator[dict[str, Any]]:
-    """The arguments of each call, with defaults."""
-    file.seek(0)
-    for number, line in enumerate(file, 1):
-        if not line.strip():
-            continue
+def _checked(file: IO[bytes], definition: ToolDefinition) -> int:
+    """The number of the items. All of them are checked before the first run is queued. Raises Usage with all mistakes."""
+    count, failed, wrong, hint = 0, 0, list[str](), None
+    for number, line in _lines(file):
+        count += 1
         try:
-            yield validated_arguments(definition, json.loads(line))
-        except (ValueError, RecursionError) as error:
-            raise Usage(f"line {number} is not JSON: {error}") from None
+            _item(line, definition)
         except Failure as failure:
-            raise Usage(f"line {number}: {failure.message}", failure.hint) from None
+            failed += 1
+            if failed <= MAX_WRONG:
+                wrong.append(f"line {number}: {failure.message}")
+                hint = hint or failure.hint
+    if failed > MAX_WRONG:
+        wrong.append(f"… and {failed - MAX_WRONG:,} more")
+    if wrong:
+        raise Usage("\n".join(wrong), hint)
+    return count
+
+
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not empty, each with its number."""
+    file.seek(0)
+    return ((number, line.strip()) for number, line in enumerate(file, 1) if line.strip())
+
+
+def _item(line: bytes, definition: ToolDefinition) -> dict[str, Any]:
+    """The arguments of a call, with defaults. Raises Failure `invalid_arguments`."""
+    try:
+        return validated_arguments(definition, json.loads(line))
+    except json.JSONDecodeError as error:
+        raise Failure("invalid_arguments", f"it is not JSON: {error.msg} (column {error.colno})") from None
+    except (ValueError, RecursionError) as error:
+        raise Failure("invalid_arguments", f"it is not JSON: {error}") from None
+
+
+def _items(file: IO[bytes], definition: ToolDefinition) -> Iterator[dict[str, Any]]:
+    return (_item(line, definition) for _, line in _lines(file))
 
 
 async def _list(service: ToolService, _: argparse.Namespace, console: Console) -> int:
@@ -92,7 +120,8 @@ async def _list(service: ToolService, _: argparse.Namespace, console: Console) -
         return 0
     for each in reversed(found):
         console.say(
-            f"{console.paint(each.batch, 'cyan')}  {one_line(each.tool)}  {each.items:,} items, queue {each.queue}", 4
+            f"{console.paint(each.batch, 'cyan')}  {one_line(each.tool)}  {counted(each.items, 'item')}, queue {each.queue}",
+            4,
         )
     if not found:
         console.note("there are no batches; `albert batch add TOOL FILE` makes one")
@@ -107,7 +136,8 @@ async def _show(service: ToolService, options: argparse.Namespace, console: Cons
         return 0
     counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
     console.say(
-        f"{console.paint(found.batch, 'cyan')}  {one_line(found.tool)}, {found.items:,} items in {len(found.runs):,} runs"
+        f"{console.paint(found.batch, 'cyan')}  {one_line(found.tool)}, {counted(found.items, 'item')} in "
+        f"{counted(len(found.runs), 'run')}"
     )
     console.say(counts)
     return 0
@@ -130,5 +160,5 @@ async def _cancel(service: ToolService, options: argparse.Namespace, console: Co
     if console.json:
         console.document({"ok": True, "batch": found.batch, "cancelled": cancelled})
     else:
-        console.say(f"cancelled {cancelled:,} of {len(found.runs):,} runs")
+        console.say(f"cancelled {cancelled:,} of {counted(len(found.runs), 'run')}")
     return 0

@@ -13,7 +13,7 @@ _MAY = {
     "worker": "runs tools; each other role includes this one",
     "author": "defines and removes tools",
     "reviewer": "reviews tools and answers questions",
-    "operator": "writes the rules, the mode and the mounted servers, and deletes old entries",
+    "operator": "writes the rules, the mode, the mounted servers and the schedules, and deletes old entries and finished runs",
 }
 
 
@@ -38,6 +38,7 @@ def fleet(options: argparse.Namespace, console: Console) -> int:
     console.say(f"{safe(homes.shown)} is ready, with the roles")
     for role, name in roles.items():
         console.say(f"  {safe(name)}  {_MAY[role]}", 4)
-    both = ", ".join(f'"{roles[role]}"' for role in ("author", "reviewer"))
-    console.note(f"Grant them to the people's own users: CREATE USER ada PASSWORD '…' IN ROLE {safe(both)}")
+    console.note(
+        f"Grant them to the people's own users: CREATE USER ada PASSWORD '…' IN ROLE \"{safe(roles['author'])}\""
+    )
     return 0

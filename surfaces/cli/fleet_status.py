@@ -12,6 +12,7 @@ from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.person import demand_person
 
 if TYPE_CHECKING:
+    from albert_tools.engine.model.definition import Mode
     from albert_tools.service import ToolService
 
 #: The runs without a worker that are listed.
@@ -21,10 +22,12 @@ MAX_LISTED = 20
 def fleet_status(options: argparse.Namespace, console: Console) -> int:
     """Print the state of all queues."""
     demand_person("the state of all queues is printed")
-    found = in_service(options, _look)
+    found, mode = in_service(options, _look)
     if console.json:
-        console.document(_document(found))
+        console.document({**_document(found), "mode": mode})
         return 0
+    if mode != "NORMAL":
+        console.say(f"the mode is {console.paint(mode, 'yellow')}: `albert mode` says why", 2)
     for queue, states in sorted(found.queues.items()):
         counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items())) or "no run"
         console.say(f"{console.paint(one_line(queue), 'cyan')}  {counts}", 2)
@@ -43,8 +46,8 @@ def fleet_status(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-async def _look(service: ToolService) -> FleetStatus:
-    return read_status(service.queue, service.approvals)
+async def _look(service: ToolService) -> tuple[FleetStatus, Mode]:
+    return read_status(service.queue, service.approvals), service.modes.mode
 
 
 def _document(found: FleetStatus) -> dict[str, object]:

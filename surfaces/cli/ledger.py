@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import brief, counted
 from albert_tools.surfaces.cli.service_options import home_of, in_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.console import Console, safe
@@ -158,8 +159,8 @@ _FORMS = {
     "asked": _Form("?", "yellow", "a person is asked: {message} ({rule_id})", "approval"),
     "answered": _Form("!", "yellow", "{by} answered {choice}", "approval"),
     "approval_revoked": _Form("!", "yellow", "the approval was revoked", "approval"),
-    "run": _Form("·", "dim", "run of {tool} {state}", "run", "approval", ", waits for {approval}"),
-    "queued": _Form("·", "dim", "run of {tool} waits in the queue {queue}", "run"),
+    "run": _Form("·", "dim", "run of {tool} {state}{by_user}", "run", "approval", ", waits for {approval}"),
+    "queued": _Form("·", "dim", "run of {tool} waits in the queue {queue}{by_user}", "run"),
     "taken": _Form("·", "dim", "the worker {worker} executes the run", "run"),
     "batch": _Form("+", "dim", "batch of {items} calls of {tool} in the queue {queue}", "batch"),
     "run_changes": _Form("·", "dim", "changes are kept", "run", "branch", " in the branch {branch}"),
@@ -181,6 +182,7 @@ _FORMS = {
 def _line(entry: Entry, console: Console, answers: Mapping[str, Entry]) -> str:
     """An entry as one line. `answers` maps approvals to the answers to their questions."""
     d, fields = entry.data, defaultdict(lambda: "None", {k: safe(str(v)) for k, v in entry.data.items()})
+    fields["by_user"] = f", by {fields['user']}" if d.get("user") else ""
     ended, about = "green" if d.get("ok") else "red", "call"
     match entry.kind:
         case "call":
@@ -282,7 +284,8 @@ def _trim(record: Record, options: argparse.Namespace, console: Console) -> int:
         console.say(f"nothing to delete: no entry is older than {days:g} days")
         return 0
     console.say(
-        f"deleted {found.entries:,} entries; the record has {found.after:,} bytes, before it had {found.before:,}"
+        f"deleted {counted(found.entries, 'entry', 'entries')}; the record has {found.after:,} bytes, "
+        f"before it had {found.before:,}"
     )
     console.note("keep a new anchor elsewhere: `albert ledger anchor`")
     return 0
@@ -321,26 +324,32 @@ def _verify(record: Record, options: argparse.Namespace, console: Console) -> in
                 "give a file with the output of `albert ledger anchor`",
             ) from None
     found = verify(record.place, against)
-    locked = False
+    locked, refusal = False, None
     if found.problems:
         # An attacker who can change the ledger can do more, so no call is allowed until a person has examined the problem.
         modes = home_of(options).modes()
         if modes.mode not in ("LOCKDOWN", "RECOVERY"):
-            locked = (
-                modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {found.problems[0]}").mode == "LOCKDOWN"
-            )
+            try:
+                modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {found.problems[0]}")
+                locked = True
+            except Failure as failure:
+                refusal = failure
     if console.json:
         document = {"ok": found.ok, "entries": found.entries, "trimmed": found.trimmed, "problems": [*found.problems]}
-        console.document({**document, "unseen": found.unseen, "locked": locked})
+        not_locked = None if refusal is None else refusal.as_dict()
+        console.document({**document, "unseen": found.unseen, "locked": locked, "not_locked": not_locked})
         return 0 if found.ok else 1
     for text in found.problems:
         console.say(f"{console.paint('✗', 'red')} {safe(text)}")
     if found.ok:
-        console.say(f"the ledger is intact: {found.entries:,} entries")
+        console.say(f"the ledger is intact: {counted(found.entries, 'entry', 'entries')}")
     else:
         console.say(f"the ledger was changed; intact entries before the first problem: {found.entries:,}")
     if locked:
         console.say("the mode is LOCKDOWN now; when you have looked into it: albert mode RECOVERY")
+    if refusal is not None:
+        console.say(f"the mode could not be switched: {safe(refusal.message)}")
+        console.say(f"  `albert mode LOCKDOWN` denies all calls; {safe(refusal.hint or 'try again')}", 2)
     console.say(console.paint(safe(found.unseen), "dim"))
     return 0 if found.ok else 1
 
@@ -359,7 +368,7 @@ def _verify_file(options: argparse.Namespace, console: Console) -> int:
     if console.json:
         console.document({"ok": wrong is None, "entries": count, "line": wrong})
     elif wrong is None:
-        console.say(f"the file is intact: {count:,} entries")
+        console.say(f"the file is intact: {counted(count, 'entry', 'entries')}")
     else:
         console.say(f"{console.paint('✗', 'red')} line {wrong} was changed, or lines before it are missing")
     return 0 if wrong is None else 1

@@ -26,6 +26,7 @@ from albert_tools.builtins.mounts.mount import (
 )
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.home_file import HomeFile
+from albert_tools.engine.model.messages import counted
 from albert_tools.engine.model.nearest_name import did_you_mean
 from albert_tools.engine.model.visible_text import escape_invisible, look_alikes
 from albert_tools.surfaces.cli.service_options import home_of, open_service
@@ -280,4 +281,4 @@ def _show_refused(found: Pinned, console: Console) -> None:
 
 
 def _count(tools: tuple[PinnedTool, ...]) -> str:
-    return f"{len(tools)} tool{'' if len(tools) == 1 else 's'}"
+    return counted(len(tools), "tool")

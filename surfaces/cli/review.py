@@ -151,7 +151,8 @@ def _queue(service: ToolService, options: argparse.Namespace, console: Console) 
     now = time.time()
     for state, version in found:
         head = f"{console.paint(visible(state.tool), 'cyan', 'bold')}  {state.version[:DIGITS]}"
-        console.say(f"{head}  {console.paint(_age(state, now), 'dim')}", 4)
+        author = service.reviews.author(state.tool, state.version, version.author)
+        console.say(f"{head}  {console.paint(_age(state, author, now), 'dim')}", 4)
         effects = version.definition.effects
         console.say(f"    {sentence(version.definition)}  [{effects_text(effects, console) or 'no effects'}]", 4)
     if len(waiting) > len(found):
@@ -163,10 +164,9 @@ def _queue(service: ToolService, options: argparse.Namespace, console: Console) 
     return 0
 
 
-def _age(state: VersionState, now: float) -> str:
+def _age(state: VersionState, author: str, now: float) -> str:
     began = since_1970(state.time)
-    by = f"by the session {visible(state.by)}" if state.by and state.state == "pending" else ""
-    by = by or (f"by {visible(state.by)}" if state.by else "by the owner")
+    by = f"by {visible(author if state.state == 'pending' else state.by)}"
     return f"{by}, {about(now - began)} ago" if began is not None else by
 
 
@@ -180,7 +180,7 @@ def show(found: VersionReview, console: Console, now: float) -> None:
     head = (
         f"{console.paint(visible(d.name), 'cyan', 'bold')}  {d.version[:DIGITS]}  {console.paint(state.state, colour)}"
     )
-    console.say(f"{head} {console.paint(_age(state, now), 'dim')}", 2)
+    console.say(f"{head} {console.paint(_age(state, found.author, now), 'dim')}", 2)
     if state.why:
         console.say(f"  {visible(state.why)}", 2)
     for problem in filter(None, [found.outdated and f"outdated: {visible(found.outdated)}", found.look_alikes]):

@@ -43,6 +43,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
         return help_of(options, console)
     if options.queue is not None:
+        if options.wait:
+            from albert_tools.surfaces.text.usage_error import Usage
+
+            raise Usage("--wait is for a run that is executed here", "a queued run waits for its answers without it")
         from albert_tools.surfaces.cli.enqueue import enqueue
 
         return enqueue(options, console)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shlex
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.call.journal_reader import OVER
 from albert_tools.engine.model.failure import Failure
-from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.messages import brief, counted
+from albert_tools.store.places import without_password
 from albert_tools.surfaces.cli.resume import resume, run_of, workspace_of
 from albert_tools.surfaces.cli.service_options import home_of, open_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.cli.timeline import STATE_COLOURS, Timeline
 from albert_tools.surfaces.text.console import Console, one_line
-from albert_tools.surfaces.text.hints import answer_and_resume, command_line
+from albert_tools.surfaces.text.hints import answer_and_resume, command_line, goes_on
 from albert_tools.surfaces.text.person import demand_person
 from albert_tools.surfaces.text.times import about, lasting, since_1970
 
@@ -87,7 +89,7 @@ def _next(run: RunView, question: Approval | None, options: argparse.Namespace) 
     """What a suspended run waits for, and the command that continues it."""
     if question is not None and question.state == "open":
         return f"waits for the answer to {run.approval}: `{command_line(options.home, 'approvals', 'show', str(run.approval))}`"
-    return f"{_answered(question)}: `{command_line(options.home, 'runs', 'resume', run.id)}` continues"
+    return f"{_answered(question)}: {goes_on(run.id, options.home, run.header.get('queue'))}"
 
 
 def _answered(question: Approval | None) -> str:
@@ -103,29 +105,50 @@ async def _show(options: argparse.Namespace, console: Console) -> int:
     async with open_service(options) as service:
         run = await service.show_run(options.id, session=token())
         waiting = _question(service, run) if run.approval else None
+        may_answer = service.approvals.may_answer
     if console.json:
         console.document({"ok": True, **run.as_dict()})
         return 0
     Timeline(run, console, time.time()).draw()
-    _next_command(run, waiting, options, console)
+    if run.repository is not None and run.state in OVER:
+        console.say(_changes(run, options.home), 2)
+    _next_command(run, waiting, may_answer, options, console)
     return 0
 
 
-def _next_command(run: RunView, waiting: Approval | None, options: argparse.Namespace, console: Console) -> None:
-    resume = command_line(options.home, "runs", "resume", run.id)
+def _changes(run: RunView, home: str | None) -> str:
+    """What has become of the changes of a run in its checkout, which has ended."""
+    changes = run.result.get("changes")
+    if changes is None:
+        return "no changes: there are none, or no worker has kept them yet"
+    if "branch" in changes:
+        return f"changes: the branch {one_line(changes['branch'])}; {_fetches(run)}"
+    return f"changes: `{command_line(home, 'runs', 'patch', run.id)}` prints them"
+
+
+def _fetches(run: RunView) -> str:
+    words = ["git", "fetch", without_password(str(run.repository)), run.result["changes"]["branch"]]
+    return f"`{shlex.join(words)}` fetches it"
+
+
+def _next_command(
+    run: RunView, waiting: Approval | None, may_answer: bool, options: argparse.Namespace, console: Console
+) -> None:
+    queue = run.header.get("queue")
+    then = goes_on(run.id, options.home, queue)
     if run.state == "interrupted":
-        text = f"its process ended before it did: `{resume}` continues where it stopped"
+        text = f"its process ended before it did: {then}"
     elif run.state == "queued":
-        queue = str(run.header.get("queue"))
-        text = f"it waits for a worker: `{command_line(options.home, 'worker', '--queues', queue)}` executes it"
+        start = command_line(options.home, "worker", "--queues", str(queue))
+        text = f"it waits for a worker of the queue {queue}; `{start}` starts one"
     elif run.state != "suspended":
         return
     elif waiting is not None and waiting.state == "open":
-        text = answer_and_resume(waiting.id, run.id, options.home)
+        text = answer_and_resume(waiting.id, run.id, options.home, queue, may_answer)
     elif not run.approval and run.error is not None:
-        text = f"{one_line(str(run.error.get('message')))}: `{resume}` continues"
+        text = f"{one_line(str(run.error.get('message')))}: {then}"
     else:
-        text = f"{_answered(waiting)}: `{resume}` continues"
+        text = f"{_answered(waiting)}: {then}"
     console.say()
     console.say(text, 2)
 
@@ -167,13 +190,13 @@ def done_so_far(run: RunView) -> str:
 async def _patch(options: argparse.Namespace, console: Console) -> int:
     demand_person("the changes of a run are printed")
     async with open_service(options) as service:
-        run = service.runs.show(options.id)
-        found = [entry.data for entry in service.ledger.entries(("run_changes",), run=run.id)]
-        contents = service.contents(None)
-        ref = found[-1].get("patch") if found else None
+        run = service.runs.show(options.id, with_result=True)
+        found = run.result.get("changes", {})
+        contents, ref = service.contents(None), found.get("patch")
         patch = contents.get(ref) if ref and contents is not None else b""
-    if found and not ref:
-        raise Failure("not_found", f"the changes of the run {run.id} are the branch {found[-1]['branch']}")
+    if "branch" in found:
+        problem = f"the changes of the run {run.id} are the branch {found['branch']}"
+        raise Failure("not_found", problem, hint=_fetches(run))
     if not found:
         why = "has changed nothing" if run.state in OVER else f"is {run.state}"
         raise Failure("not_found", f"the run {run.id} {why}", hint="only a run with --repository has a patch")
@@ -205,7 +228,7 @@ async def _replay(options: argparse.Namespace, console: Console) -> int:
     if console.json:
         console.document({**result.as_dict(), "run": run, "diverged": diverged})
         return 1 if diverged else 0
-    steps = f"{len(before.steps):,} step{'' if len(before.steps) == 1 else 's'}"
+    steps = counted(len(before.steps), "step")
     if diverged and error is not None:
         _both(error, console)
         return 1
@@ -285,8 +308,8 @@ async def _sweep(options: argparse.Namespace, console: Console) -> int:
         console.document(document)
         return 0
     console.say(
-        f"deleted the journals of {swept.deleted:,} run{'' if swept.deleted == 1 else 's'}, and {collected.taken:,} "
-        f"value{'' if collected.taken == 1 else 's'} ({collected.taken_bytes:,} bytes) that no record refers to",
+        f"deleted the journals of {counted(swept.deleted, 'run')}, and {counted(collected.taken, 'value')} "
+        f"({counted(collected.taken_bytes, 'byte')}) that no record refers to",
         2,
     )
     if swept.unfinished:

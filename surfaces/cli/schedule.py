@@ -28,23 +28,33 @@ async def _add(options: argparse.Namespace, console: Console) -> int:
         demand_queue(service.ruling().governance.queues, options.queue)
         definition = (await service.describe(options.tool, options.version)).definition
         arguments = validated_arguments(definition, read_arguments(options.arguments, options.args, definition))
-        added = service.schedules.add(
-            options.name,
-            cron=options.cron,
-            zone=options.zone,
-            queue=options.queue,
-            priority=options.priority,
-            tool=options.tool,
-            version=definition.version,
-            arguments=arguments,
-            workspace=str(service.workspace.root),
-            by=person(),
-        )
+        facts = {
+            "cron": options.cron,
+            "zone": options.zone,
+            "queue": options.queue,
+            "priority": options.priority,
+            "tool": options.tool,
+            "version": definition.version,
+            "arguments": arguments,
+            "workspace": str(service.workspace.root),
+            "by": person(),
+        }
+        before = service.schedules.add(options.name, **facts)
+        added = service.schedules.get(options.name)
     first = next_time(options.cron, options.zone, datetime.now(UTC))
     if console.json:
-        console.document({"ok": True, "schedule": {"name": added.name, **added.data}, "next": first.isoformat()})
+        replaced = None if before is None else before.data
+        document = {"name": added.name, **added.data}
+        console.document({"ok": True, "schedule": document, "next": first.isoformat(), "replaced": replaced})
     else:
-        console.say(f"{added.name} begins {call(options.tool, arguments, 30)}, first at {first:%Y-%m-%d %H:%M %Z}", 2)
+        now = "" if before is None else "now "
+        console.say(
+            f"{options.name} {now}begins {call(options.tool, arguments, 30)}, first at {first:%Y-%m-%d %H:%M %Z}", 2
+        )
+        if before is not None:
+            old = before.data
+            made = call(old["tool"], old["arguments"], 30)
+            console.say(f"it replaces {one_line(old['cron'])} {one_line(old['zone'])}  {made}", 2)
         console.note(f"a worker of the queue {options.queue} must run then: `albert worker --queues {options.queue}`")
     return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from albert_tools.engine.model.messages import counted
 from albert_tools.surfaces.cli.service_options import in_service
 from albert_tools.surfaces.cli.session_tools import token
 from albert_tools.surfaces.text.console import Console, one_line, safe
@@ -49,7 +50,7 @@ def _line(found: Suggestion, number: str, console: Console) -> None:
     what = f"{console.paint(one_line(found.title), 'cyan')}   {', '.join(found.effects) or 'computes'}"
     console.say(f"{number}{what}", len(number) + 2)
     people = f", {found.people} people" if found.people else ""
-    spares = f"spares {found.calls:,} calls, ~{found.tokens:,} tokens"
+    spares = f"spares {counted(found.calls, 'call')}, ~{counted(found.tokens, 'token')}"
     console.say(f"{indent}{found.sessions} sessions{people} · {spares}", len(number) + 2)
     notes = "".join(f" · {one_line(note)}" for note in found.notes)
     console.say(f"{indent}replays {found.replays} of {found.tried}{notes}", len(number) + 2)

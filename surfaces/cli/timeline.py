@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.messages import brief
+from albert_tools.engine.model.redaction import redacted_text
 from albert_tools.grammar.wrap import cells, cut, first_cells
+from albert_tools.store.places import without_password
 from albert_tools.surfaces.text.call_text import call
-from albert_tools.surfaces.text.console import Console, one_line
+from albert_tools.surfaces.text.console import Console, json_text, one_line
 from albert_tools.surfaces.text.effect_line import effect_line
 from albert_tools.surfaces.text.run_times import RunTimes, Wait
 from albert_tools.surfaces.text.times import lasting, moment
@@ -35,6 +37,8 @@ STATE_COLOURS = {
 _MARKS = {"ended": ("✓", "green"), "failed": ("✗", "red"), "unknown": ("?", "yellow")}
 #: Cells of the column of durations; cells of the narrowest bar; width of a terminal that is too narrow for bars.
 _DURATION, _BAR, _NARROW = 10, 8, 56
+#: Characters of the result that are shown.
+_RESULT = 2000
 #: Cells of a step's number that are shown; characters of one argument that are shown.
 _STEP, _ARGUMENT = 12, 40
 
@@ -64,6 +68,8 @@ class Timeline:
             error = self.run.error
             code = self.console.paint(f"error[{one_line(str(error.get('code')))}]", "red")
             self.console.say(f"{code}: {one_line(str(error.get('message')))}", 2)
+        if self.run.result.get("output") is not None:
+            self._result(self.run.result["output"])
         if self.run.problem:
             self.console.say(self.console.paint(one_line(self.run.problem), "red"), 2)
 
@@ -76,10 +82,23 @@ class Timeline:
         waited = self.times.waited(self.times.end)
         rest = f", and waited {lasting(waited)}" if waited >= 0.05 else ""
         took = "" if run.state == "running" else f", took {lasting(self.times.active(self.times.end))}{rest}"
+        user = f", by {one_line(str(run.header['user']))}" if "user" in run.header else ""
         session = f", session {one_line(run.session)}" if run.session else ""
         queue = f", queue {one_line(str(run.header['queue']))}" if "queue" in run.header else ""
         worker = f", worker {one_line(run.worker)}" if run.worker else ""
-        console.say(console.paint(f"began {moment(self.times.begin)}{took}{session}{queue}{worker}", "dim"), 2)
+        console.say(console.paint(f"began {moment(self.times.begin)}{took}{user}{session}{queue}{worker}", "dim"), 2)
+        if run.repository is not None:
+            place = f"in {one_line(without_password(run.repository))} at {one_line(str(run.commit))}"
+            console.say(console.paint(place, "dim"), 2)
+
+    def _result(self, output: Any) -> None:
+        text = output if isinstance(output, str) else json_text(output)
+        self.console.say()
+        self.console.say("result:")
+        self.console.value(redacted_text(text, _RESULT))
+        if len(text) > _RESULT:
+            note = f"the first {_RESULT:,} of {len(text):,} characters; --json prints all"
+            self.console.say(self.console.paint(note, "dim"))
 
     def _step(self, step: Mapping[str, Any]) -> None:
         console, state = self.console, str(step["state"])

@@ -17,6 +17,7 @@ from albert_tools.engine.listing import LIBRARY, Listed, first_line
 from albert_tools.engine.model.definition import MODES, ToolDefinition, spell
 from albert_tools.engine.model.describe import bounds_of, data_of, example_of, shape_of, timeout_of
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.messages import counted
 from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.model.visible_text import visible
 from albert_tools.engine.policy.number_rules import ALL
@@ -32,6 +33,7 @@ from albert_tools.surfaces.text.usage_error import Usage
 
 if TYPE_CHECKING:
     from albert_tools.engine.authority.reviews import VersionState
+    from albert_tools.engine.model.protocols import Saved
     from albert_tools.service import ToolService
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
@@ -212,7 +214,8 @@ def show(options: argparse.Namespace, console: Console) -> int:
         older = "" if newest == d.version else "  removed" if newest is None else "  not the newest"
         console.say(f"depth    {d.depth}")
         console.say(f"version  {d.version if fits else d.version[:DIGITS]}{console.paint(older, 'yellow')}", 9)
-        console.say(f"saved    {_when(found.created)}")
+        by = next((_by(found, v) for v in found.versions if v.version == d.version), "")
+        console.say(f"saved    {_when(found.created)}{by}")
         if found.total > 1 or newest is None:
             _history(found, console)
     console.say(f"call it  {console.paint(safe(example), 'green')}", 11)
@@ -311,12 +314,12 @@ def _reviewed(state: VersionState) -> str:
 
 def _rate(definition: ToolDefinition, windows: Mapping[str, int]) -> str:
     own = definition.rate_limit
-    limits = [f"{own:,} calls an hour"] if own is not None else []
+    limits = [f"{counted(own, 'call')} an hour"] if own is not None else []
     for window, calls in windows.items():
         kind, _, name = window.partition(":")
         if (kind, calls) != ("tool", own):
             of = {"tool": "", ALL: " of all tools together"}.get(kind, f" of all of {safe(name)} together")
-            limits.append(f"{calls:,} calls an hour{of} by the rules")
+            limits.append(f"{counted(calls, 'call')} an hour{of} by the rules")
     return "; ".join(limits) or "no limit"
 
 
@@ -345,10 +348,16 @@ def _history(found: Description, console: Console) -> None:
     console.say(console.paint("versions, newest first", "bold"))
     for v in found.versions:
         now = "  " + console.paint("current", "green") if v.current else ""
-        by = f"  by the session {safe(v.author)}" if v.author else ""
-        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}{by}", DIGITS + 4)
+        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}{_by(found, v)}", DIGITS + 4)
     if found.total > len(found.versions):
         console.say(f"  … and {found.total - len(found.versions):,} more")
+
+
+def _by(found: Description, version: Saved) -> str:
+    """The session and the user of the database who have defined a version, as far as they are known."""
+    session, user = version.author, found.users.get(version.version, "")
+    who = [name for name in (session and f"the session {session}", user) if name]
+    return f"  by {safe(' of '.join(who))}" if who else ""
 
 
 def _when(created: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from albert_tools.engine.model.failure import Failure
 from albert_tools.store.places import LIBRARY
 from albert_tools.surfaces.cli.service_options import open_service
 from albert_tools.surfaces.text.console import Console, safe
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 def push(options: argparse.Namespace, console: Console) -> int:
     """Copy a tool of this home into another one."""
-    return _copy(options, console, options.home, _other(options.to, "push NAME --to"))
+    return _copy(options, console, options.home, _other(options.to, "push NAME --to"), pushed=True)
 
 
 def pull(options: argparse.Namespace, console: Console) -> int:
     """Copy a tool of another home into this one."""
-    return _copy(options, console, _other(options.source, "pull NAME --from"), options.home)
+    return _copy(options, console, _other(options.source, "pull NAME --from"), options.home, pushed=False)
 
 
 def _other(given: str | None, how: str) -> str:
@@ -37,7 +38,9 @@ def _other(given: str | None, how: str) -> str:
     return found
 
 
-def _copy(options: argparse.Namespace, console: Console, source: str | None, target: str | None) -> int:
+def _copy(
+    options: argparse.Namespace, console: Console, source: str | None, target: str | None, *, pushed: bool
+) -> int:
     demand_person("tools are copied")
     options.home = target
     found, place = asyncio.run(_copied(options, console, source))
@@ -50,7 +53,8 @@ def _copy(options: argparse.Namespace, console: Console, source: str | None, tar
     if all(each.outcome == "unchanged" for each in found):
         console.note(f"nothing was changed: {safe(place)} has this version")
     elif any(each.state == "pending" for each in found):
-        console.note(f"`{command_line(target, 'review')}` shows what waits for a review there")
+        where = "there" if pushed else "here"
+        console.note(f"`{command_line(target, 'review')}` shows what waits for a review {where}")
     return 0
 
 
@@ -60,8 +64,13 @@ async def _copied(options: argparse.Namespace, console: Console, source: str | N
 
     there = other_home(source)
     async with open_service(options) as service:
-        here, wanted = service.home.local.shown, there.wanted(options.name, options.version)
+        here = service.home.local.shown
         try:
+            try:
+                wanted = there.wanted(options.name, options.version)
+            except Failure as failure:
+                hint = f"`{command_line(source, 'tools')}` lists its tools"
+                raise failure.copy(message=f"in the home {there.name}: {failure.message}", hint=hint) from None
             return await service.receive(wanted, there, here, person(), report_progress=console.progress), here
         finally:
             console.progress("")

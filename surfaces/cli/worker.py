@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from albert_tools.engine.model.failure import Failure
+from albert_tools.store.record.queue_table import RETRY_SECONDS
 from albert_tools.surfaces.cli.service_options import home_of, open_service
 from albert_tools.surfaces.text.console import Console, one_line
 from albert_tools.surfaces.text.person import demand_person
@@ -26,14 +27,20 @@ if TYPE_CHECKING:
     from albert_tools.surfaces.worker.worker import Report
 
 #: The colour of each event.
-_COLOURS = {"done": "green", "failed": "red", "problem": "red", "suspended": "yellow", "taken": "cyan"}
+_COLOURS = {"done": "green", "failed": "red", "problem": "red", "taken": "cyan"}
+_COLOURS |= dict.fromkeys(("suspended", "later", "lost", "cancelled"), "yellow")
+#: What follows an event.
+_THEN = {
+    "later": f"; it is tried again in {RETRY_SECONDS:g} s",
+    "lost": "; it goes on in a worker that takes it again",
+}
 
 
 def worker(options: argparse.Namespace, console: Console) -> int:
     """Start, list or evict."""
+    demand_person("workers are started, listed and evicted")
     if options.action == "list":
         return _list(options, console)
-    demand_person("workers are started and evicted")
     return _evict(options, console) if options.action == "evict" else asyncio.run(_start(options, console))
 
 
@@ -96,7 +103,7 @@ def _say(console: Console, event: str, facts: Mapping[str, Any]) -> None:
         return
     parts = [str(facts[name]) for name in ("run", "tool", "queue", "schedule", "at") if facts.get(name)]
     error = facts.get("error")
-    why = f": {error['message']}" if error else ""
+    why = f": {error['message']}{_THEN.get(event, '')}" if error else ""
     console.say(f"{console.paint(event.ljust(9), _COLOURS.get(event, 'dim'))}  {one_line('  '.join(parts) + why)}", 2)
     console.flush()
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from albert_tools.engine.model.messages import counted
 from albert_tools.surfaces.text.console import one_line
 
 #: The type of a directory entry, in everyday words.
@@ -38,7 +39,7 @@ def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
 
 def _bytes(size: Any) -> str:
     size = size if isinstance(size, int) else 0
-    return f"{size:,} byte{'' if size == 1 else 's'}"
+    return counted(size, "byte")
 
 
 def _asked(facts: Mapping[str, Any]) -> str:
@@ -47,7 +48,7 @@ def _asked(facts: Mapping[str, Any]) -> str:
         return str(facts.get("url", ""))
     tokens = facts.get("model_tokens")
     about = "about " if facts.get("estimated") else ""
-    used = f", {about}{tokens:,} token{'' if tokens == 1 else 's'}" if isinstance(tokens, int) else ""
+    used = f", {about}{counted(tokens, 'token')}" if isinstance(tokens, int) else ""
     return f"{facts['model']} of {facts.get('provider')}{used}"
 
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from albert_tools.store.places import without_password
+from albert_tools.store.places import LIBRARY, without_password
 
 #: Digits of a version that are shown. Six digits are enough to identify a version on the command line.
 DIGITS = 12
@@ -42,14 +42,27 @@ def _waiting(error: dict[str, Any], home: str | None) -> str | None:
         answer = command_line(home, "approvals", "answer", details["approval"], "once")
         resume = command_line(home, "runs", "resume", details["run"])
         return f"a person answers with `{answer}`, outside the session; then `{resume}` continues"
-    return answer_and_resume(details["approval"], details["run"], home)
+    may_answer = details.get("needs_role") is None
+    return answer_and_resume(details["approval"], details["run"], home, details.get("queue"), may_answer)
 
 
-def answer_and_resume(approval: str, run: str, home: str | None) -> str:
-    """The commands that answer an open question and continue its run, as a phrase."""
-    answer = command_line(home, "approvals", "answer", approval, "once", "--resume")
+def answer_and_resume(approval: str, run: str, home: str | None, queue: str | None, may_answer: bool) -> str:
+    """How an open question is answered and its run continues, as a phrase. `may_answer`: whether the reader may answer it."""
+    resumes = queue is None and may_answer
+    answer = f"`{command_line(home, 'approvals', 'answer', approval, 'once', *['--resume'] * resumes)}`"
+    if not may_answer:
+        return f"a reviewer answers with {answer}; then {goes_on(run, home, queue)}"
+    if not resumes:
+        return f"{answer} shows the question and allows the call (or say no); then {goes_on(run, home, queue)}"
     resume = command_line(home, "runs", "resume", run)
-    return f"`{answer}` shows the question, allows the call (or say no) and continues; `{resume}` continues after another answer"
+    return f"{answer} shows the question, allows the call (or say no) and continues; `{resume}` continues after another answer"
+
+
+def goes_on(run: str, home: str | None, queue: str | None) -> str:
+    """What continues a run, as a phrase: a worker, if it is in a queue."""
+    if queue is not None:
+        return f"a worker of the queue {queue} goes on with it"
+    return f"`{command_line(home, 'runs', 'resume', run)}` continues it"
 
 
 def command_line(home: str | None, *words: str) -> str:
@@ -86,7 +99,8 @@ def _hint(error: dict[str, Any]) -> str | None:
             return f"its versions are kept: `albert show {name} --version {last}` shows the last one and lists all"
         return f"`albert show {name} --version {last}` lists its versions; six digits are enough"
     if code == "unknown_tool" and (hint or "").startswith("`search_tools`"):
-        return "`albert tools` lists the tools, `albert search TEXT` searches them"
+        library = f"; if the library has it, `albert pull {name}` copies it" if os.environ.get(LIBRARY) else ""
+        return f"`albert tools` lists the tools, `albert search TEXT` searches them{library}"
     if code == "not_found" and not hint and "there is nothing at " in str(error.get("message")):
         return "paths are relative to the workspace: `albert run list_directory path=.` lists it"
     return None

@@ -32,6 +32,7 @@ def fleet_page(service: ToolService) -> dict[str, Any]:
     """The values of the page. Raises Failure `io_error`."""
     found = read_status(service.queue, service.approvals)
     return {
+        "mode": service.modes.mode,
         "total": len(found.runs),
         "alive": sum(worker.is_alive for worker in found.workers),
         "questions": found.questions,

@@ -67,6 +67,7 @@ def _version(service: ToolService, state: VersionState, active: dict[str, str]) 
         "time": when(state.time),
         "replaces": state.tool in active,
         "session": state.by,
+        "user": service.reviews.definers(state.tool).get(state.version, ""),
     }
     try:
         definition = service.store.load(state.tool, state.version).definition

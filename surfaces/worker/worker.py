@@ -152,23 +152,36 @@ class Worker:
         await service.enqueue(data["tool"], data["arguments"], queued, version=data["version"], run_id=run)
 
     async def _execute(self, run: str) -> None:
+        owner, tool = self._owner, ""
         try:
             found = await asyncio.to_thread(self._any.runs.show, run)
-            self._report(
-                "taken", {"run": run, "tool": found.tool, "queue": found.header.get("queue"), **_waited(found)}
-            )
+            tool = found.tool
+            self._report("taken", {"run": run, "tool": tool, "queue": found.header.get("queue"), **_waited(found)})
             async with self._place(found) as (service, host):
                 result = await service.resume(run, worker=self._name, checkout_on=host)
             if host is not None:
                 await asyncio.to_thread(self._finish, run)
             state = "done" if result.error is None else "suspended" if result.error.code == "suspended" else "failed"
+            if result.error is not None and await asyncio.to_thread(self._has_lost, owner):
+                state = "lost"
             more = {} if result.error is None else {"error": result.error.as_dict()}
-            self._report(state, {"run": run, "tool": found.tool, **more})
+            self._report(state, {"run": run, "tool": tool, **more})
         except Exception as fault:
             failure = _failure(fault)
-            self._report("failed", {"run": run, "error": failure.as_dict()})
+            if await asyncio.to_thread(self._has_lost, owner):
+                self._report("lost", {"run": run, "tool": tool, "error": failure.as_dict()})
+                return
+            state = "later" if is_temporary(failure) else "cancelled" if failure.code == "exists" else "failed"
+            self._report(state, {"run": run, "tool": tool, "error": failure.as_dict()})
             with suppress(Failure):
                 await asyncio.to_thread(self._put_back, run, failure)
+
+    def _has_lost(self, owner: str) -> bool:
+        """Whether this worker has lost the runs that it took as this owner. Then another worker can go on with them."""
+        try:
+            return self._any.ledger.owner != owner
+        except Failure:  # The record can't be reached.
+            return True
 
     def _put_back(self, run: str, failure: Failure) -> None:
         """A run that could not be begun is tried again later, or ends."""

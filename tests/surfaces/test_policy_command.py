@@ -444,6 +444,11 @@ def test_policy_check(ruled: Any) -> None:
     rules = ruled.home / "config" / "governance.yaml"
     rules.write_text("forbidden_paths: [secrets]\n")
     assert ruled("policy", "check").out == "the rules have no mistakes\n"
+    project = ruled.project / ".albert" / "governance.yaml"
+    project.write_text("queues: {nightly: {}}\n")
+    ignored = "warning: project.queues: it has no effect: only the owner's file has queues\n"
+    assert ruled("policy", "check").out == ignored
+    project.unlink()
     rules.write_text("deny: [erase_all]\n")
     found = ruled("policy", "check")
     message = "there is no tool named 'erase_all'"

@@ -84,6 +84,14 @@ def test_a_tool_goes_to_the_team_and_to_another_person(
     pulled = ben("pull", "outer", "--from", boss)
     assert pulled.code == 0, pulled
     assert pulled.out.count("copied, pending") == 2
+    assert "shows what waits for a review here" in pulled.err
+    missing = ben("pull", "outr", "--from", boss).err
+    assert "error[unknown_tool]: in the home " in missing
+    assert ": no tool named 'outr'; did you mean 'outer'?\n" in missing
+    assert "` lists its tools" in missing
+    nowhere = ben("pull", "outer", "--from", str(tmp_path / "nowhere"))
+    assert (nowhere.code, "there is no home with tools at" in nowhere.err) == (1, True), nowhere
+    assert not (tmp_path / "nowhere").exists()
     assert versions(ben) == versions(ada)
     assert ben("run", "outer", "x=1").out.strip() == "3"
 
@@ -157,7 +165,8 @@ def test_a_search_also_finds_what_a_library_has_approved(ada: Albert, tmp_path: 
     assert f"active, approved by {getpass.getuser()}" in found.out
     assert "outer" not in found.out
     assert "`albert pull inner`" in found.err
-    assert ben("run", "inner", "x=1").code == 3
+    unknown = ben("run", "inner", "x=1")
+    assert (unknown.code, "if the library has it, `albert pull inner` copies it" in unknown.err) == (3, True), unknown
     assert ben("pull", "inner").code == 0
     here = ben("search", "add", "--json").document()
     assert [tool["kind"] for tool in here["tools"] if tool["name"] == "inner"] == ["composite"]

@@ -69,6 +69,8 @@ def test_a_run_is_shown_with_its_steps(stepping: Albert) -> None:
     )
     assert re.fullmatch(r"2  ✓ ended    sleep\(seconds=0.2\)  \d+ ms", lines[5])
     document = stepping("runs", "show", run["run"], "--json").document()
+    assert lines[7:] == ["", "result:", "[", '  "a.txt",', '  "b.txt"', "]", ""]
+    assert document["output"] == ["a.txt", "b.txt"]
     assert [s["state"] for s in document["steps"]] == ["ended", "failed", "ended", "ended"]
     assert all(s["began"] <= s["at"] for s in document["steps"])
 
@@ -84,11 +86,22 @@ def test_a_timeline_fits_its_terminal(stepping: Albert, columns: int) -> None:
     assert "\x1b[" in seen
 
 
+def test_a_long_result_is_cut_and_a_secret_in_it_is_not_shown(albert: Albert) -> None:
+    albert.write("a.tool", 'def a() -> str:\n    """Give a text."""\n    return "token: abcdefgh " + "x" * 3000\n')
+    assert albert("define", "a.tool").code == 0
+    assert albert("run", "a").code == 0
+    run = newest(albert)["run"]
+    shown = albert("runs", "show", run).out
+    assert "result:\ntoken: [redacted] xxx" in shown
+    assert "the first 2,000 of 3,016 characters; --json prints all" in shown
+    assert len(albert("runs", "show", run, "--json").document()["output"]) == 3016
+
+
 def test_a_killed_run_is_shown_replayed_and_cancelled(stepping: Albert) -> None:
     run = cut_short(stepping)
     shown = stepping("runs", "show", run).out
     assert "  interrupted  steps(seconds=60)\n" in shown
-    assert f"its process ended before it did: `albert runs resume {run}` continues where it stopped" in shown
+    assert f"its process ended before it did: `albert runs resume {run}` continues it" in shown
     (stepping.project / "a.txt").write_text("changed since")
     replayed = stepping("runs", "replay", run)
     # Entries of reads are written later. They can be lost with the process.

@@ -99,13 +99,15 @@ def wait_for(albert: Albert, run: str, wanted: str) -> dict[str, Any]:
 def test_a_worker_executes_a_queued_run(home: Albert, worker: Workers) -> None:
     run = queued(home, "add", "name=a.txt")
     assert state(home, run) == "queued"
-    assert "it waits for a worker: `albert worker --queues default` executes it" in home("runs", "show", run).out
+    waits = "it waits for a worker of the queue default; `albert worker --queues default` starts one"
+    assert waits in home("runs", "show", run).out
     worker("ada")
     done = wait_for(home, run, "done")
     assert (done["queue"], done["worker"]) == ("default", "ada")
     assert "queue default, worker ada" in home("runs", "show", run).out
     assert (home.project / "a.txt").read_text() == "ab"
-    assert home("runs", "replay", run).out == "ab\n"
+    assert "\n\nresult:\nab\n" in home("runs", "show", run).out
+    assert done["output"] == "ab"
     assert home("ledger", "verify").code == 0
 
 
@@ -118,6 +120,7 @@ def test_a_worker_executes_a_queued_run(home: Albert, worker: Workers) -> None:
         (("http_request", "url=https://example.org", "--queue", "default"), "http_request", 3),
         (("add", "name=a", "--queue", "default", "--priority", "-1"), "a priority from 0 to 1000", 2),
         (("add", "name=a", "--repository", "/a"), "add --queue default", 2),
+        (("add", "name=a", "--queue", "default", "--wait", "5"), "--wait is for a run that is executed here", 2),
     ],
 )
 def test_a_run_that_could_not_begin_is_not_queued(home: Albert, words: tuple[str, ...], said: str, code: int) -> None:
@@ -131,7 +134,9 @@ def test_a_run_that_asks_goes_on_after_the_answer(home: Albert, worker: Workers)
     worker("ada")
     run = queued(home, "remove", "name=a.txt")
     asked = wait_for(home, run, "suspended")
-    home("approvals", "answer", asked["approval"], "once")
+    goes_on = "a worker of the queue default goes on with it"
+    assert f"(or say no); then {goes_on}" in home("runs", "show", run).out
+    assert goes_on in home("approvals", "answer", asked["approval"], "once").out
     assert [step["state"] for step in wait_for(home, run, "done")["steps"]] == ["ended", "ended"]
 
 
@@ -238,7 +243,15 @@ def test_what_a_worker_can_not_do_is_said(home: Albert, worker: Workers) -> None
     assert "end the process" in evicted.err
     assert home("worker", "evict", "eve").code == 1
     session = home("session", "new", "--json").document()["token"]
-    for words in (("worker",), ("worker", "evict", "ada"), ("schedule", "add", "a", "* * * * *", "add")):
+    assert "the mode is" not in home("fleet", "status").out
+    home("mode", "ALERT")
+    assert "the mode is ALERT: `albert mode` says why\n" in home("fleet", "status").out
+    for words in (
+        ("worker",),
+        ("worker", "list"),
+        ("worker", "evict", "ada"),
+        ("schedule", "add", "a", "* * * * *", "add"),
+    ):
         assert home(*words, env={"ALBERT_SESSION": session}).code == 3
 
 
@@ -247,6 +260,11 @@ def test_a_schedule_begins_a_run_each_time(home: Albert, worker: Workers) -> Non
     assert added.code == 0, added.err
     assert "queue default" in home("schedule").out
     assert "schedule each-minute of add made by" in home("ledger", "tail").out
+    assert "first at" in added.out
+    assert "replaces" not in added.out
+    again = home("schedule", "add", "each-minute", "* * * * *", "add", "name=a.txt")
+    assert "each-minute now begins" in again.out
+    assert 'it replaces * * * * * Europe/Berlin  add(name="a.txt"' in again.out
     worker("ada")
     worker("ben")
     wait_until(lambda: home("runs", "--json").document()["runs"])
@@ -315,11 +333,19 @@ def test_a_run_works_in_a_checkout_and_its_changes_are_kept(home: Albert, worker
         assert wait_for(home, run, "done")["worker"] == "ada"
     wait_until(lambda: printed(repository, "branch", "--list", f"albert/{branch}"))
     wait_until(lambda: home("runs", "patch", patch).code == 0)
+    commit, shown = printed(repository, "rev-parse", "v1^{commit}").strip(), home("runs", "show", patch).out
+    assert f"in {repository} at {commit}\n" in shown
+    assert f"changes: `albert runs patch {patch}` prints them\n" in shown
+    document = home("runs", "show", branch, "--json").document()
+    assert (document["repository"], document["commit"]) == (str(repository), commit)
+    assert document["changes"] == {"branch": f"albert/{branch}"}
+    assert f"changes: the branch albert/{branch}; `git fetch " in home("runs", "show", branch).out
+    assert "no changes: " in home("runs", "show", nothing).out
     (repository / "patch").write_text(home("runs", "patch", patch).out)
     printed(repository, "apply", "patch")
     assert (repository / "a.txt").read_text() == "ab"
     assert printed(repository, "show", f"albert/{branch}:b.txt") == "ab"
-    assert f"albert/{branch}" in home("runs", "patch", branch).err
+    assert f"`git fetch {repository} albert/{branch}` fetches it" in home("runs", "patch", branch).err
     assert "has changed nothing" in home("runs", "patch", nothing).err
     wait_until(lambda: not list(Path(home.environ["XDG_DATA_HOME"]).glob("albert-checkouts/*")))
 
@@ -406,6 +432,22 @@ def test_a_request_that_is_refused_does_not_reach_the_repository(
     assert len(home("ledger", "tail", "--denied").out.splitlines()) == 4
 
 
+def test_a_run_whose_repository_can_not_be_reached_is_tried_again_later(home: Albert, repository: Path) -> None:
+    allow_repository(home, str(repository))
+    run = queued(home, "add", "name=a.txt", "--repository", str(repository), "--revision", "v1")
+    repository.rename(repository.with_name("moved"))
+    output = home.project / "output"
+    with output.open("wb") as stream, home.start("worker", stdout=stream) as process:
+        try:
+            wait_until(lambda: "later" in output.read_text())
+        finally:
+            process.terminate()
+            process.wait()
+    assert re.search(rf"later +{run}  add: git fetch failed.*; it is tried again in 30 s\n", output.read_text())
+    assert "failed  " not in output.read_text()
+    assert state(home, run) == "queued"
+
+
 def test_a_revision_that_does_not_exist_is_refused(home: Albert, repository: Path) -> None:
     allow_repository(home, str(repository))
     done = home("run", "--queue", "default", "add", "name=a", "--repository", str(repository), "--revision", "v2")
@@ -417,7 +459,10 @@ def test_a_revision_that_does_not_exist_is_refused(home: Albert, repository: Pat
     [
         (("a b", "* * * * *", "add", "name=x"), "is not a name for a schedule"),
         (("a", "* * * *", "add", "name=x"), "it has not five fields"),
+        (("a", "@daily", "add", "name=x"), 'write "0 0 * * *"'),
         (("a", "61 * * * *", "add", "name=x"), "bad minute"),
+        (("a", "0 0 31 2 *", "add", "name=x"), "its months have no day 31"),
+        (("a", "* * * * *", "add", "name=x", "--zone", "Europe/Berln"), "did you mean 'Europe/Berlin'?"),
         (("a", "* * * * *", "add", "name=x", "--zone", "Mars"), "there is no time zone 'Mars'"),
         (("a", "* * * * *", "add"), "add: name is missing"),
         (("a", "* * * * *", "nothing"), "no tool named 'nothing'"),
@@ -447,6 +492,7 @@ def test_a_batch_has_the_result_of_each_item_in_order(home: Albert, worker: Work
 
 def test_a_batch_can_be_cancelled(home: Albert) -> None:
     home.write("items.jsonl", '{"name": "a.txt"}\n' * 5)
+    assert "5 items in 1 run;" in home("batch", "add", "add", "items.jsonl", "--per-run", "5").err
     batch = home("batch", "add", "add", "items.jsonl", "--per-run", "2").out.strip()
     cancelled = home("batch", "cancel", batch)
     assert cancelled.out == "cancelled 3 of 3 runs\n", cancelled.err
@@ -516,7 +562,7 @@ def test_a_batch_that_an_agent_starts_wrongly_is_refused_whole(
     [
         ("", "there are no items"),
         ('{"name": "a"}\n{"nam": "b"}\n', "line 2"),
-        ('{"name": "a"}\n{', "line 2 is not JSON"),
+        ('{"name": }\n\n{"nam": "b"}\n', "line 1: it is not JSON: Expecting value (column 10)\nline 3: "),
         ("[]\n", "line 1"),
     ],
 )

@@ -69,6 +69,9 @@ def test_the_fleet_is_seen(review: Review, open_page: Callable[..., Page]) -> No
     )
     expect(heading).to_have_text("1 run in queues, 0 workers")
     expect(stuck).to_contain_text("no worker of the queue default runs")
+    assert review.albert("mode", "ALERT").code == 0
+    expect(page.get_by_text("The mode is ALERT.")).to_be_visible()
+    assert review.albert("mode", "NORMAL").code == 0
     worker = review.albert.serve("worker", "--name", "ada", pipes="")
     try:
         # The page renews itself.
