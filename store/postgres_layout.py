@@ -117,9 +117,8 @@ def initialize(url: str) -> dict[str, str]:
             create(connection, server.name)
             with connection.transaction():
                 _lock(connection)
-                connection.execute(
-                    "SELECT FROM gate FOR UPDATE"
-                )  # Who writes has this lock before those of other tables.
+                # Who writes has this lock before those of other tables.
+                connection.execute("SELECT FROM gate FOR UPDATE")
                 return create_roles(connection)
         except psycopg.Error as error:
             raise failure_of(error, server) from error

@@ -312,20 +312,6 @@ def test_only_the_owner_migrates(user: Users) -> None:
     assert verify(url).ok
 
 
-def test_a_migration_replaces_the_earlier_trigger(user: Users) -> None:
-    url = server().url()
-    initialize(url)
-    with closing(server().connect(url)) as connection:
-        (text,) = connection.execute("SELECT pg_get_functiondef('demand_role'::regproc)").fetchone() or ("",)
-        connection.execute(text.replace("BEGIN\n", "BEGIN\n  RETURN NEW;\n", 1) + "; UPDATE gate SET format = 7")
-    with closing(server().connect(server().login(url, "eve", "reviewer"))) as eve:
-        as_ben = ENTRY.replace(NEXT, "1")
-        with eve.transaction(force_rollback=True):
-            eve.execute(as_ben)
-        initialize(url)
-        refused(eve, as_ben)
-
-
 def test_a_user_without_a_role_can_not_even_read(user: Users) -> None:
     with pytest.raises(Failure) as caught:
         Record(user("stranger")).append("call", {})
