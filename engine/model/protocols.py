@@ -210,6 +210,9 @@ class QueueTable(Protocol):
     def queue_of(self, run: str) -> str | None:
         """The queue of a run that has not ended; None if the run is in no queue."""
 
+    def taken_by(self, owner: str) -> list[str]:
+        """The ids of the runs that an owner has taken, and not ended or put back."""
+
     def all(self) -> list[QueuedRun]:
         """All runs of queues that have not ended, by priority and age."""
 

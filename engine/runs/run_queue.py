@@ -62,6 +62,15 @@ class RunQueue:
         """Let another worker take a run that this one has taken and not begun. Raises Failure `io_error`, `damaged`."""
         self._ledger.append("steps", {"run": run, "released": True})
 
+    def release_all_but(self, active: Collection[str]) -> None:
+        """Release each run that this process has taken, and that is not among `active`. Raises Failure `io_error`, `damaged`.
+
+        A run stays taken if its end could not be recorded.
+        """
+        for run in self._ledger.queue.taken_by(self._ledger.owner):
+            if run not in active:
+                self.release(run)
+
     def all(self) -> list[QueuedRun]:
         """All runs of queues that have not ended, by priority and age. Raises Failure `io_error`."""
         return self._ledger.queue.all()

@@ -144,6 +144,11 @@ class QueueTable:
         found = self._database.row("SELECT queue FROM queued WHERE run = ?", (run,))
         return None if found is None else str(found[0])
 
+    def taken_by(self, owner: str) -> list[str]:
+        """See the protocol."""
+        found = self._database.rows(f"SELECT run {_JOINED} WHERE stage = 'taken' AND runs.owner = ?", (owner,))
+        return [str(run) for (run,) in found]
+
     def all(self) -> list[QueuedRun]:
         """See the protocol."""
         dead = set(self._dead())

@@ -61,6 +61,8 @@ class Worker:
         self._host = socket.gethostname() if shutil.which("git") else None
         self._tasks: set[asyncio.Task[None]] = set()
         self._owner = ""
+        #: Whether a run has failed since the last look. Its end may not be recorded.
+        self._has_failed = False
         #: The last failure of each schedule.
         self._failures: dict[str, dict[str, Any] | None] = {}
 
@@ -103,6 +105,14 @@ class Worker:
         if self._any.ledger.owner != self._owner:
             # The connection to the record was lost, and with it all that this worker was doing.
             await asyncio.to_thread(self._join)
+        if self._has_failed:
+            self._has_failed = False
+            try:
+                active = {task.get_name() for task in self._tasks}
+                await asyncio.to_thread(self._any.queue.release_all_but, active)
+            except BaseException:
+                self._has_failed = True
+                raise
         await self._begin_due()
         while len(self._tasks) < self._at_once:
             run = await asyncio.to_thread(
@@ -110,7 +120,7 @@ class Worker:
             )
             if run is None:
                 return
-            task = asyncio.create_task(self._execute(run))
+            task = asyncio.create_task(self._execute(run), name=run)
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -162,12 +172,13 @@ class Worker:
             if host is not None:
                 await asyncio.to_thread(self._finish, run)
             state = "done" if result.error is None else "suspended" if result.error.code == "suspended" else "failed"
+            self._has_failed |= result.error is not None
             if result.error is not None and await asyncio.to_thread(self._has_lost, owner):
                 state = "lost"
             more = {} if result.error is None else {"error": result.error.as_dict()}
             self._report(state, {"run": run, "tool": tool, **more})
         except Exception as fault:
-            failure = _failure(fault)
+            failure, self._has_failed = _failure(fault), True
             if await asyncio.to_thread(self._has_lost, owner):
                 self._report("lost", {"run": run, "tool": tool, "error": failure.as_dict()})
                 return

@@ -199,3 +199,15 @@ def test_a_run_that_was_cancelled_when_its_worker_died_is_taken_to_end_it(place:
     child.wait()
     Runs(record).cancel(run)
     assert taken(queue_of(record)) == run
+
+
+def test_a_run_whose_end_was_not_recorded_is_put_back(place: Place, record: Record) -> None:
+    first, second = put(record), put(record)
+    queue = queue_of(record)
+    with Record(place) as another:
+        assert taken(queue_of(another)) == first
+        assert taken(queue) == second
+        queue.release_all_but([second])
+        assert [each.state for each in queue.all()] == ["running", "running"]
+        queue.release_all_but([])
+        assert [each.state for each in queue.all()] == ["running", "interrupted"]
