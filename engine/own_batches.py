@@ -27,11 +27,19 @@ class OwnBatches:
         if run.batch:
             # Otherwise the number of runs could grow without a bound.
             raise Failure("permission_denied", "a run of a batch can't start a batch", rule="batch")
+        # Nothing is said about tools that the lease does not cover.
+        session.demand(tool, (), run.lookup.author(tool))
         target = self._pinned(tool)
-        session.demand(tool, (), target.author)
+        if "tool" in target.definition.declared.uses.values():
+            raise Failure("permission_denied", "a run of a batch can't start a batch", rule="batch")
         given = [*self._checked(target, items)]
         queued = Queued(queue, DEFAULT_PRIORITY, batch=derived_id(run.id, self._call.place), session=session.origin)
-        batch = await self._batches.add(target.definition, given, len(given), queued, per_run)
+        from albert_tools.grammar.source_error import SourceError
+
+        try:
+            batch = await self._batches.add(target.definition, given, len(given), queued, per_run)
+        except SourceError as error:
+            raise Failure("invalid_arguments", f"no batch can call {target.definition.name}: {error}") from None
         return batch.batch, len(batch.runs)
 
     def read(self, batch: str, first: int, count: int) -> Json:

@@ -37,7 +37,7 @@ class Progress(TypedDict):
     category="artifact",
     timeout=300.0,
     idempotent=True,
-    uses={"tool": "tool", "items": "items", "queue": "destination"},
+    uses={"tool": "tool", "items": "items"},
     schemas={
         "tool": {"minLength": 1, "maxLength": 128},
         "items": {"minItems": 1},
@@ -72,6 +72,7 @@ async def start_batch(
 @primitive(
     effects=["read"],
     idempotent=True,
+    uses={"batch": "batch"},
     schemas={"batch": {"minLength": 1, "maxLength": 16}, "first": {"minimum": 0}},
     outputs={".items": "little", ".next_item": "little", ".results": "at most count items"},
     # The results can be those of any tool. A page of the web is the least trusted.

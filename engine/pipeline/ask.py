@@ -102,7 +102,9 @@ async def find_approval(call: Call, run: Run) -> Call:
 def _scope(call: Call, run: Run) -> Scope:
     """The calls to which a lasting answer would apply."""
     definition, digest = call.target.definition, "" if call.trail else arguments_digest(call.arguments)
-    return Scope(definition.name, definition.version, run.principal, call.mode, call.trail, digest, call.asks)
+    # The program of a batch is the same for all batches of a tool.
+    trail = (*call.trail, run.batch) if run.batch and call.trail else call.trail
+    return Scope(definition.name, definition.version, run.principal, call.mode, trail, digest, call.asks)
 
 
 async def _action(call: Call, run: Run, shown: str) -> Action:

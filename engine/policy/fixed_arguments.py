@@ -84,7 +84,16 @@ def _fixed_part(planned: Value) -> Value:
 
 def _is_fixed(alternative: Alternative, is_chosen: bool) -> bool:
     """`is_chosen` says that an output takes part in the value. From parts of a text it can spell anything."""
-    return not isinstance(alternative, tuple) or all(_is_fixed_part(part, is_chosen) for part in alternative)
+    if not isinstance(alternative, tuple):
+        return True
+    if is_chosen and len(alternative) > 1 and any(_is_one_of_many(part) for part in alternative):
+        return False
+    return all(_is_fixed_part(part, is_chosen) for part in alternative)
+
+
+def _is_one_of_many(part: Part) -> bool:
+    """Whether a part is a place of a parameter that has many texts."""
+    return not isinstance(part, str) and part.kind == "parameter" and ("*" in part.path or part.path.endswith("~"))
 
 
 def _is_fixed_part(part: Part, is_chosen: bool) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from albert_tools.engine.model.batched_calls import batched_calls
 from albert_tools.engine.model.definition import ToolDefinition, digest
 from albert_tools.engine.model.fixed_hosts import fixed_hosts
 from albert_tools.engine.model.manifest import ANY_NAME, Manifest, Origin, PlannedCall, Value, values_in
@@ -68,6 +69,10 @@ class _Graph:
         self.conditions = [set(c.control) | self.deciding(c.arguments.values()) for c in manifest.calls if control]
         for writer, reader in feeds(manifest, by_links):
             self.inputs[reader].add(f"call:{writer}")
+        made = {f"call:{i}" for calls in batched_calls(manifest).values() for i in calls}
+        for inputs, call in zip(self.inputs, manifest.calls, strict=True):
+            if "batch" in call.uses.values():
+                inputs |= made  # Its id can come from anywhere.
         if control:
             # How long a call takes depends on what it does.
             for clock in (i for i, c in enumerate(manifest.calls) if c.source == "clock"):
@@ -213,9 +218,14 @@ class FlowJudge:
             return definition is not None and lists_host(self._layers, definition, host)
 
         found = []
+        batches = batched_calls(manifest)
+        later = frozenset[int]().union(*(batches.get(i, ()) for i in planned))
         for flow in self.flows(manifest, version):
             if flow.by_link and not has_links:
                 continue
+            if flow.end in later:
+                # In the run of a batch, nobody knows where its items come from.
+                found.append(self._decision("the program", manifest, flow))
             if flow.rule.source.paths:
                 if flow.start in planned and any(self._patterns[flow.rule.place].match(path) for path in paths):
                     found.append(self._decision("the program", manifest, flow))

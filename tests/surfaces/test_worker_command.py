@@ -535,10 +535,11 @@ def test_a_program_starts_a_batch_in_its_session(home: Albert, worker: Workers) 
     assert home("ledger", "verify").code == 0
 
 
-def test_a_lease_must_cover_the_tool_of_a_batch(home: Albert) -> None:
+@pytest.mark.parametrize("tool", ["add", "nope"])
+def test_a_lease_must_cover_the_tool_of_a_batch(home: Albert, tool: str) -> None:
     env = {"ALBERT_SESSION": home("session", "new", "--tools", "start_batch", "--json").document()["token"]}
-    refused = home("run", "start_batch", "tool=add", 'items=[{"name": "a"}]', env=env)
-    assert (refused.code, "add is not among the tools" in refused.err) == (3, True), refused.err
+    refused = home("run", "start_batch", f"tool={tool}", 'items=[{"name": "a"}]', env=env)
+    assert (refused.code, f"{tool} is not among the tools" in refused.err) == (3, True), refused.err
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,25 @@ class TestAProgram:
         assert agent.call("t").error.message.startswith("to of send is '")
         assert DONE == []
 
+    def test_a_batch_asks_what_its_calls_would_ask(self, agent: Agent) -> None:
+        agent.bench.define('tools.send(to=to, text="hello")', "greet", parameters="to: str")
+        page = 'tools.page(url="https://example.org/")'
+        agent.bench.define(f'tools.start_batch(tool="greet", items=[{{"to": {page}}}])')
+        agent.bench.define(f'print({page})\n    tools.start_batch(tool="greet", items=[{{"to": "ada"}}])', "u")
+        for tool in ("greet", "t", "u"):
+            agent.bench.service.approve(tool, "ann")
+        assert agent.call("u").ok
+        asked = agent.call("t").error.message
+        assert asked.startswith("in the program, the output of page (web, line 3) can reach to of send (line 3)")
+
+    def test_a_denied_flow_by_the_results_of_a_batch_is_not_saved(self, make_bench: Any) -> None:
+        denied = [{"from": {"paths": [".env"]}, "to": {"effects": ["network"]}}]
+        agent = Agent(make_bench(primitives=TOOLS, governance=RULES | {"deny_flow": denied}))
+        started = 'tools.start_batch(tool="read_file", items=[{"path": ".env"}])["batch"]'
+        with pytest.raises(Failure) as caught:
+            agent.bench.define(f'found = tools.read_batch(batch={started})\n    tools.post(text=str(found["results"]))')
+        assert caught.value.rule == "deny_flow.0"
+
     @pytest.mark.parametrize(
         "body",
         [

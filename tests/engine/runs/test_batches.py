@@ -54,3 +54,24 @@ async def test_a_batch_that_a_session_can_not_queue_whole_is_cancelled(service: 
     assert refused.error.code == "rate_limited"
     (batch,) = service.batches.all()
     assert set(service.batches.states(batch)) == {"cancelled", "missing"}
+
+
+async def test_a_lasting_answer_holds_for_its_batch_alone(service: ToolService) -> None:
+    async def first_error(path: str) -> Failure | None:
+        arguments = {"tool": "delete_file", "items": [{"path": path}]}
+        started = (await service.invoke("start_batch", arguments)).value()["batch"]
+        return (await service.resume(service.batches.get(started).runs[0])).error
+
+    asked = await first_error("a")
+    assert asked is not None
+    service.approvals.answer(asked.details["approval"], "always", "ann")
+    again = await first_error("b")
+    assert again is not None
+    assert again.code == "suspended"
+
+
+async def test_a_batch_of_batches_is_refused(service: ToolService) -> None:
+    item = {"tool": "read_file", "items": [{"path": "a"}]}
+    refused = await service.invoke("start_batch", {"tool": "start_batch", "items": [item]})
+    assert refused.error is not None
+    assert (refused.error.code, refused.error.rule) == ("permission_denied", "batch")

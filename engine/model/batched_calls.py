@@ -1,0 +1,30 @@
+"""The calls of a manifest that are made later: a batch calls its tool for each of its items, in runs of their own."""
+
+from __future__ import annotations
+
+from albert_tools.engine.model.manifest import Manifest, PlannedCall
+
+
+def batched_calls(manifest: Manifest) -> dict[int, frozenset[int]]:
+    """For each planned call that makes a batch, the planned calls of the batch's tool, by their indexes."""
+    found = {}
+    for i, call in enumerate(manifest.calls):
+        tools = _tools(call)
+        if tools:
+            found[i] = frozenset(j for j, each in enumerate(manifest.calls) if _is_made_by(each, call, tools))
+    return found
+
+
+def _tools(call: PlannedCall) -> set[str]:
+    """The tools of the batches that a call makes."""
+    named = [call.arguments[name] for name, use in call.uses.items() if use == "tool" and name in call.arguments]
+    return {"".join(map(str, a)) for value in named for a in value.alternatives if isinstance(a, tuple)}
+
+
+def _is_made_by(each: PlannedCall, call: PlannedCall, tools: set[str]) -> bool:
+    """Whether `each` is a call of one of `tools` in the same place as `call`."""
+    if (each.line, each.step) != (call.line, call.step) or each is call:
+        return False
+    depth = len(call.via)
+    below = (*each.via, each.tool)
+    return each.via[:depth] == call.via and below[depth] in tools
