@@ -116,7 +116,8 @@ def test_no_command_tells_a_session_what_exists_outside_of_its_lease(albert: Alb
     ):
         told = [albert(*words.replace("NAME", name).split(), env=leased) for name in names]
         answers = {
-            (each.code, (each.out + each.err).replace(name, "NAME")) for each, name in zip(told, names, strict=True)
+            (each.code, re.sub(rf"\b{name}\b", "NAME", each.out + each.err))
+            for each, name in zip(told, names, strict=True)
         }
         ((code, answer),) = answers
         assert code == 3, words
