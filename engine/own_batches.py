@@ -10,6 +10,7 @@ from albert_tools.engine.call.context import DEFAULT_PRIORITY, Call, Queued, Run
 from albert_tools.engine.call.target import Target
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.reserved_names import RESERVED
 from albert_tools.engine.runs.lifecycle import derived_id
 
 
@@ -27,6 +28,10 @@ class OwnBatches:
         if run.batch:
             # Otherwise the number of runs could grow without a bound.
             raise Failure("permission_denied", "a run of a batch can't start a batch", rule="batch")
+        if tool in RESERVED:
+            raise Failure(
+                "invalid_arguments", f"{tool} is for the agent; a batch can't call it", hint="call it yourself"
+            )
         # Nothing is said about tools that the lease does not cover.
         session.demand(tool, (), run.lookup.author(tool))
         target = self._pinned(tool)

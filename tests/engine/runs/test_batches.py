@@ -75,3 +75,6 @@ async def test_a_batch_of_batches_is_refused(service: ToolService) -> None:
     refused = await service.invoke("start_batch", {"tool": "start_batch", "items": [item]})
     assert refused.error is not None
     assert (refused.error.code, refused.error.rule) == ("permission_denied", "batch")
+    refused = await service.invoke("start_batch", {"tool": "search_tools", "items": [{"query": "a"}]})
+    assert refused.error is not None
+    assert refused.error.message == "search_tools is for the agent; a batch can't call it"
