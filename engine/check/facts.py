@@ -460,22 +460,22 @@ class Facts(Struct, eq=False, dict=True):
         return tuple((node, name) for node in self.every(tree.Call) if (name := tool_name(node.func)) is not None)
 
     @cached_property
-    def batches(self) -> tuple[tuple[tree.Call, tree.Expr], ...]:
-        """Each call that makes a batch, with the argument that names the batch's tool: ``tools.start_batch(tool="NAME", …)``."""
-        found: list[tuple[tree.Call, tree.Expr]] = []
+    def batch_tools(self) -> tuple[tree.Expr, ...]:
+        """The arguments that name the tools of batches: ``tools.start_batch(tool="NAME", …)``."""
+        found: list[tree.Expr] = []
         for call, name in self.tool_calls:
             definition = self.catalog.get(name)
-            parameters = definition.parameters if definition is not None else ()
-            for i, p in enumerate(parameters):
-                if definition is not None and definition.declared.uses.get(p.name) == "tool":
-                    given = (*(k.value for k in call.keywords if k.arg == p.name), *call.args[i : i + 1])
-                    found += [(call, value) for value in given]
+            if definition is None:
+                continue
+            for i, p in enumerate(definition.parameters):
+                if definition.declared.uses.get(p.name) == "tool":
+                    found += [*(k.value for k in call.keywords if k.arg == p.name), *call.args[i : i + 1]]
         return tuple(found)
 
     @cached_property
     def callees(self) -> tuple[tuple[tree.Expr, str], ...]:
         """The place and the name of each tool that is called, now or in a batch."""
-        texts = ((node, text_of(node)) for _, node in self.batches)
+        texts = ((node, text_of(node)) for node in self.batch_tools)
         return (
             *((call.func, name) for call, name in self.tool_calls),
             *((node, text) for node, text in texts if text is not None),

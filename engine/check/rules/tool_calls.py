@@ -73,22 +73,14 @@ CODES = (
 def check(facts: Facts) -> Iterator[Diagnostic]:
     """Check each ``tools.NAME(...)`` against the catalogue, and each other use of `tools`."""
     for node, name in facts.callees:
-        if facts.tool is not None and name == spelled(facts.tool.name):
-            yield _self_call(node, name)
-        elif name in RESERVED:
-            yield error(
-                "meta-tool",
-                node,
-                f"{name!r} is for the agent; a program can't call it",
-                hint="return the data, and let the agent make the call",
-            )
-        elif facts.catalog.get(name) is None:
-            yield _unknown_tool(facts, node, name)
+        refused = _refused(facts, node, name)
+        if refused is not None:
+            yield refused
     for call, name in facts.tool_calls:
         definition = facts.catalog.get(name)
-        if definition is not None and name not in RESERVED and (facts.tool is None or name != spelled(facts.tool.name)):
+        if definition is not None and _refused(facts, call.func, name) is None:
             yield from _tool_arguments(call, definition)
-    for _, node in facts.batches:
+    for node in facts.batch_tools:
         if text_of(node) is None:
             yield error(
                 "batch-tool",
@@ -104,6 +96,20 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 "'tools' is used without a call",
                 hint="write tools.NAME(argument=value) where the result is needed",
             )
+
+
+def _refused(facts: Facts, node: tree.Expr, name: str) -> Diagnostic | None:
+    """Why a program can't call the tool that is named at a node; None if it can."""
+    if facts.tool is not None and name == spelled(facts.tool.name):
+        return _self_call(node, name)
+    if name in RESERVED:
+        return error(
+            "meta-tool",
+            node,
+            f"{name!r} is for the agent; a program can't call it",
+            hint="return the data, and let the agent make the call",
+        )
+    return _unknown_tool(facts, node, name) if facts.catalog.get(name) is None else None
 
 
 def _self_call(at: tree.Node, name: str) -> Diagnostic:
