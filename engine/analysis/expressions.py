@@ -52,7 +52,6 @@ from albert_tools.engine.analysis.values import (
     Origins,
     constant,
     join,
-    without_constants,
 )
 from albert_tools.engine.check.facts import tool_name
 from albert_tools.engine.model import vocabulary
@@ -254,8 +253,7 @@ def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractV
             start = given[0].constants() if len(given) == 1 and node.slice.lower is not None else None
             rest = partial(from_place, start=start[0]) if start is not None and len(start) == 1 else None
             known = templates.pieces(value.alternatives, rest) if node.slice.step is None else templates.ANYTHING
-            bounds_data = without_constants(a.heap.deep(join(given))[0])
-            found = AbstractValue(known, value.data | bounds_data, value.control)
+            found = AbstractValue(known, value.data | a.heap.sources(join(given)), value.control)
         if value.sites:
             part = new_list(a, node, "slice", a.heap.values(value))
             a.sized(only_site(part), "length", a.remember(node, value))

@@ -48,7 +48,6 @@ from albert_tools.engine.analysis.values import (
     constant,
     join,
     sizes_of,
-    without_constants,
 )
 from albert_tools.engine.check.format_call import read_template, template_of
 
@@ -143,8 +142,8 @@ def _piece(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
     known = None
     if name_of(call.node) == "removeprefix" and len(call.all) == 1:
         known = partial(without_prefix, prefix=call.all[0].alternatives)
-    data = box.data | without_constants(a.heap.deep(taken)[0])
-    found = AbstractValue(templates.pieces(box.alternatives, known), data, box.control | a.heap.condition(taken))
+    data, control = box.data | a.heap.sources(taken), box.control | a.heap.condition(taken)
+    found = AbstractValue(templates.pieces(box.alternatives, known), data, control)
     return found | text_of(a, box, *call.all) if box.sites else found
 
 

@@ -28,7 +28,8 @@ def call_tool(a: Analysis, node: tree.Call, name: str, given: Arguments, control
     key = (a.frame.instance, id(node))
     call = _recorded(a, key, node, definition)
     _add(a, call, arguments, control)
-    _of_batch(a, node, definition, arguments, control)
+    if "tool" in definition.declared.uses.values():
+        _of_batch(a, node, definition, arguments, control)
     data = frozenset({call.origin})
     facts = _facts(a, definition, arguments)
     sizes = _sizes(a, node, definition, arguments)
@@ -39,25 +40,21 @@ def call_tool(a: Analysis, node: tree.Call, name: str, given: Arguments, control
 def _of_batch(
     a: Analysis, node: tree.Call, definition: ToolDefinition, arguments: dict[str, AbstractValue], control: Origins
 ) -> None:
-    """The calls of a batch's tool for the items, if the call makes a batch. They are made later, but for these values."""
+    """Record the calls of a batch's tool for the items. They are made later, with what the items are now."""
     given = {use: arguments.get(name, NEVER) for name, use in definition.declared.uses.items()}
-    items = given.get("items", NEVER)
-    for name in given["tool"].constants() or () if "tool" in given else ():
+    items, loop = given.get("items", NEVER), (a.frame.instance, id(node))
+    a.grow(a.iterated, loop, items)
+    outer, a.frame.loops = a.frame.loops, (*a.frame.loops, loop)
+    decided = control | a.heap.size(items)
+    for name in given["tool"].constants() or ():
         tool = a.facts.catalog.get(str(name))
-        if tool is None:
-            continue
-        loop = (a.frame.instance, id(node))
-        a.grow(a.iterated, loop, items)
-        outer, a.frame.loops = a.frame.loops, (*a.frame.loops, loop)
+        assert tool is not None
         each = _arguments_in(a, loop, tool, a.heap.items(items))
-        decided = control | a.heap.size(items)
-        try:
-            if tool.manifest is not None:
-                _saved(a, node, tool, each, decided)
-            else:
-                _add(a, _recorded(a, (*loop, "items"), node, tool), each, decided)
-        finally:
-            a.frame.loops = outer
+        if tool.manifest is not None:
+            _saved(a, node, tool, each, decided)
+        else:
+            _add(a, _recorded(a, (*loop, "items"), node, tool), each, decided)
+    a.frame.loops = outer
 
 
 def _arguments_in(a: Analysis, key: Hashable, tool: ToolDefinition, item: AbstractValue) -> dict[str, AbstractValue]:

@@ -320,6 +320,10 @@ class Heap:
                     keys.add(key)
         return made_with(keys).union(data), frozenset(control)
 
+    def sources(self, value: AbstractValue) -> Origins:
+        """The data of a value and of all that it contains, without constants."""
+        return without_constants(self.deep(value)[0])
+
     def condition(self, value: AbstractValue) -> Origins:
         """All origins that a decision about a value depends on."""
         data, control = self.deep(value)
