@@ -21,6 +21,7 @@ from albert_tools.engine.model.definition import Json, ToolDefinition
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.primitive import MAX_NAME
 from albert_tools.engine.model.protocols import Ledger
+from albert_tools.engine.model.result import ToolResult
 from albert_tools.engine.running import Running
 from albert_tools.engine.runs.lifecycle import derived_id
 from albert_tools.engine.runs.runs import RunManager
@@ -140,12 +141,10 @@ class Batches:
             Failure: `suspended` at the first run that has not ended; that of a run that has failed.
         """
         for run in batch.runs:
-            try:
-                found = self._runs.recorded(run)
-            except Failure as failure:
-                if failure.code != "not_found":
-                    raise
-                raise Failure("suspended", failure.message, hint="wait for its end: `albert batch show`") from None
+            found = self._result(run)
+            if found is None:
+                hint = "wait for its end: `albert batch show`"
+                raise Failure("suspended", f"the run {run} has no result yet", hint=hint)
             if found.error is not None:
                 raise found.error
             yield from found.output
@@ -161,11 +160,8 @@ class Batches:
         found: list[Json] = []
         start, left_out = divmod(first, batch.per_run)
         for number, run in enumerate(batch.runs[start:], start):
-            try:
-                ended = self._runs.recorded(run)
-            except Failure as failure:
-                if failure.code != "not_found":
-                    raise
+            ended = self._result(run)
+            if ended is None:
                 break
             items = min(batch.per_run, batch.items - number * batch.per_run)
             results = ended.output if ended.error is None else [{"error": ended.error.message}] * items
@@ -174,6 +170,15 @@ class Batches:
             if len(found) >= count:
                 break
         return found[:count]
+
+    def _result(self, run: str) -> ToolResult | None:
+        """The result of a run; None if it has not ended."""
+        try:
+            return self._runs.recorded(run)
+        except Failure as failure:
+            if failure.code != "not_found":
+                raise
+            return None
 
     def _state(self, run: str) -> str:
         try:

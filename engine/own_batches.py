@@ -24,10 +24,11 @@ class OwnBatches:
 
     async def start(self, tool: str, items: Sequence[Mapping[str, Json]], queue: str, per_run: int) -> tuple[str, int]:
         """As `BatchAccess`."""
+        from albert_tools.grammar.source_error import SourceError
+
         run, session = self._run, self._run.session
         if run.batch:
-            # Otherwise the number of runs could grow without a bound.
-            raise Failure("permission_denied", "a run of a batch can't start a batch", rule="batch")
+            raise _nested()
         if tool in RESERVED:
             raise Failure(
                 "invalid_arguments", f"{tool} is for the agent; a batch can't call it", hint="call it yourself"
@@ -36,11 +37,9 @@ class OwnBatches:
         session.demand(tool, (), run.lookup.author(tool))
         target = self._pinned(tool)
         if "tool" in target.definition.declared.uses.values():
-            raise Failure("permission_denied", "a run of a batch can't start a batch", rule="batch")
+            raise _nested()
         given = [*self._checked(target, items)]
         queued = Queued(queue, DEFAULT_PRIORITY, batch=derived_id(run.id, self._call.place), session=session.origin)
-        from albert_tools.grammar.source_error import SourceError
-
         try:
             batch = await self._batches.add(target.definition, given, len(given), queued, per_run)
         except SourceError as error:
@@ -88,3 +87,8 @@ class OwnBatches:
         if origin is None:
             return True
         return batch.session is not None and sessions is not None and sessions.is_within(batch.session, origin)
+
+
+def _nested() -> Failure:
+    """The failure of a batch of batches. With them, the number of runs could grow without a bound."""
+    return Failure("permission_denied", "a run of a batch can't start a batch", rule="batch")

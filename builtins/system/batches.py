@@ -56,7 +56,7 @@ async def start_batch(
 
     Fails with `unknown_tool`, `invalid_arguments` (an item has wrong arguments, the rules have no such queue),
     `permission_denied` (also in a run of a batch), `outdated` (the tool has a newer version: define this one again),
-    `limit_reached`, `budget_exceeded`, `not_found` (no runs are recorded here), `io_error`.
+    `rate_limited`, `budget_exceeded`, `not_found` (no runs are recorded here), `io_error`.
 
     Args:
         tool: The name of the tool, for example "summarize".
