@@ -73,6 +73,14 @@ DEFAULT_PRIORITY = 100
 CHECKOUT = "git+"
 
 
+def checkout_in(workspace: str) -> tuple[str, str] | None:
+    """The repository and the commit of a workspace that is a checkout; None for a folder."""
+    if not workspace.startswith(CHECKOUT):
+        return None
+    repository, _, commit = workspace.removeprefix(CHECKOUT).rpartition("@")
+    return repository, commit
+
+
 class Repeated(Exception):
     """The request was already made with the same dedupe key. The exception contains that request's result."""
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from albert_tools.engine.call.context import CHECKOUT, Log, Resumed, Run, ServiceContext
+from albert_tools.engine.call.context import Log, Resumed, Run, ServiceContext, checkout_in
 from albert_tools.engine.call.journal import RunJournal
 from albert_tools.engine.call.journal_reader import (
     OVER,
@@ -72,19 +72,16 @@ class RunView(Struct, frozen=True):
     @property
     def repository(self) -> str | None:
         """The git repository in whose checkout the run works; None for a run in a workspace."""
-        return self._checkout()[0]
+        return self._checkout[0]
 
     @property
     def commit(self) -> str | None:
         """The commit of its checkout."""
-        return self._checkout()[1]
+        return self._checkout[1]
 
+    @property
     def _checkout(self) -> tuple[str | None, str | None]:
-        workspace = str(self.header.get("workspace"))
-        if not workspace.startswith(CHECKOUT):
-            return None, None
-        repository, _, commit = workspace.removeprefix(CHECKOUT).rpartition("@")
-        return repository, commit
+        return checkout_in(str(self.header.get("workspace"))) or (None, None)
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
@@ -340,7 +337,7 @@ class RunManager:
         """
         header, root = run.header, context.root
         if header["workspace"] != root and not is_checkout:
-            in_checkout = header["workspace"].startswith(CHECKOUT)
+            in_checkout = checkout_in(header["workspace"]) is not None
             raise Failure(
                 "diverged",
                 f"the run began in {header['workspace']!r}, and this is {root!r}",

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
+from albert_tools.engine.call.context import checkout_in
 from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.sandbox.command.temporary_folders import clear
 from albert_tools.surfaces.worker.file_tree import commit_of_folder, entries_of_commit, entries_of_folder
@@ -62,7 +63,9 @@ class Checkout:
 
     def __init__(self, within: Path, run: str, workspace: str) -> None:
         self.run = run
-        self.repository, _, self._commit = workspace.removeprefix("git+").rpartition("@")
+        named = checkout_in(workspace)
+        assert named is not None
+        self.repository, self._commit = named
         self._folder = within / run
         self._git_folder = self._folder / "git"
         #: A file that exists when the checkout is made.
