@@ -17,9 +17,9 @@ from albert_tools.engine.policy.host_rules import host_of
 
 #: The beginning of a URL, and that up to the end of its authority.
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)
-#: The holes that another form of one text fills, and those that a choice among parts of texts fills.
-_FORMS, _PIECES = frozenset({"quoted", "path", "name"}), frozenset({"part", "joined"})
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
+#: The kinds of holes that have another form of one text, and of those that have parts of texts.
+_FORMS, _PIECES = frozenset({"quoted", "path", "name"}), frozenset({"part", "joined"})
 
 
 def is_fixed(planned: Value, actual: Any, given: Mapping[str, Any]) -> bool:
@@ -101,7 +101,7 @@ def _is_fixed_part(part: Part, is_chosen: bool) -> bool:
         return True
     if part.kind not in _FORMS and (is_chosen or part.kind not in _PIECES):
         return False
-    inner = [*(values_in(part.value) if part.value is not None else ())]
+    inner = [] if part.value is None else [*values_in(part.value)]
     alternatives = [part.of, *(a for value in inner for a in value.alternatives)]
     return not any(value.open for value in inner) and all(_is_fixed(a, is_chosen) for a in alternatives)
 

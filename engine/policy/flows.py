@@ -48,6 +48,8 @@ class Flow(NamedTuple):
     certain: bool = True
     by_control: bool = False
     by_link: bool = False
+    #: The planned calls that start a batch in which the end is called.
+    starters: frozenset[int] = frozenset()
 
     @property
     def key(self) -> tuple[str, int, int, str, bool]:
@@ -218,12 +220,10 @@ class FlowJudge:
             return definition is not None and lists_host(self._layers, definition, host)
 
         found = []
-        batches = batched_calls(manifest)
-        later = frozenset[int]().union(*(batches.get(i, ()) for i in planned))
         for flow in self.flows(manifest, version):
             if flow.by_link and not has_links:
                 continue
-            if flow.end in later:
+            if not flow.starters.isdisjoint(planned):
                 # In the run of a batch, nobody knows where its items come from.
                 found.append(self._decision("the program", manifest, flow))
             if flow.rule.source.paths:
@@ -236,7 +236,12 @@ class FlowJudge:
     def _find(self, manifest: Manifest) -> list[Flow]:
         """One flow for each rule and argument; if the rule names paths, one for each call that reads a file."""
         found = {flow.key: flow._replace(by_link=True) for flow in self._found(manifest, by_links=True)}
-        return [*(found | {flow.key: flow for flow in self._found(manifest, by_links=False)}).values()]
+        found |= {flow.key: flow for flow in self._found(manifest, by_links=False)}
+        batches = batched_calls(manifest)
+        return [
+            flow._replace(starters=frozenset(i for i, calls in batches.items() if flow.end in calls))
+            for flow in found.values()
+        ]
 
     def _found(self, manifest: Manifest, by_links: bool) -> Iterator[Flow]:
         data, control = (_Graph(manifest, is_control, by_links) for is_control in (False, True))
