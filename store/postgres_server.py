@@ -132,23 +132,29 @@ def failure_of(error: psycopg.Error, server: Server) -> Failure:
 
 
 def _refused(error: psycopg.Error, server: Server, reason: str) -> Failure:
-    """The failure of a user who lacks a role. A trigger says which one; the server itself only names the table or the schema."""
+    """The failure of a user who lacks a right. A trigger says itself which role is needed."""
     hint = error.diag.message_hint
-    table = next((table for table in GRANTS if table in reason.split()), None)
-    if hint is not None:
-        pass
-    elif "pg_signal_backend" in reason:
-        reason = f"your database user {server.user} can't end the connection of another user"
-        hint = f"the other user can, or an administrator runs: GRANT pg_signal_backend TO {_quoted(server.user)}"
-    elif table is not None:
-        role = [*GRANTS[table]][-1]
-        reason = f"your database user {server.user} isn't {a_role(role)}"
-        granted = f"GRANT {_quoted(server.role(role))} TO {_quoted(server.user)}"
-        hint = f"have somebody with this role do it, or an administrator run: {granted}"
-    elif '"gate"' in reason or "schema" in reason:
-        reason = f"your database user {server.user} has no role of this home"
+    if hint is None:
+        reason, hint = _explained(server, reason)
     details = {"path": server.name, "sqlstate": error.sqlstate}
-    return Failure("permission_denied", reason, hint or _GRANT, rule="database.role", details=details)
+    return Failure("permission_denied", reason, hint, rule="database.role", details=details)
+
+
+def _explained(server: Server, reason: str) -> tuple[str, str]:
+    """A reason of the server itself, which only names the table or the schema, in our words, and what can be done."""
+    user = f"your database user {server.user}"
+    if "pg_signal_backend" in reason:
+        granted = f"GRANT pg_signal_backend TO {_quoted(server.user)}"
+        return (
+            f"{user} can't end the connection of another user",
+            f"the other user can, or an administrator runs: {granted}",
+        )
+    table = next((table for table in GRANTS if table in reason.split()), None)
+    if table is not None:
+        role = [*GRANTS[table]][-1]
+        granted = f"GRANT {_quoted(server.role(role))} TO {_quoted(server.user)}"
+        return f"{user} isn't {a_role(role)}", f"have somebody with this role do it, or an administrator run: {granted}"
+    return f"{user} has no role of this home" if '"gate"' in reason or "schema" in reason else reason, _GRANT
 
 
 def _quoted(name: str) -> str:

@@ -18,8 +18,7 @@ def effect_line(kind: str, facts: Mapping[str, Any]) -> str:
     if kind == "write" and "artifact" in facts:
         return f"published {one_line(str(facts['artifact']))}, {_bytes(facts.get('size_bytes'))}"
     if kind == "write" and "batch" in facts:
-        items = facts.get("items", 0)
-        return f"queued {one_line(str(facts.get('called')))} for {items:,} item{'' if items == 1 else 's'}"
+        return f"queued {one_line(str(facts.get('called')))} for {counted(facts.get('items', 0), 'item')}"
     if kind in ("write", "delete"):
         path = one_line(str(facts.get("path")))
         if facts.get("type", "file") != "file":
