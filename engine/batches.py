@@ -122,7 +122,11 @@ class Batches:
         found = [each for each in self.all() if batch and each.batch.startswith(batch) and of(each)]
         if len(found) != 1:
             why = "there is no batch" if not found else "several batches begin with"
-            raise Failure("not_found", f"{why} {batch[:40]!r}", hint="`albert batch` lists them")
+            raise Failure(
+                "not_found",
+                f"{why} {batch[:40]!r}",
+                hint="give the id that `start_batch` returned; `albert batch` lists all",
+            )
         return found[0]
 
     def all(self) -> list[Batch]:
@@ -143,7 +147,7 @@ class Batches:
         for run in batch.runs:
             found = self._result(run)
             if found is None:
-                hint = "wait for its end: `albert batch show`"
+                hint = f"wait for its end: `albert batch show {batch.batch}`"
                 raise Failure("suspended", f"the run {run} has no result yet", hint=hint)
             if found.error is not None:
                 raise found.error
