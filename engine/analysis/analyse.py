@@ -24,26 +24,26 @@ from albert_tools.grammar.recursion import with_room
 @with_room
 def analyse(checked: Checked) -> Manifest:
     """Find out what a program can do. If that takes too long, everything that its effects allow is possible."""
-    a = Analysis(checked, evaluate, run)
+    analysis = Analysis(checked, evaluate, run)
     assert checked.facts.tool is not None
     for p, named in zip(checked.definition.parameters, checked.facts.tool.params, strict=True):
         hole = partial(_hole, p.name)
         source = Source(("parameter", p.name), hole, frozenset({f"parameter:{p.name}"}), {}, {}, True)
-        value = from_schema(a, p.schema, source)
+        value = from_schema(analysis, p.schema, source)
         if not p.required:
-            default = default_value(a, ("default", p.name), p.default)
+            default = default_value(analysis, ("default", p.name), p.default)
             # A scalar default is the parameter's value, too; it is shown if it is a file with a meaning. The caller's own default
             # container is known.
             is_marked = isinstance(p.default, str) and (is_executed(p.default) or holds_credentials(p.default))
             value = (
                 value | default._replace(data=source.data) if default.sites or p.default is None or is_marked else value
             )
-        a.parameters[a.entry, named.name] = value
+        analysis.parameters[analysis.entry, named.name] = value
     try:
-        a.solve()
+        analysis.solve()
     except TooMuch as problem:
         return _anything(checked, problem.line)
-    return manifest_of(a)
+    return manifest_of(analysis)
 
 
 def _hole(parameter: str, path: str) -> Hole:

@@ -47,189 +47,193 @@ from albert_tools.grammar import tree
 _Function = Callable[[Analysis, Invocation], AbstractValue]
 
 
-def call_builtin(a: Analysis, name: str, call: Invocation) -> AbstractValue:
+def call_builtin(analysis: Analysis, name: str, call: Invocation) -> AbstractValue:
     """The result of a built-in function."""
     function = _FUNCTIONS.get(name)
     if function is not None:
-        return function(a, call)
+        return function(analysis, call)
     if name in vocabulary.EXCEPTIONS or name == "ToolError":
-        return error_of(a, call)
-    return anything(a, call.node, *call.all)
+        return error_of(analysis, call)
+    return anything(analysis, call.node, *call.all)
 
 
-def _print(a: Analysis, call: Invocation) -> AbstractValue:
-    a.printed |= call.control.union(*(a.heap.condition(v) for v in call.all))
+def _print(analysis: Analysis, call: Invocation) -> AbstractValue:
+    analysis.printed |= call.control.union(*(analysis.heap.condition(v) for v in call.all))
     return NONE
 
 
-def _parallel(a: Analysis, call: Invocation) -> AbstractValue:
+def _parallel(analysis: Analysis, call: Invocation) -> AbstractValue:
     given = call.arguments.positional
     if len(given) == 1 and isinstance(call.node.args[0], tree.GeneratorExp):
         return given[0]
-    return new_tuple(a, call.node, given)
+    return new_tuple(analysis, call.node, given)
 
 
-def _length(a: Analysis, call: Invocation) -> AbstractValue:
+def _length(analysis: Analysis, call: Invocation) -> AbstractValue:
     value = join(call.all)
     known = value.constants()
     if known is not None and len(known) == 1 and isinstance(known[0], str):
         return AbstractValue(templates.constant(len(known[0])), value.data, value.control)
-    key = a.remember(call.node, value)
-    data = a.heap.shape(value) | value.data
+    key = analysis.remember(call.node, value)
+    data = analysis.heap.shape(value) | value.data
     return AbstractValue(frozenset({(Count(key),)}), data)
 
 
-def _range(a: Analysis, call: Invocation) -> AbstractValue:
+def _range(analysis: Analysis, call: Invocation) -> AbstractValue:
     numbers_given = call.arguments.positional
-    decided = frozenset[str]().union(*(a.heap.condition(v) for v in call.all))
-    made = new_list(a, call.node, item=A_NUMBER._replace(data=decided))
-    keys = tuple(a.remember(call.node, v, str(i)) for i, v in enumerate(numbers_given))
+    decided = frozenset[str]().union(*(analysis.heap.condition(v) for v in call.all))
+    made = new_list(analysis, call.node, item=A_NUMBER._replace(data=decided))
+    keys = tuple(analysis.remember(call.node, v, str(i)) for i, v in enumerate(numbers_given))
     if call.arguments.more is NEVER:
-        a.sized(only_site(made), "range", keys)
+        analysis.sized(only_site(made), "range", keys)
     else:
-        a.sized(only_site(made), "unknown")
+        analysis.sized(only_site(made), "unknown")
     return made.under(decided)
 
 
-def _as_list(a: Analysis, call: Invocation) -> AbstractValue:
+def _as_list(analysis: Analysis, call: Invocation) -> AbstractValue:
     if not call.all:
-        return _empty(a, call, "list")
+        return _empty(analysis, call, "list")
     source = join(call.all)
-    made = list_like(a, call.node, source)
+    made = list_like(analysis, call.node, source)
     # A copy of a list with known places has the same places.
-    if source.sites and not source.alternatives and all(a.heap.kind(s) == "list" for s in source.sites):
+    if source.sites and not source.alternatives and all(analysis.heap.kind(s) == "list" for s in source.sites):
         for site in source.sites:
-            for key, item in [*a.heap.at[site].fields.items()]:
+            for key, item in [*analysis.heap.at[site].fields.items()]:
                 if not isinstance(key, Key):
-                    a.heap.put(only_site(made), key, item)
+                    analysis.heap.put(only_site(made), key, item)
     return made
 
 
-def _unordered(a: Analysis, call: Invocation) -> AbstractValue:
+def _unordered(analysis: Analysis, call: Invocation) -> AbstractValue:
     """A set: which items are equal decides how many there are."""
     if not call.all:
-        return _empty(a, call, "list")
+        return _empty(analysis, call, "list")
     source = join(call.all)
-    return list_like(a, call.node, source, a.heap.items(source)).under(a.heap.condition(source))
+    return list_like(analysis, call.node, source, analysis.heap.items(source)).under(analysis.heap.condition(source))
 
 
-def _empty(a: Analysis, call: Invocation, kind: str) -> AbstractValue:
-    made = a.heap.make(a.site(call.node), kind)
-    a.sized(only_site(made), "number", 0)
+def _empty(analysis: Analysis, call: Invocation, kind: str) -> AbstractValue:
+    made = analysis.heap.make(analysis.site(call.node), kind)
+    analysis.sized(only_site(made), "number", 0)
     return made
 
 
-def _iterated(a: Analysis, call: Invocation) -> AbstractValue:
-    return list_like(a, call.node, join(call.all))
+def _iterated(analysis: Analysis, call: Invocation) -> AbstractValue:
+    return list_like(analysis, call.node, join(call.all))
 
 
-def _sorted(a: Analysis, call: Invocation) -> AbstractValue:
+def _sorted(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = join(call.arguments.positional) | call.arguments.more
-    item = a.heap.items(source)
+    item = analysis.heap.items(source)
     key = keyword_callback(call, "key")
     # What is compared decides about the order.
-    compared = item if key is None else call_back(a, call.node, key, [item], call.control, source)
-    item = item.under(a.heap.condition(compared))
+    compared = item if key is None else call_back(analysis, call.node, key, [item], call.control, source)
+    item = item.under(analysis.heap.condition(compared))
     others = [v for name, v in call.arguments.named.items() if name == "reverse"]
-    return list_like(a, call.node, source, item).under(frozenset[str]().union(*(a.heap.condition(v) for v in others)))
+    return list_like(analysis, call.node, source, item).under(
+        frozenset[str]().union(*(analysis.heap.condition(v) for v in others))
+    )
 
 
-def _map(a: Analysis, call: Invocation) -> AbstractValue:
+def _map(analysis: Analysis, call: Invocation) -> AbstractValue:
     function = call.node.args[0]
     sources = call.arguments.positional[1:]
     if call.arguments.more is not NEVER:
-        sources = sources + [call.arguments.more] * (places_of(a, function) or 1)
-    items = [a.heap.items(s) for s in sources]
-    control = call.control.union(*(a.heap.size(s) for s in sources))
-    result = call_back(a, call.node, function, items, control, sources[0])
-    made = list_like(a, call.node, sources[0], result)
-    return made.under(frozenset[str]().union(*(a.heap.size(s) for s in sources)))
+        sources = sources + [call.arguments.more] * (places_of(analysis, function) or 1)
+    items = [analysis.heap.items(s) for s in sources]
+    control = call.control.union(*(analysis.heap.size(s) for s in sources))
+    result = call_back(analysis, call.node, function, items, control, sources[0])
+    made = list_like(analysis, call.node, sources[0], result)
+    return made.under(frozenset[str]().union(*(analysis.heap.size(s) for s in sources)))
 
 
-def _filter(a: Analysis, call: Invocation) -> AbstractValue:
+def _filter(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(1) or NEVER
-    item = a.heap.items(source)
+    item = analysis.heap.items(source)
     function = call.node.args[0]
     is_none = isinstance(function, tree.Constant)
-    kept = item if is_none else call_back(a, call.node, function, [item], call.control, source)
-    decided = a.heap.condition(kept)
-    return list_like(a, call.node, source, item.under(decided)).under(decided)
+    kept = item if is_none else call_back(analysis, call.node, function, [item], call.control, source)
+    decided = analysis.heap.condition(kept)
+    return list_like(analysis, call.node, source, item.under(decided)).under(decided)
 
 
-def _dict(a: Analysis, call: Invocation) -> AbstractValue:
+def _dict(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = join(call.arguments.positional) | call.arguments.more
-    made = new_dict(a, call.node)
+    made = new_dict(analysis, call.node)
     site = only_site(made)
-    merge(a, site, source)
+    merge(analysis, site, source)
     for name, value in call.arguments.named.items():
-        a.heap.put(site, name, value)
-    a.sized(site, "number", len(call.arguments.named))
+        analysis.heap.put(site, name, value)
+    analysis.sized(site, "number", len(call.arguments.named))
     if source is not NEVER:
-        a.changed_by(site, a.remember(call.node, source))
-    return AbstractValue(data=source.data, control=a.heap.shape(source), sites=made.sites)
+        analysis.changed_by(site, analysis.remember(call.node, source))
+    return AbstractValue(data=source.data, control=analysis.heap.shape(source), sites=made.sites)
 
 
-def _enumerate(a: Analysis, call: Invocation) -> AbstractValue:
+def _enumerate(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0) or NEVER
-    number = numbers(a, *call.all[1:])
-    return list_like(a, call.node, source, new_tuple(a, call.node, [number, a.heap.items(source)], "pair"))
+    number = numbers(analysis, *call.all[1:])
+    return list_like(
+        analysis, call.node, source, new_tuple(analysis, call.node, [number, analysis.heap.items(source)], "pair")
+    )
 
 
-def _zip(a: Analysis, call: Invocation) -> AbstractValue:
+def _zip(analysis: Analysis, call: Invocation) -> AbstractValue:
     sources = call.all
-    pair = new_tuple(a, call.node, [a.heap.items(s) for s in call.arguments.positional], "pair")
+    pair = new_tuple(analysis, call.node, [analysis.heap.items(s) for s in call.arguments.positional], "pair")
     if call.arguments.more is not NEVER:
-        a.heap.put(only_site(pair), REST, a.heap.items(call.arguments.more))
-    control = frozenset[str]().union(*(a.heap.size(s) for s in sources))
+        analysis.heap.put(only_site(pair), REST, analysis.heap.items(call.arguments.more))
+    control = frozenset[str]().union(*(analysis.heap.size(s) for s in sources))
     # It ends with its shortest argument, so each of them is a bound. The first one is as good as another.
-    return list_like(a, call.node, sources[0] if sources else NEVER, pair).under(control)
+    return list_like(analysis, call.node, sources[0] if sources else NEVER, pair).under(control)
 
 
-def _extreme(a: Analysis, call: Invocation) -> AbstractValue:
+def _extreme(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`min` and `max`"""
     given = [*call.arguments.positional, *([call.arguments.more] if call.arguments.more is not NEVER else [])]
-    found = a.heap.items(given[0]) if len(given) == 1 else join(given)
+    found = analysis.heap.items(given[0]) if len(given) == 1 else join(given)
     key = keyword_callback(call, "key")
-    control = frozenset[str]().union(*(a.heap.condition(v) for v in call.all))
+    control = frozenset[str]().union(*(analysis.heap.condition(v) for v in call.all))
     if key is not None:
         over = given[0]
         if len(given) > 1 or call.arguments.more is not NEVER:
-            over = new_tuple(a, call.node, given, "compared")
+            over = new_tuple(analysis, call.node, given, "compared")
         if call.arguments.more is not NEVER:
-            a.sized(only_site(over), "unknown")
-        control |= a.heap.condition(call_back(a, call.node, key, [found], call.control, over))
+            analysis.sized(only_site(over), "unknown")
+        control |= analysis.heap.condition(call_back(analysis, call.node, key, [found], call.control, over))
     return (found | call.arguments.named.get("default", NEVER)).under(control)
 
 
-def _next(a: Analysis, call: Invocation) -> AbstractValue:
+def _next(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0) or NEVER
-    return (a.heap.items(source) | join(call.all[1:])).under(a.heap.shape(source))
+    return (analysis.heap.items(source) | join(call.all[1:])).under(analysis.heap.shape(source))
 
 
-def _sum(a: Analysis, call: Invocation) -> AbstractValue:
-    item = a.heap.items(join(call.all[:1])) | join(call.all[1:])
+def _sum(analysis: Analysis, call: Invocation) -> AbstractValue:
+    item = analysis.heap.items(join(call.all[:1])) | join(call.all[1:])
     if item.sites:
-        return anything(a, call.node, *call.all)
-    return numbers(a, *call.all) if are_numbers(a, item) else text_of(a, *call.all)
+        return anything(analysis, call.node, *call.all)
+    return numbers(analysis, *call.all) if are_numbers(analysis, item) else text_of(analysis, *call.all)
 
 
-def _str(a: Analysis, call: Invocation) -> AbstractValue:
+def _str(analysis: Analysis, call: Invocation) -> AbstractValue:
     if not call.all:
         return EMPTY_TEXT
     value = call.all[0]
     if len(call.all) > 1 or value.sites:
-        return text_of(a, *call.all)
+        return text_of(analysis, *call.all)
     return value._replace(alternatives=templates.texts(value.alternatives))
 
 
 def _number(function: Callable[..., Any]) -> _Function:
-    def result(a: Analysis, call: Invocation) -> AbstractValue:
+    def result(analysis: Analysis, call: Invocation) -> AbstractValue:
         known = [v.constants() for v in call.arguments.positional]
         if call.arguments.named or call.arguments.more is not NEVER or len(known) != 1 or not known[0]:
             value = call.all[0] if len(call.all) == 1 else None
             if function is int and value is not None and not value.sites and all(map(_is_count, value.alternatives)):
                 return value
-            return arithmetic(a, *call.all) if function is abs else numbers(a, *call.all)
+            return arithmetic(analysis, *call.all) if function is abs else numbers(analysis, *call.all)
         found = NEVER
         for x in known[0]:
             with suppress(Exception):
@@ -244,13 +248,13 @@ def _is_count(t: templates.Alternative) -> bool:
     return len(t) == 1 and isinstance(t[0], Count)
 
 
-def _arithmetic(a: Analysis, call: Invocation) -> AbstractValue:
-    return arithmetic(a, *call.all)
+def _arithmetic(analysis: Analysis, call: Invocation) -> AbstractValue:
+    return arithmetic(analysis, *call.all)
 
 
-def _divmod(a: Analysis, call: Invocation) -> AbstractValue:
-    number = arithmetic(a, *call.all)
-    return new_tuple(a, call.node, [number, number])
+def _divmod(analysis: Analysis, call: Invocation) -> AbstractValue:
+    number = arithmetic(analysis, *call.all)
+    return new_tuple(analysis, call.node, [number, number])
 
 
 _FUNCTIONS: dict[str, _Function] = {
@@ -279,7 +283,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "float": _number(float),
     "abs": _number(abs),
     "divmod": _divmod,
-    "ord": lambda a, call: numbers(a, *call.all),
+    "ord": lambda analysis, call: numbers(analysis, *call.all),
     **dict.fromkeys(("pow", "round"), _arithmetic),
     **dict.fromkeys(("all", "any", "bool", "isinstance"), truth_result),
     **dict.fromkeys(("type", "ascii", "bin", "bytes", "chr", "format", "hex", "oct", "repr"), text_result),

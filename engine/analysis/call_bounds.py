@@ -27,8 +27,8 @@ _MAX_DEPTH = 50
 class Bounds:
     """The bounds of a solved analysis."""
 
-    def __init__(self, a: Analysis) -> None:
-        self._a = a
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
         self._known: dict[Hashable, Polynomial] = {}
         self._depth = 0
 
@@ -61,16 +61,16 @@ class Bounds:
         return found
 
     def _of_loop(self, loop: Loop) -> Polynomial:
-        return self.of_items(self._a.iterated[loop])
+        return self.of_items(self._analysis.iterated[loop])
 
     def _of_instance(self, instance: Instance) -> Polynomial:
-        if instance == self._a.entry or not instance[0]:
+        if instance == self._analysis.entry or not instance[0]:
             return ONE
 
         def total() -> Polynomial:
             found = ZERO
-            for caller, loops, _ in self._a.callers[instance]:
-                if caller in self._a.live or not caller[0]:
+            for caller, loops, _ in self._analysis.callers[instance]:
+                if caller in self._analysis.live or not caller[0]:
                     found = plus(found, self._runs(caller, loops))
             return found
 
@@ -99,12 +99,12 @@ class Bounds:
         return None
 
     def _of_site(self, site: Site) -> Polynomial:
-        container = self._a.heap.at[site]
+        container = self._analysis.heap.at[site]
         if container.kind == "open" and not container.sizes:
             return None
         found = largest([self._of_size(size) for size in container.sizes])
         for instance, loops, amount, _ in container.growth:
-            more = ONE if amount is None else self.of_items(self._a.lengths[amount])
+            more = ONE if amount is None else self.of_items(self._analysis.lengths[amount])
             found = plus(found, times(self._runs(instance, loops), more))  # type: ignore[arg-type]
         return found
 
@@ -116,18 +116,18 @@ class Bounds:
             case "symbol":
                 return symbol(details[0])
             case "length":
-                return self.of_items(self._a.lengths[details[0]])
+                return self.of_items(self._analysis.lengths[details[0]])
             case "pieces":
-                return plus(self.of_items(self._a.lengths[details[0]]), _EXTRA_PIECES)
+                return plus(self.of_items(self._analysis.lengths[details[0]]), _EXTRA_PIECES)
             case "sum":
                 found = ZERO
                 for key in details:
-                    found = plus(found, self.of_items(self._a.lengths[key]))
+                    found = plus(found, self.of_items(self._analysis.lengths[key]))
                 return found
             case "value":
-                return self._of_number(self._a.lengths[details[0]])
+                return self._of_number(self._analysis.lengths[details[0]])
             case "range":
-                return self._of_range([self._a.lengths[key] for key in details[0]])
+                return self._of_range([self._analysis.lengths[key] for key in details[0]])
             case "loops":
                 found = ONE
                 for loop in details[0]:
@@ -163,7 +163,7 @@ class Bounds:
                 continue
             part = t[0] if len(t) == 1 else None
             if isinstance(part, Count):
-                counted = self.of_items(self._a.lengths[part.key])
+                counted = self.of_items(self._analysis.lengths[part.key])
                 choices.append(plus(counted, number(part.more)))
             elif isinstance(part, Hole) and part.kind == "parameter" and not part.path:
                 choices.append(symbol(Symbol("value", f"parameter:{part.name}")))
@@ -175,7 +175,7 @@ class Bounds:
         """A bound of a saved tool's manifest, at one call of it."""
         if bound is None:
             return None
-        substitution = self._a.substitutions[place]
+        substitution = self._analysis.substitutions[place]
         found = ZERO
         for term in bound:
             product = number(term.times)
@@ -190,13 +190,13 @@ class Bounds:
                     elif s.path.endswith("~"):
                         ours = self._anywhere(value)
                     else:
-                        ours = self.of_items(at_path(self._a, value, s.path))
+                        ours = self.of_items(at_path(self._analysis, value, s.path))
                 product = times(product, ours)
             found = plus(found, product)
         return found
 
     def _anywhere(self, value: AbstractValue) -> Polynomial:
         """The most items of any container inside a value, or characters of any text in it."""
-        sites = self._a.heap.reach(value)
-        inner = [AbstractValue(v.alternatives) for s in sites for v in self._a.heap.at[s].fields.values()]
+        sites = self._analysis.heap.reach(value)
+        inner = [AbstractValue(v.alternatives) for s in sites for v in self._analysis.heap.at[s].fields.values()]
         return largest([self.of_items(v) for v in [value, AbstractValue(sites=frozenset(sites)), *inner]])

@@ -54,48 +54,52 @@ class Invocation(NamedTuple):
         return self.arguments.all
 
 
-def arguments_of(a: Analysis, node: tree.Call, control: Origins) -> Arguments:
+def arguments_of(analysis: Analysis, node: tree.Call, control: Origins) -> Arguments:
     """Evaluate the arguments of a call."""
     positional: list[AbstractValue] = []
     named: dict[str, AbstractValue] = {}
     more = NEVER
     for argument in node.args:
-        value = a.evaluate(argument, control)
+        value = analysis.evaluate(argument, control)
         if isinstance(argument, tree.Starred):
-            more = more | a.heap.items(value).under(a.heap.shape(value))
+            more = more | analysis.heap.items(value).under(analysis.heap.shape(value))
         elif more is NEVER:
             positional.append(value)
         else:
             more = more | value  # its place is not known
     for keyword in node.keywords:
-        value = a.evaluate(keyword.value, control)
+        value = analysis.evaluate(keyword.value, control)
         if keyword.arg is not None:
             named[keyword.arg] = named.get(keyword.arg, NEVER) | value
         else:
-            more = more | a.heap.values(value).under(a.heap.shape(value))
+            more = more | analysis.heap.values(value).under(analysis.heap.shape(value))
     return Arguments(positional, named, more)
 
 
-def call_helper(a: Analysis, node: tree.Node, name: str, given: Arguments, control: Origins) -> AbstractValue:
+def call_helper(analysis: Analysis, node: tree.Node, name: str, given: Arguments, control: Origins) -> AbstractValue:
     """The result of a helper."""
-    instance = a.instance_of(name, node)
-    for i, p in enumerate(a.facts.functions[name].params):
+    instance = analysis.instance_of(name, node)
+    for i, p in enumerate(analysis.facts.functions[name].params):
         value = given.get(i, p.name) if not p.keyword_only else given.named.get(p.name)
         if value is not None:
-            a.grow(a.parameters, (instance, p.name), value)
+            analysis.grow(analysis.parameters, (instance, p.name), value)
         if given.more is not NEVER:
-            a.grow(a.parameters, (instance, p.name), given.more)
+            analysis.grow(analysis.parameters, (instance, p.name), given.more)
     # In a loop, the exception of an earlier call decides whether this one is made.
-    a.add(a.controls, instance, control | a.frame.failing | (a.failures[instance] if a.frame.loops else frozenset()))
-    a.called(instance, node)
-    a.frame.failing |= a.failures[instance]
-    for seen in a.frame.watching:
-        seen.origins |= a.evaluated[instance]
-    return a.results[instance]
+    analysis.add(
+        analysis.controls,
+        instance,
+        control | analysis.frame.failing | (analysis.failures[instance] if analysis.frame.loops else frozenset()),
+    )
+    analysis.called(instance, node)
+    analysis.frame.failing |= analysis.failures[instance]
+    for seen in analysis.frame.watching:
+        seen.origins |= analysis.evaluated[instance]
+    return analysis.results[instance]
 
 
 def call_back(
-    a: Analysis,
+    analysis: Analysis,
     node: tree.Node,
     function: tree.Expr,
     arguments: list[AbstractValue],
@@ -103,53 +107,53 @@ def call_back(
     over: AbstractValue,
 ) -> AbstractValue:
     """The result of a callback, which a function of the language calls at most once for each item of `over`."""
-    control = control | a.heap.size(over)
-    if a.may_stop:
-        with a.stopping(function, control) as decided:
-            return _call_back(a, function, arguments, decided, over).under(decided)
-    return _call_back(a, function, arguments, control, over)
+    control = control | analysis.heap.size(over)
+    if analysis.may_stop:
+        with analysis.stopping(function, control) as decided:
+            return _call_back(analysis, function, arguments, decided, over).under(decided)
+    return _call_back(analysis, function, arguments, control, over)
 
 
 def _call_back(
-    a: Analysis, function: tree.Expr, arguments: list[AbstractValue], control: Origins, over: AbstractValue
+    analysis: Analysis, function: tree.Expr, arguments: list[AbstractValue], control: Origins, over: AbstractValue
 ) -> AbstractValue:
-    outer = a.frame.loops
+    outer = analysis.frame.loops
     # In the first rounds, nothing may be known of `over`. A call that is recorded then keeps the loops around it.
-    loop = (a.frame.instance, id(function))
-    a.grow(a.iterated, loop, over)
-    a.frame.loops = (*outer, loop)
+    loop = (analysis.frame.instance, id(function))
+    analysis.grow(analysis.iterated, loop, over)
+    analysis.frame.loops = (*outer, loop)
     try:
         if isinstance(function, tree.Lambda):
-            with a.scope():
+            with analysis.scope():
                 for p, value in zip(function.params, arguments, strict=False):
-                    a.frame.locals[p.name] = value
+                    analysis.frame.locals[p.name] = value
                 for p in function.params[len(arguments) :]:
                     if p.default is not None:
-                        a.frame.locals[p.name] = a.evaluate(p.default, control)
-                return a.evaluate(function.body, control)
-        if isinstance(function, tree.Name) and function.id in a.facts.functions:
-            a.note_use(function)
-            return call_helper(a, function, function.id, Arguments(arguments, {}, NEVER), control)
-        if (a.facts.facade(function) or ("", ""))[0] in ("heapq", "bisect"):
-            for box in arguments:
-                put_all(a, box, REST, join(arguments).under(control))
-                concern(a, box, control.union(*(a.heap.condition(v) for v in arguments)))
-        if a.facts.facade(function) == ("io", "StringIO"):
-            a.note(a.buffers, a.site(function, "callback"))
-        made = a.evaluate(function, control)
+                        analysis.frame.locals[p.name] = analysis.evaluate(p.default, control)
+                return analysis.evaluate(function.body, control)
+        if isinstance(function, tree.Name) and function.id in analysis.facts.functions:
+            analysis.note_use(function)
+            return call_helper(analysis, function, function.id, Arguments(arguments, {}, NEVER), control)
+        if (analysis.facts.facade(function) or ("", ""))[0] in ("heapq", "bisect"):
+            for argument in arguments:
+                put_all(analysis, argument, REST, join(arguments).under(control))
+                concern(analysis, argument, control.union(*(analysis.heap.condition(v) for v in arguments)))
+        if analysis.facts.facade(function) == ("io", "StringIO"):
+            analysis.note(analysis.buffers, analysis.site(function, "callback"))
+        made = analysis.evaluate(function, control)
         if not (isinstance(function, tree.Attribute) and function.attr == "get"):
-            read_keys(a, control, made, *arguments)
-        return anything(a, function, made, *arguments, tag="callback")
+            read_keys(analysis, control, made, *arguments)
+        return anything(analysis, function, made, *arguments, tag="callback")
     finally:
-        a.frame.loops = outer
+        analysis.frame.loops = outer
 
 
-def ends_early(a: Analysis, node: tree.Call) -> bool:
+def ends_early(analysis: Analysis, node: tree.Call) -> bool:
     """Whether a call can end before it has taken all items of an argument, or called a function for all of them."""
     name = name_of(node)
     if name in _READS_ALL or name in _PASSES_ALL:
         return False
-    return any(is_lazy(a, x) for x in node.args) or (name not in _CALLS_FOR_ALL and has_callback(a, node))
+    return any(is_lazy(analysis, x) for x in node.args) or (name not in _CALLS_FOR_ALL and has_callback(analysis, node))
 
 
 def name_of(node: tree.Call) -> str:
@@ -157,40 +161,40 @@ def name_of(node: tree.Call) -> str:
     return node.func.id if isinstance(node.func, tree.Name) else getattr(node.func, "attr", "")
 
 
-def is_lazy(a: Analysis, node: tree.Expr) -> bool:
+def is_lazy(analysis: Analysis, node: tree.Expr) -> bool:
     """Whether an expression makes items one by one, so that what consumes them decides how many are made. So does a text buffer."""
-    if (a.frame.instance, id(node)) in a.buffer_nodes:
+    if (analysis.frame.instance, id(node)) in analysis.buffer_nodes:
         return True
     match node:
         case tree.GeneratorExp():
             return True
-        case tree.Name() if (a.frame.instance, node.id) in a.held:
+        case tree.Name() if (analysis.frame.instance, node.id) in analysis.held:
             return True
         case tree.IfExp():
-            return is_lazy(a, node.body) or is_lazy(a, node.orelse)
+            return is_lazy(analysis, node.body) or is_lazy(analysis, node.orelse)
         case tree.Call() if name_of(node) in _READS_ALL:
             return False
         case tree.Call(func=tree.Name(id="map" | "filter")):
             return True
-        case tree.Call() if isinstance(node.func, tree.Name) or a.facts.facade(node.func) is not None:
-            return has_callback(a, node) or any(is_lazy(a, x) for x in node.args)
+        case tree.Call() if isinstance(node.func, tree.Name) or analysis.facts.facade(node.func) is not None:
+            return has_callback(analysis, node) or any(is_lazy(analysis, x) for x in node.args)
     return False
 
 
-def has_callback(a: Analysis, node: tree.Call) -> bool:
+def has_callback(analysis: Analysis, node: tree.Call) -> bool:
     """Whether a function that is written in the source is among the arguments of a call."""
-    return any(is_written(a, x) for x in (*node.args, *(k.value for k in node.keywords)))
+    return any(is_written(analysis, x) for x in (*node.args, *(k.value for k in node.keywords)))
 
 
-def is_written(a: Analysis, node: tree.Expr) -> bool:
+def is_written(analysis: Analysis, node: tree.Expr) -> bool:
     """Whether an expression is a lambda or the name of a helper."""
-    return isinstance(node, tree.Lambda) or (isinstance(node, tree.Name) and node.id in a.facts.functions)
+    return isinstance(node, tree.Lambda) or (isinstance(node, tree.Name) and node.id in analysis.facts.functions)
 
 
-def places_of(a: Analysis, function: tree.Expr) -> int:
+def places_of(analysis: Analysis, function: tree.Expr) -> int:
     """How many parameters a callback has, if it is written in the source."""
-    if isinstance(function, tree.Name) and function.id in a.facts.functions:
-        return len(a.facts.functions[function.id].params)
+    if isinstance(function, tree.Name) and function.id in analysis.facts.functions:
+        return len(analysis.facts.functions[function.id].params)
     return len(function.params) if isinstance(function, tree.Lambda) else 0
 
 
@@ -203,18 +207,18 @@ def _is_none(node: tree.Expr) -> bool:
     return isinstance(node, tree.Constant) and node.value is None
 
 
-def error_of(a: Analysis, call: Invocation) -> AbstractValue:
+def error_of(analysis: Analysis, call: Invocation) -> AbstractValue:
     """A new exception. A handler can read and change the containers that it carries."""
     sites = join(call.all).sites
-    a.throw(AbstractValue(sites=sites))
-    return anything(a, call.node, *call.all) if sites else text_of(a, *call.all)
+    analysis.throw(AbstractValue(sites=sites))
+    return anything(analysis, call.node, *call.all) if sites else text_of(analysis, *call.all)
 
 
-def text_result(a: Analysis, call: Invocation) -> AbstractValue:
+def text_result(analysis: Analysis, call: Invocation) -> AbstractValue:
     """A text that is computed from the arguments."""
-    return text_of(a, *call.all)
+    return text_of(analysis, *call.all)
 
 
-def truth_result(a: Analysis, call: Invocation) -> AbstractValue:
+def truth_result(analysis: Analysis, call: Invocation) -> AbstractValue:
     """A boolean that is computed from the arguments."""
-    return booleans(a, *call.all, by=name_of(call.node))
+    return booleans(analysis, *call.all, by=name_of(call.node))

@@ -24,32 +24,34 @@ from albert_tools.engine.analysis.values import (
 )
 
 
-def new_list(a: Analysis, node: object, tag: str = "", item: AbstractValue = NEVER) -> AbstractValue:
+def new_list(analysis: Analysis, node: object, tag: str = "", item: AbstractValue = NEVER) -> AbstractValue:
     """A list, tuple, set or iterator that is made at a node, whose items are all `item`."""
-    site = a.site(node, tag)
-    made = a.heap.make(site)
-    a.heap.put(site, REST, item)
+    site = analysis.site(node, tag)
+    made = analysis.heap.make(site)
+    analysis.heap.put(site, REST, item)
     return made
 
 
-def new_tuple(a: Analysis, node: object, items: Iterable[AbstractValue], tag: str = "tuple") -> AbstractValue:
+def new_tuple(analysis: Analysis, node: object, items: Iterable[AbstractValue], tag: str = "tuple") -> AbstractValue:
     """A tuple that is made at a node, with known places."""
-    site = a.site(node, tag)
-    made = a.heap.make(site)
+    site = analysis.site(node, tag)
+    made = analysis.heap.make(site)
     count = 0
     for i, item in enumerate(items):
-        a.heap.put(site, i, item)
+        analysis.heap.put(site, i, item)
         count += 1
-    a.sized(site, "number", count)
+    analysis.sized(site, "number", count)
     return made
 
 
-def new_dict(a: Analysis, node: object, keys: AbstractValue = NEVER, values: AbstractValue = NEVER) -> AbstractValue:
+def new_dict(
+    analysis: Analysis, node: object, keys: AbstractValue = NEVER, values: AbstractValue = NEVER
+) -> AbstractValue:
     """A dictionary that is made at a node, whose keys are not known one by one."""
-    site = a.site(node)
-    made = a.heap.make(site, "dict")
-    a.heap.put(site, KEYS, keys)
-    a.heap.put(site, REST, values)
+    site = analysis.site(node)
+    made = analysis.heap.make(site, "dict")
+    analysis.heap.put(site, KEYS, keys)
+    analysis.heap.put(site, REST, values)
     return made
 
 
@@ -59,147 +61,151 @@ def only_site(value: AbstractValue) -> Hashable:
     return site
 
 
-def list_like(a: Analysis, node: object, source: AbstractValue, item: AbstractValue | None = None) -> AbstractValue:
+def list_like(
+    analysis: Analysis, node: object, source: AbstractValue, item: AbstractValue | None = None
+) -> AbstractValue:
     """A list with at most as many items as `source`, whose shape depends on the shape of `source`."""
-    made = new_list(a, node, "list", a.heap.items(source) if item is None else item)
-    a.sized(only_site(made), "length", a.remember(node, source, "source"))
-    a.heap.count(only_site(made), a.heap.is_counted(source))
-    return AbstractValue(data=source.data, control=a.heap.size(source), sites=made.sites)
+    made = new_list(analysis, node, "list", analysis.heap.items(source) if item is None else item)
+    analysis.sized(only_site(made), "length", analysis.remember(node, source, "source"))
+    analysis.heap.count(only_site(made), analysis.heap.is_counted(source))
+    return AbstractValue(data=source.data, control=analysis.heap.size(source), sites=made.sites)
 
 
-def anything(a: Analysis, node: object, *values: AbstractValue, tag: str = "any") -> AbstractValue:
+def anything(analysis: Analysis, node: object, *values: AbstractValue, tag: str = "any") -> AbstractValue:
     """A value whose origins alone are known. It may contain, or be, any of the containers in the given values."""
-    site = a.site(node, tag)
-    data, control = a.heap.deep(join(values))
-    inner = frozenset(a.heap.reach(join(values)))
-    made = a.heap.make(site, "open", outside=True)
+    site = analysis.site(node, tag)
+    data, control = analysis.heap.deep(join(values))
+    inner = frozenset(analysis.heap.reach(join(values)))
+    made = analysis.heap.make(site, "open", outside=True)
     whole = AbstractValue(templates.ANYTHING, data, control, made.sites | inner)
-    a.heap.put(site, REST, whole)
+    analysis.heap.put(site, REST, whole)
     return whole
 
 
 def text_of(
-    a: Analysis, *values: AbstractValue, alternatives: templates.Alternatives = templates.ANYTHING
+    analysis: Analysis, *values: AbstractValue, alternatives: templates.Alternatives = templates.ANYTHING
 ) -> AbstractValue:
     """A scalar that is computed from values."""
-    data, control = a.heap.deep(join(values))
+    data, control = analysis.heap.deep(join(values))
     return AbstractValue(alternatives, data, control)
 
 
-def put_all(a: Analysis, box: AbstractValue, key: object, value: AbstractValue, amount: Hashable = None) -> None:
-    """Add a value to each container that `box` can be. Each grows by one item, or by the length of `amount`."""
-    value = value.under(box.origins)
-    for site in box.sites:
-        a.heap.put(site, key, value)
-        a.changed_by(site, amount)
+def put_all(
+    analysis: Analysis, container: AbstractValue, key: object, value: AbstractValue, amount: Hashable = None
+) -> None:
+    """Add a value to each container that `container` can be. Each grows by one item, or by the length of `amount`."""
+    value = value.under(container.origins)
+    for site in container.sites:
+        analysis.heap.put(site, key, value)
+        analysis.changed_by(site, amount)
 
 
-def store(a: Analysis, box: AbstractValue, key: AbstractValue, value: AbstractValue) -> None:
-    """``box[key] = value``"""
-    value = value.under(box.origins)
+def store(analysis: Analysis, container: AbstractValue, key: AbstractValue, value: AbstractValue) -> None:
+    """``container[key] = value``"""
+    value = value.under(container.origins)
     constants = key.constants()
     if constants is not None and all(isinstance(k, str | int | float | None) for k in constants):
         # Which of several keys it is depends on the origins of the key.
         value = value.under(key.origins)
-        for site in box.sites:
-            is_list = a.heap.kind(site) == "list"
+        for site in container.sites:
+            is_list = analysis.heap.kind(site) == "list"
             for k in constants:
-                a.heap.put(site, REST if is_list and isinstance(k, int) and k < 0 else k, value)
+                analysis.heap.put(site, REST if is_list and isinstance(k, int) and k < 0 else k, value)
             if not is_list:
-                a.changed_by(site)
+                analysis.changed_by(site)
     else:
-        value = value.under(a.heap.condition(key))
-        for site in box.sites:
-            a.heap.put(site, REST, value)
-            if a.heap.kind(site) != "list":
-                a.heap.put(site, KEYS, key.under(value.control))
-                a.changed_by(site)
+        value = value.under(analysis.heap.condition(key))
+        for site in container.sites:
+            analysis.heap.put(site, REST, value)
+            if analysis.heap.kind(site) != "list":
+                analysis.heap.put(site, KEYS, key.under(value.control))
+                analysis.changed_by(site)
 
 
-def extend(a: Analysis, site: Hashable, value: AbstractValue, amount: Hashable) -> None:
+def extend(analysis: Analysis, site: Hashable, value: AbstractValue, amount: Hashable) -> None:
     """``list.extend``, ``set.update`` and ``dict.update``."""
-    if a.heap.kind(site) == "dict":
-        merge(a, site, value)
-    elif a.heap.kind(site) == "open":
-        whole = AbstractValue(templates.ANYTHING, *a.heap.deep(value), frozenset(a.heap.reach(value)))
-        a.heap.put(site, REST, whole)
+    if analysis.heap.kind(site) == "dict":
+        merge(analysis, site, value)
+    elif analysis.heap.kind(site) == "open":
+        whole = AbstractValue(templates.ANYTHING, *analysis.heap.deep(value), frozenset(analysis.heap.reach(value)))
+        analysis.heap.put(site, REST, whole)
     else:
-        a.heap.put(site, REST, a.heap.items(value))
-        a.heap.reorder(site)
-    a.changed_by(site, amount)
+        analysis.heap.put(site, REST, analysis.heap.items(value))
+        analysis.heap.reorder(site)
+    analysis.changed_by(site, amount)
 
 
-def merge(a: Analysis, site: Hashable, value: AbstractValue) -> None:
+def merge(analysis: Analysis, site: Hashable, value: AbstractValue) -> None:
     """Add the entries of a dictionary, or of a list of pairs, to a dictionary."""
     for source in value.sites:
-        container = a.heap.at[source]
+        container = analysis.heap.at[source]
         if container.kind == "list":
-            pair = a.heap.items(AbstractValue(sites=frozenset({source})))
+            pair = analysis.heap.items(AbstractValue(sites=frozenset({source})))
             both = pair.under(value.origins)
-            named = a.heap.item(both, constant(0))
-            decided = a.heap.condition(named)
-            a.heap.put(site, KEYS, named.under(decided))
-            a.heap.put(site, REST, a.heap.item(both, constant(1)).under(decided))
+            named = analysis.heap.item(both, constant(0))
+            decided = analysis.heap.condition(named)
+            analysis.heap.put(site, KEYS, named.under(decided))
+            analysis.heap.put(site, REST, analysis.heap.item(both, constant(1)).under(decided))
             continue
         for key, item in [*container.fields.items()]:
-            a.heap.put(
+            analysis.heap.put(
                 site,
                 key,
                 AbstractValue(item.alternatives, item.data | value.data, item.control | value.control, item.sites),
             )
         if container.kind == "open":
-            a.heap.put(site, KEYS, a.heap.items(AbstractValue(sites=frozenset({source}))))
+            analysis.heap.put(site, KEYS, analysis.heap.items(AbstractValue(sites=frozenset({source}))))
 
 
-def concern(a: Analysis, box: AbstractValue, origins: Origins) -> None:
+def concern(analysis: Analysis, container: AbstractValue, origins: Origins) -> None:
     """Note that these origins decide about the items of a container: a removal, or a new order."""
-    origins = origins | box.origins
-    for site in box.sites:
-        a.heap.count(site, False)
-        a.heap.reorder(site)
-        a.heap.put(site, REST, AbstractValue(control=origins))
-        for key, item in [*a.heap.at[site].fields.items()]:
+    origins = origins | container.origins
+    for site in container.sites:
+        analysis.heap.count(site, False)
+        analysis.heap.reorder(site)
+        analysis.heap.put(site, REST, AbstractValue(control=origins))
+        for key, item in [*analysis.heap.at[site].fields.items()]:
             if not origins <= item.control:
-                a.heap.put(site, key, item.under(origins))
+                analysis.heap.put(site, key, item.under(origins))
 
 
-def copy_of(a: Analysis, node: object, value: AbstractValue, tag: str = "copy") -> AbstractValue:
+def copy_of(analysis: Analysis, node: object, value: AbstractValue, tag: str = "copy") -> AbstractValue:
     """A shallow copy: a new container with the same items."""
     made = AbstractValue(value.alternatives, value.data, value.control)
     for source in value.sites:
-        original = a.heap.at[source]
-        site = a.site(node, f"{tag} {original.kind}")
-        made = made | a.heap.make(site, original.kind, outside=original.outside)
+        original = analysis.heap.at[source]
+        site = analysis.site(node, f"{tag} {original.kind}")
+        made = made | analysis.heap.make(site, original.kind, outside=original.outside)
         for key, item in [*original.fields.items()]:
-            a.heap.put(site, key, item)
+            analysis.heap.put(site, key, item)
         if original.default is not None:
-            a.heap.set_default(site, original.default)
-        a.sized(site, "length", a.remember(node, value, tag))
+            analysis.heap.set_default(site, original.default)
+        analysis.sized(site, "length", analysis.remember(node, value, tag))
         if len(value.sites) > 1:
-            a.heap.reorder(site)  # one list may be longer than another, so no place is certain
+            analysis.heap.reorder(site)  # one list may be longer than another, so no place is certain
     return made
 
 
-def spread(a: Analysis, box: AbstractValue, i: int, total: int, starred: bool) -> AbstractValue:
-    """The value of place `i` of `total` when `box` is unpacked."""
+def spread(analysis: Analysis, unpacked: AbstractValue, i: int, total: int, starred: bool) -> AbstractValue:
+    """The value of place `i` of `total` when `unpacked` is unpacked."""
     found = NEVER
-    for site in box.sites:
+    for site in unpacked.sites:
         one = AbstractValue(sites=frozenset({site}))
-        container = a.heap.at[site]
+        container = analysis.heap.at[site]
         if container.kind == "list" and not starred:
             found = found | container.fields.get(i, NEVER) | container.fields.get(REST, NEVER)
         else:
-            found = found | a.heap.items(one)
-    if box.alternatives:
-        found = found | a.heap.items(AbstractValue(box.alternatives))
-    return AbstractValue(found.alternatives, found.data | box.data, found.control | box.control, found.sites)
+            found = found | analysis.heap.items(one)
+    if unpacked.alternatives:
+        found = found | analysis.heap.items(AbstractValue(unpacked.alternatives))
+    return AbstractValue(found.alternatives, found.data | unpacked.data, found.control | unpacked.control, found.sites)
 
 
-def is_plain_list(a: Analysis, value: AbstractValue) -> list[AbstractValue] | None:
+def is_plain_list(analysis: Analysis, value: AbstractValue) -> list[AbstractValue] | None:
     """The items of a list with known places, if the value is just that; otherwise None."""
     if len(value.sites) != 1 or value.alternatives:
         return None
-    container = a.heap.at[only_site(value)]
+    container = analysis.heap.at[only_site(value)]
     fields = container.fields
     if container.kind != "list" or container.growth or any(isinstance(k, Key) and fields[k] != NEVER for k in fields):
         return None
@@ -207,34 +213,36 @@ def is_plain_list(a: Analysis, value: AbstractValue) -> list[AbstractValue] | No
     return [fields[i] for i in places] if places == [*range(len(places))] else None
 
 
-def numbers(a: Analysis, *values: AbstractValue) -> AbstractValue:
+def numbers(analysis: Analysis, *values: AbstractValue) -> AbstractValue:
     """A number that is computed from values."""
-    data, control = a.heap.deep(join(values))
+    data, control = analysis.heap.deep(join(values))
     return A_NUMBER._replace(data=data, control=control) if data or control else A_NUMBER
 
 
-def booleans(a: Analysis, *values: AbstractValue, by: str = "") -> AbstractValue:
+def booleans(analysis: Analysis, *values: AbstractValue, by: str = "") -> AbstractValue:
     """A boolean that is computed from values, by an operator, a function or a method."""
-    found = text_of(a, *values, alternatives=templates.TRUE_OR_FALSE)
-    directly = [marks_in(v.alternatives) for each in values for v in (each, a.heap.items(each) if each.sites else each)]
+    found = text_of(analysis, *values, alternatives=templates.TRUE_OR_FALSE)
+    directly = [
+        marks_in(v.alternatives) for each in values for v in (each, analysis.heap.items(each) if each.sites else each)
+    ]
     return found._replace(data=compared(found.data, by, frozenset().union(*directly)))
 
 
-def read_keys(a: Analysis, control: Origins, *values: AbstractValue) -> None:
+def read_keys(analysis: Analysis, control: Origins, *values: AbstractValue) -> None:
     """Note that keys of all dictionaries in some values are read. A `defaultdict` adds those that are missing."""
-    sites = a.heap.reach(join(values))
+    sites = analysis.heap.reach(join(values))
     for site in sites:
-        default = a.heap.at[site].default
+        default = analysis.heap.at[site].default
         if default is not None:
-            data, decided = a.heap.deep(join(values))
+            data, decided = analysis.heap.deep(join(values))
             key = AbstractValue(templates.ANYTHING, data, decided)
-            store(a, AbstractValue(control=control, sites=frozenset({site})), key, default)
-            a.sized(site, "unknown")  # it can be any number of keys
+            store(analysis, AbstractValue(control=control, sites=frozenset({site})), key, default)
+            analysis.sized(site, "unknown")  # it can be any number of keys
 
 
-def read_buffers(a: Analysis, control: Origins, *values: AbstractValue) -> None:
+def read_buffers(analysis: Analysis, control: Origins, *values: AbstractValue) -> None:
     """Note that text buffers inside some containers can be read, each by its place in the container."""
-    for value in values if a.buffers else ():
-        if a.buffers.isdisjoint(value.sites):
-            inside = frozenset(a.buffers & a.heap.reach(value))
-            concern(a, AbstractValue(sites=inside), control | a.heap.shape(value))
+    for value in values if analysis.buffers else ():
+        if analysis.buffers.isdisjoint(value.sites):
+            inside = frozenset(analysis.buffers & analysis.heap.reach(value))
+            concern(analysis, AbstractValue(sites=inside), control | analysis.heap.shape(value))

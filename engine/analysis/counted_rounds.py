@@ -11,18 +11,18 @@ from albert_tools.engine.check.facts import bindings, walk_own
 from albert_tools.grammar import tree
 
 
-def rounds_of(a: Analysis, stmt: tree.While, start: AbstractValue | None) -> AbstractValue:
+def rounds_of(analysis: Analysis, stmt: tree.While, start: AbstractValue | None) -> AbstractValue:
     """A value with as many items as a loop makes rounds. `start` is the value of its counter before it."""
     match _first(stmt.test):
         case tree.Compare(left=tree.Name(id=name), ops=("<" | "<=" as op,), comparators=(limit,)):
             least = 0 if op == "<" else 1
             first = None if start is None else start.constants()
-            if first and all(type(x) is int and x >= least for x in first) and _counts(a, stmt, name):
+            if first and all(type(x) is int and x >= least for x in first) and _counts(analysis, stmt, name):
                 if _is_read_only(limit):
-                    value = a.evaluate(limit, NO_ORIGINS)
-                    if is_whole_number(a, value):
-                        made = new_list(a, stmt, "rounds")
-                        a.sized(only_site(made), "range", (a.remember(stmt, value, "rounds"),))
+                    value = analysis.evaluate(limit, NO_ORIGINS)
+                    if is_whole_number(analysis, value):
+                        made = new_list(analysis, stmt, "rounds")
+                        analysis.sized(only_site(made), "range", (analysis.remember(stmt, value, "rounds"),))
                         return made
     return AbstractValue(ANYTHING)
 
@@ -38,9 +38,9 @@ def _first(test: tree.Expr) -> tree.Expr:
     return _first(test.values[0]) if isinstance(test, tree.BoolOp) and test.op == "and" else test
 
 
-def _counts(a: Analysis, stmt: tree.While, name: str) -> bool:
+def _counts(analysis: Analysis, stmt: tree.While, name: str) -> bool:
     """Whether each whole round adds a positive number to a name, and nothing else in the loop binds it."""
-    if name in a.facts.scopes.captured or any(isinstance(n, tree.Continue) for n in walk_own(*stmt.body)):
+    if name in analysis.facts.scopes.captured or any(isinstance(n, tree.Continue) for n in walk_own(*stmt.body)):
         return False
     steps = [
         s

@@ -21,40 +21,40 @@ _ORDINARY = frozenset({"skipkeys", "ensure_ascii", "check_circular", "allow_nan"
 _UTF_8 = frozenset({"utf-8", "utf8", "ascii", "us-ascii"})
 
 
-def encoded(a: Analysis, kind: HoleKind, node: object, value: AbstractValue) -> AbstractValue:
+def encoded(analysis: Analysis, kind: HoleKind, node: object, value: AbstractValue) -> AbstractValue:
     """A value as a text of this kind, made at a node."""
-    hole = Hole(kind, call=a.encoded_value(a.remember(node, value, kind)))
-    return text_of(a, value, alternatives=frozenset({(hole,)}))
+    hole = Hole(kind, call=analysis.encoded_value(analysis.remember(node, value, kind)))
+    return text_of(analysis, value, alternatives=frozenset({(hole,)}))
 
 
-def json_text(a: Analysis, call: Invocation) -> AbstractValue:
+def json_text(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`json.dumps`"""
     given = call.arguments
     if (
         len(given.positional) != 1
         or given.more is not NEVER
         or not all(
-            name in _ORDINARY or (name in _KEEPS_JSON and _KEEPS_JSON[name](a, value))
+            name in _ORDINARY or (name in _KEEPS_JSON and _KEEPS_JSON[name](analysis, value))
             for name, value in given.named.items()
         )
     ):
-        return text_of(a, *call.all)
-    options = text_of(a, *given.named.values()) if given.named else NEVER
-    found = encoded(a, "json", call.node, given.positional[0])
+        return text_of(analysis, *call.all)
+    options = text_of(analysis, *given.named.values()) if given.named else NEVER
+    found = encoded(analysis, "json", call.node, given.positional[0])
     return AbstractValue(
         found.alternatives, found.data | without_constants(options.data), found.control | options.control
     )
 
 
-def _keeps_indent(a: Analysis, value: AbstractValue) -> bool:
+def _keeps_indent(analysis: Analysis, value: AbstractValue) -> bool:
     known = value.constants()
     return known is not None and all(not isinstance(k, str) or not k.strip(" \t\r\n") for k in known)
 
 
-def _keeps_separators(a: Analysis, value: AbstractValue) -> bool:
+def _keeps_separators(analysis: Analysis, value: AbstractValue) -> bool:
     if value.constants() == [None]:
         return True
-    items = is_plain_list(a, value)
+    items = is_plain_list(analysis, value)
     texts = [item.constants() for item in items or ()]
     return len(texts) == 2 and all(
         known is not None and all(isinstance(k, str) and k.strip(" \t\r\n") == separator for k in known)
@@ -68,47 +68,51 @@ _KEEPS_JSON = {"indent": _keeps_indent, "separators": _keeps_separators}
 def _of_first(kind: HoleKind) -> _Function:
     """A function that encodes its only argument."""
 
-    def function(a: Analysis, call: Invocation) -> AbstractValue:
+    def function(analysis: Analysis, call: Invocation) -> AbstractValue:
         given = call.arguments
         if len(given.positional) != 1 or given.named or given.more is not NEVER:
-            return text_of(a, *call.all)
-        return encoded(a, kind, call.node, given.positional[0])
+            return text_of(analysis, *call.all)
+        return encoded(analysis, kind, call.node, given.positional[0])
 
     return function
 
 
-def _base64(a: Analysis, call: Invocation) -> AbstractValue:
+def _base64(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`b64encode` and its like, of bytes that a text was encoded to. The result is bytes, too."""
     given = call.arguments
-    content = _content_of_bytes(a, given.positional[0]) if len(given.positional) == 1 and len(call.all) == 1 else None
+    content = (
+        _content_of_bytes(analysis, given.positional[0]) if len(given.positional) == 1 and len(call.all) == 1 else None
+    )
     if content is None:
-        return text_of(a, *call.all)
-    text = encoded(a, "base64", call.node, content)
-    return encoded(a, "bytes", call.node, text)
+        return text_of(analysis, *call.all)
+    text = encoded(analysis, "base64", call.node, content)
+    return encoded(analysis, "bytes", call.node, text)
 
 
-def as_bytes(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def as_bytes(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """``text.encode()``"""
-    if box.sites or not _is_utf_8(call):
-        return text_of(a, box, *call.all)
-    return encoded(a, "bytes", call.node, box)
+    if receiver.sites or not _is_utf_8(call):
+        return text_of(analysis, receiver, *call.all)
+    return encoded(analysis, "bytes", call.node, receiver)
 
 
-def as_text(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def as_text(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """``content.decode()``"""
-    content = _content_of_bytes(a, box) if _is_utf_8(call) else None
+    content = _content_of_bytes(analysis, receiver) if _is_utf_8(call) else None
     if content is None:
-        return text_of(a, box, *call.all)
-    return AbstractValue(content.alternatives, box.data, box.control)
+        return text_of(analysis, receiver, *call.all)
+    return AbstractValue(content.alternatives, receiver.data, receiver.control)
 
 
 def joined(
-    a: Analysis, node: object, text: AbstractValue, separators: templates.Alternatives
+    analysis: Analysis, node: object, text: AbstractValue, separators: templates.Alternatives
 ) -> templates.Alternatives:
     """Any number of such texts, with one of the separators between them."""
     if text.sites or (text.alternatives >= templates.ANYTHING and separators == EMPTY_TEXT.alternatives):
         return templates.ANYTHING
-    number = a.encoded_value(a.remember(node, text._replace(alternatives=templates.texts(text.alternatives)), "joined"))
+    number = analysis.encoded_value(
+        analysis.remember(node, text._replace(alternatives=templates.texts(text.alternatives)), "joined")
+    )
     return frozenset((Hole("joined", call=number, of=templates.stored(s)),) for s in separators)
 
 
@@ -117,12 +121,12 @@ def _is_utf_8(call: Invocation) -> bool:
     return len(call.all) < 2 and all(k is not None and all(str(x).lower() in _UTF_8 for x in k) for k in known)
 
 
-def _content_of_bytes(a: Analysis, value: AbstractValue) -> AbstractValue | None:
+def _content_of_bytes(analysis: Analysis, value: AbstractValue) -> AbstractValue | None:
     """The texts that bytes were encoded from; None if they are not known."""
     holes = [t[0] for t in value.alternatives if len(t) == 1 and isinstance(t[0], Hole)]
     if value.sites or len(holes) < len(value.alternatives) or not all(h.kind == "bytes" for h in holes):
         return None
-    return join(a.content_of(hole) for hole in holes)
+    return join(analysis.content_of(hole) for hole in holes)
 
 
 ENCODERS: dict[str, _Function] = {

@@ -52,17 +52,17 @@ _MAX_DEPTH, _MAX_VALUES = 5, 60
 _MAX_PLACES = 10
 
 
-def manifest_of(a: Analysis) -> Manifest:
+def manifest_of(analysis: Analysis) -> Manifest:
     """All that was found."""
-    return _Export(a).manifest()
+    return _Export(analysis).manifest()
 
 
 class _Export:
-    def __init__(self, a: Analysis) -> None:
-        self._a = a
-        self._bounds = Bounds(a)
-        self._steps = Steps(a)
-        calls = sorted(a.calls.values(), key=lambda c: (c.line, c.index))
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._bounds = Bounds(analysis)
+        self._steps = Steps(analysis)
+        calls = sorted(analysis.calls.values(), key=lambda c: (c.line, c.index))
         groups: dict[object, list[Recorded]] = {}
         for call in calls:
             name = call.planned.tool if call.planned is not None else call.tool.name
@@ -74,13 +74,13 @@ class _Export:
         self._inside: list[Hole] = []
 
     def manifest(self) -> Manifest:
-        a = self._a
+        analysis = self._analysis
         return Manifest(
-            a.checked.definition.effects,
+            analysis.checked.definition.effects,
             tuple(map(self._call, self._groups)),
-            self._value(a.results[a.entry]),
-            self._origins(a.printed),
-            self._origins(a.raised),
+            self._value(analysis.results[analysis.entry]),
+            self._origins(analysis.printed),
+            self._origins(analysis.raised),
         )
 
     def _call(self, group: list[Recorded]) -> PlannedCall:
@@ -118,7 +118,7 @@ class _Export:
             # Another call of the same primitive gives it.
             parameter = call.tool.parameter(name) if call.planned is None else None
             known = parameter is not None and not parameter.required
-            given = default_value(self._a, name, parameter.default) if parameter and known else NEVER
+            given = default_value(self._analysis, name, parameter.default) if parameter and known else NEVER
         return given
 
     # Numbers of calls: manifests name them in the order of the source
@@ -130,7 +130,7 @@ class _Export:
         self, control: Origins, arguments: Iterable[AbstractValue]
     ) -> tuple[tuple[Comparison, ...], tuple[str, ...]]:
         """The comparisons, and the choices of items, that decide whether a call is made, or what it is given."""
-        marks = marks_of(control.union(*(origins for each in arguments for origins in self._a.heap.deep(each))))
+        marks = marks_of(control.union(*(origins for each in arguments for origins in self._analysis.heap.deep(each))))
         direct = {c.constant for c in marks.tested if c.by}
         kept = self._constants(c.constant for c in marks.tested)
         compared = (c for c in marks.tested if c.constant in kept and (c.by or c.constant not in direct))
@@ -140,11 +140,15 @@ class _Export:
 
     def _constants(self, found: Iterable[str | int | float]) -> tuple[str | int | float, ...]:
         """Constants that can be stored. Texts that schemas list, and numbers that a program counts to, say nothing."""
-        written = {n.value for n in self._a.facts.every(tree.Constant)}
+        written = {n.value for n in self._analysis.facts.every(tree.Constant)}
         found = [c for c in found if isinstance(c, str) or abs(c) in written]
         kept: list[str | int | float] = []
         for one in sorted(found, key=lambda c: (-len(str(c)), repr(c))):
-            if one not in self._a.listed and problem_in(one) is None and not any(str(one) in str(k) for k in kept):
+            if (
+                one not in self._analysis.listed
+                and problem_in(one) is None
+                and not any(str(one) in str(k) for k in kept)
+            ):
                 kept.append(one)
         return tuple(sorted(kept, key=repr))
 
@@ -174,7 +178,7 @@ class _Export:
         if part.kind == "output":
             return Hole("output", call=self._number[part.call], path=part.path)
         if part.kind == "any" and part.call >= 0:
-            return Hole("any", data=self._origins(self._a.heap.deep(self._a.content_of(part))[0]))
+            return Hole("any", data=self._origins(self._analysis.heap.deep(self._analysis.content_of(part))[0]))
         if part.kind in ("any", "bytes"):
             return Hole("any", data=data)
         if part.kind in ENCODED:
@@ -189,7 +193,7 @@ class _Export:
         if hole in self._inside or self._left <= 0:
             return Hole("any", data=data)
         self._inside.append(hole)
-        value = self._inner(self._a.content_of(hole), frozenset())
+        value = self._inner(self._analysis.content_of(hole), frozenset())
         self._inside.pop()
         return Hole(hole.kind, of=tuple(self._part(p, data) for p in hole.of), value=value)
 
@@ -198,15 +202,15 @@ class _Export:
     def _value(self, value: AbstractValue) -> Value:
         self._left = _MAX_VALUES
         found = self._inner(value, frozenset())
-        made = marks_of(self._a.heap.deep(value)[0]).made
+        made = marks_of(self._analysis.heap.deep(value)[0]).made
         shown = "\0".join(map(str, constants_shown(found)))
         hidden = self._constants(c for c in made if str(c).rstrip("/") not in shown)
         return replace(found, made=hidden) if hidden else found
 
     def _inner(self, value: AbstractValue, above: frozenset[Site]) -> Value:
-        a = self._a
+        analysis = self._analysis
         self._left -= 1
-        data, control = a.heap.deep(value)
+        data, control = analysis.heap.deep(value)
         origins = self._origins(data), self._origins(control)
         possible = sorted(value.alternatives, key=repr)
         if self._inside:
@@ -217,7 +221,7 @@ class _Export:
         alternatives = tuple(sorted((self._alternative(t, origins[0]) for t in possible), key=repr))
         if not value.sites:
             return Value(alternatives, *origins)
-        containers = [a.heap.at[s] for s in value.sites]
+        containers = [analysis.heap.at[s] for s in value.sites]
         too_much = self._left <= 0 or len(above) > _MAX_DEPTH or bool(above & value.sites)
         lists = [c for c in containers if c.kind == "list"]
         dicts = [c for c in containers if c.kind == "dict"]
@@ -227,7 +231,7 @@ class _Export:
             return Value(alternatives, *origins, open=True)
         above = above | value.sites
         items = self._inner(join(v for c in lists for v in c.fields.values()), above) if lists else None
-        known = is_plain_list(a, value) if items is not None else None
+        known = is_plain_list(analysis, value) if items is not None else None
         places = (
             tuple(self._inner(v, above) for v in known) if known is not None and len(known) <= _MAX_PLACES else None
         )

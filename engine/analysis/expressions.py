@@ -67,138 +67,142 @@ _PICKING = frozenset(
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def evaluate(a: Analysis, node: tree.Expr, control: Origins) -> AbstractValue:
+def evaluate(analysis: Analysis, node: tree.Expr, control: Origins) -> AbstractValue:
     """The value of an expression that is evaluated if `control` lets it."""
-    value = _EVALUATE[type(node)](a, node, control)
-    if a.buffers and value.sites and not a.buffers.isdisjoint(value.sites):
+    value = _EVALUATE[type(node)](analysis, node, control)
+    if analysis.buffers and value.sites and not analysis.buffers.isdisjoint(value.sites):
         # Whatever reads a buffer decides where the next reader starts.
-        concern(a, value, control)
-        a.note_buffer(node)
+        concern(analysis, value, control)
+        analysis.note_buffer(node)
     return value
 
 
-def _constant(a: Analysis, node: tree.Constant, control: Origins) -> AbstractValue:
+def _constant(analysis: Analysis, node: tree.Constant, control: Origins) -> AbstractValue:
     return constant(node.value)
 
 
-def _strings(a: Analysis, node: tree.Strings, control: Origins) -> AbstractValue:
-    return formatted_text(a, node, control) if node.constant is None else constant(node.constant)
+def _strings(analysis: Analysis, node: tree.Strings, control: Origins) -> AbstractValue:
+    return formatted_text(analysis, node, control) if node.constant is None else constant(node.constant)
 
 
-def _name(a: Analysis, node: tree.Name, control: Origins) -> AbstractValue:
-    held = (a.frame.instance, node.id)
-    if held in a.held:
-        a.add(a.exits, held, control)
-    entry = a.facts.entry(node)
+def _name(analysis: Analysis, node: tree.Name, control: Origins) -> AbstractValue:
+    held = (analysis.frame.instance, node.id)
+    if held in analysis.held:
+        analysis.add(analysis.exits, held, control)
+    entry = analysis.facts.entry(node)
     if entry is not None and entry.kind == "constant":
-        a.note_use(node)
-        return _facade_constant(*a.facts.imported[node.id])
-    return a.lookup(node.id)
+        analysis.note_use(node)
+        return _facade_constant(*analysis.facts.imported[node.id])
+    return analysis.lookup(node.id)
 
 
-def _sequence(a: Analysis, node: tree.List | tree.Tuple | tree.Set, control: Origins) -> AbstractValue:
+def _sequence(analysis: Analysis, node: tree.List | tree.Tuple | tree.Set, control: Origins) -> AbstractValue:
     starred = [x for x in node.elts if isinstance(x, tree.Starred)]
     if not starred and len(node.elts) <= _MAX_PLACES and not isinstance(node, tree.Set):
-        return new_tuple(a, node, [a.evaluate(x, control) for x in node.elts])
-    made = new_list(a, node)
+        return new_tuple(analysis, node, [analysis.evaluate(x, control) for x in node.elts])
+    made = new_list(analysis, node)
     site = only_site(made)
     shape = NO_ORIGINS
     for x in node.elts:
         if isinstance(x, tree.Starred):
-            value = a.evaluate(x.value, control)
-            shape |= a.heap.condition(value) if isinstance(node, tree.Set) else a.heap.shape(value)
-            a.heap.put(site, REST, a.heap.items(value).under(a.heap.shape(value)))
-            a.changed_by(site, a.remember(x, value))
+            value = analysis.evaluate(x.value, control)
+            shape |= analysis.heap.condition(value) if isinstance(node, tree.Set) else analysis.heap.shape(value)
+            analysis.heap.put(site, REST, analysis.heap.items(value).under(analysis.heap.shape(value)))
+            analysis.changed_by(site, analysis.remember(x, value))
         else:
-            value = a.evaluate(x, control)
+            value = analysis.evaluate(x, control)
             if isinstance(node, tree.Set):
-                shape |= a.heap.condition(value)
-            a.heap.put(site, REST, value)
-    a.sized(site, "number", len(node.elts) - len(starred))
+                shape |= analysis.heap.condition(value)
+            analysis.heap.put(site, REST, value)
+    analysis.sized(site, "number", len(node.elts) - len(starred))
     return made.under(shape)
 
 
-def _dict(a: Analysis, node: tree.Dict, control: Origins) -> AbstractValue:
-    made = new_dict(a, node)
+def _dict(analysis: Analysis, node: tree.Dict, control: Origins) -> AbstractValue:
+    made = new_dict(analysis, node)
     site = only_site(made)
     shape = NO_ORIGINS
     for key, x in zip(node.keys, node.values, strict=True):
-        value = a.evaluate(x, control)
+        value = analysis.evaluate(x, control)
         if key is None:
-            merge(a, site, value)
-            shape |= a.heap.shape(value)
-            a.changed_by(site, a.remember(x, value))
+            merge(analysis, site, value)
+            shape |= analysis.heap.shape(value)
+            analysis.changed_by(site, analysis.remember(x, value))
         else:
-            named = a.evaluate(key, control)
-            shape |= a.heap.condition(named)
-            a.current = key
-            store(a, made, named, value)
-    a.sized(site, "number", 0)
+            named = analysis.evaluate(key, control)
+            shape |= analysis.heap.condition(named)
+            analysis.current = key
+            store(analysis, made, named, value)
+    analysis.sized(site, "number", 0)
     return made.under(shape)
 
 
 def _comprehension(
-    a: Analysis, node: tree.ListComp | tree.SetComp | tree.GeneratorExp | tree.DictComp, control: Origins
+    analysis: Analysis, node: tree.ListComp | tree.SetComp | tree.GeneratorExp | tree.DictComp, control: Origins
 ) -> AbstractValue:
-    outer = a.frame.loops
+    outer = analysis.frame.loops
     inside = control
     shape = NO_ORIGINS
     counted = isinstance(node, tree.ListComp | tree.GeneratorExp)
-    made = new_dict(a, node) if isinstance(node, tree.DictComp) else new_list(a, node)
-    with a.scope():
+    made = new_dict(analysis, node) if isinstance(node, tree.DictComp) else new_list(analysis, node)
+    with analysis.scope():
         for generator in node.generators:
-            iterated = a.evaluate(generator.iter, inside)
-            shape |= a.heap.size(iterated)
-            counted = counted and not generator.ifs and a.heap.is_counted(iterated)
-            loop = (a.frame.instance, id(generator))
-            a.grow(a.iterated, loop, iterated)
-            a.frame.loops = (*a.frame.loops, loop)
-            assign(a, generator.target, a.heap.items(iterated), NO_ORIGINS)
+            iterated = analysis.evaluate(generator.iter, inside)
+            shape |= analysis.heap.size(iterated)
+            counted = counted and not generator.ifs and analysis.heap.is_counted(iterated)
+            loop = (analysis.frame.instance, id(generator))
+            analysis.grow(analysis.iterated, loop, iterated)
+            analysis.frame.loops = (*analysis.frame.loops, loop)
+            assign(analysis, generator.target, analysis.heap.items(iterated), NO_ORIGINS)
             inside = control | shape
             for test in generator.ifs:
-                shape |= a.heap.condition(a.evaluate(test, inside))
+                shape |= analysis.heap.condition(analysis.evaluate(test, inside))
                 inside = control | shape
         if isinstance(node, tree.DictComp):
-            key = a.evaluate(node.key, inside)
-            store(a, made, key, a.evaluate(node.value, inside).under(shape))
-            shape |= a.heap.condition(key)
+            key = analysis.evaluate(node.key, inside)
+            store(analysis, made, key, analysis.evaluate(node.value, inside).under(shape))
+            shape |= analysis.heap.condition(key)
         else:
-            value = a.evaluate(node.elt, inside)
-            a.heap.put(only_site(made), REST, value.under(shape))
+            value = analysis.evaluate(node.elt, inside)
+            analysis.heap.put(only_site(made), REST, value.under(shape))
             if isinstance(node, tree.SetComp):
-                shape |= a.heap.condition(value)
-    a.heap.count(only_site(made), counted)
-    a.sized(only_site(made), "loops", a.frame.loops[len(outer) :])
-    a.frame.loops = outer
+                shape |= analysis.heap.condition(value)
+    analysis.heap.count(only_site(made), counted)
+    analysis.sized(only_site(made), "loops", analysis.frame.loops[len(outer) :])
+    analysis.frame.loops = outer
     return made.under(shape)
 
 
-def _choice(a: Analysis, node: tree.IfExp, control: Origins) -> AbstractValue:
-    test = a.heap.condition(a.evaluate(node.test, control))
-    return (a.evaluate(node.body, control | test) | a.evaluate(node.orelse, control | test)).under(test)
+def _choice(analysis: Analysis, node: tree.IfExp, control: Origins) -> AbstractValue:
+    test = analysis.heap.condition(analysis.evaluate(node.test, control))
+    return (analysis.evaluate(node.body, control | test) | analysis.evaluate(node.orelse, control | test)).under(test)
 
 
-def _logical(a: Analysis, node: tree.BoolOp, control: Origins) -> AbstractValue:
+def _logical(analysis: Analysis, node: tree.BoolOp, control: Origins) -> AbstractValue:
     found, decided = NEVER, NO_ORIGINS
     for x in node.values:
-        value = a.evaluate(x, control | decided)
+        value = analysis.evaluate(x, control | decided)
         found = found | value.under(decided)
-        decided |= a.heap.condition(value)
+        decided |= analysis.heap.condition(value)
     return found.under(decided)
 
 
-def _compare(a: Analysis, node: tree.Compare, control: Origins) -> AbstractValue:
-    found = [a.evaluate(node.left, control)]
+def _compare(analysis: Analysis, node: tree.Compare, control: Origins) -> AbstractValue:
+    found = [analysis.evaluate(node.left, control)]
     # What compares decides how many items lazy operands make: `in` ends at the first that is equal.
-    stopping = a.stopping(node, NO_ORIGINS) if any(is_lazy(a, x) for x in node.comparators) else nullcontext(NO_ORIGINS)
+    stopping = (
+        analysis.stopping(node, NO_ORIGINS)
+        if any(is_lazy(analysis, x) for x in node.comparators)
+        else nullcontext(NO_ORIGINS)
+    )
     with stopping as stops:
         for x in node.comparators:
             # Only the first two are always evaluated.
-            decided = a.heap.condition(join(found)) if len(found) > 1 else NO_ORIGINS
-            if is_lazy(a, x):
-                decided |= stops | a.heap.condition(join(found))
-            found.append(a.evaluate(x, control | decided))
-    return booleans(a, *found, by=_operator(node.ops[0], *found) if len(node.ops) == 1 else "")
+            decided = analysis.heap.condition(join(found)) if len(found) > 1 else NO_ORIGINS
+            if is_lazy(analysis, x):
+                decided |= stops | analysis.heap.condition(join(found))
+            found.append(analysis.evaluate(x, control | decided))
+    return booleans(analysis, *found, by=_operator(node.ops[0], *found) if len(node.ops) == 1 else "")
 
 
 def _operator(op: str, left: AbstractValue, right: AbstractValue) -> str:
@@ -211,26 +215,26 @@ def _operator(op: str, left: AbstractValue, right: AbstractValue) -> str:
     return _MIRRORED.get(op, op) if is_first else op
 
 
-def _unary(a: Analysis, node: tree.UnaryOp, control: Origins) -> AbstractValue:
-    return unary(a, node, a.evaluate(node.operand, control))
+def _unary(analysis: Analysis, node: tree.UnaryOp, control: Origins) -> AbstractValue:
+    return unary(analysis, node, analysis.evaluate(node.operand, control))
 
 
-def _binary(a: Analysis, node: tree.BinOp, control: Origins) -> AbstractValue:
-    left, right = a.evaluate(node.left, control), a.evaluate(node.right, control)
+def _binary(analysis: Analysis, node: tree.BinOp, control: Origins) -> AbstractValue:
+    left, right = analysis.evaluate(node.left, control), analysis.evaluate(node.right, control)
     if node.op == "%":
-        read_keys(a, control, left, right)
-    return binary(a, node, left, node.op, right)
+        read_keys(analysis, control, left, right)
+    return binary(analysis, node, left, node.op, right)
 
 
-def _attribute(a: Analysis, node: tree.Attribute, control: Origins) -> AbstractValue:
-    named = a.facts.facade(node)
+def _attribute(analysis: Analysis, node: tree.Attribute, control: Origins) -> AbstractValue:
+    named = analysis.facts.facade(node)
     if named is not None:
-        a.note_use(node)
+        analysis.note_use(node)
         return _facade_constant(*named)
-    value = a.evaluate(node.value, control)
+    value = analysis.evaluate(node.value, control)
     if (value is NEVER or not value.sites) and node.attr != "args":
-        return text_of(a, value)
-    return anything(a, node, value)
+        return text_of(analysis, value)
+    return anything(analysis, node, value)
 
 
 def _facade_constant(module: str, name: str) -> AbstractValue:
@@ -241,39 +245,39 @@ def _facade_constant(module: str, name: str) -> AbstractValue:
     return AbstractValue(templates.ANYTHING)
 
 
-def _subscript(a: Analysis, node: tree.Subscript, control: Origins) -> AbstractValue:
-    value = a.evaluate(node.value, control)
+def _subscript(analysis: Analysis, node: tree.Subscript, control: Origins) -> AbstractValue:
+    value = analysis.evaluate(node.value, control)
     if isinstance(node.slice, tree.Slice):
         bounds = [node.slice.lower, node.slice.upper, node.slice.step]
-        given = [a.evaluate(b, control) for b in bounds if b is not None]
-        decided = frozenset[str]().union(*(a.heap.condition(g) for g in given))
+        given = [analysis.evaluate(b, control) for b in bounds if b is not None]
+        decided = frozenset[str]().union(*(analysis.heap.condition(g) for g in given))
         found = NEVER
         if value.alternatives:
             # With a step, it is not one piece of the text.
             start = given[0].constants() if len(given) == 1 and node.slice.lower is not None else None
             rest = partial(from_place, start=start[0]) if start is not None and len(start) == 1 else None
             known = templates.pieces(value.alternatives, rest) if node.slice.step is None else templates.ANYTHING
-            found = AbstractValue(known, value.data | a.heap.sources(join(given)), value.control)
+            found = AbstractValue(known, value.data | analysis.heap.sources(join(given)), value.control)
         if value.sites:
-            part = new_list(a, node, "slice", a.heap.values(value))
-            a.sized(only_site(part), "length", a.remember(node, value))
-            chosen = a.heap.shape(value) | a.picked(node)
+            part = new_list(analysis, node, "slice", analysis.heap.values(value))
+            analysis.sized(only_site(part), "length", analysis.remember(node, value))
+            chosen = analysis.heap.shape(value) | analysis.picked(node)
             found = found | AbstractValue(data=value.data, control=chosen, sites=part.sites)
         return found.under(decided)
-    key = a.evaluate(node.slice, control)
+    key = analysis.evaluate(node.slice, control)
     for site in value.sites:
-        default = a.heap.at[site].default
+        default = analysis.heap.at[site].default
         if default is not None:
-            store(a, AbstractValue(sites=frozenset({site})), key, default.under(control | value.origins))
-    found = a.heap.item(value, key)
-    if value.sites and key.alternatives and are_numbers(a, key) and is_plain_list(a, value) is None:
-        found = found.under(a.picked(node))
+            store(analysis, AbstractValue(sites=frozenset({site})), key, default.under(control | value.origins))
+    found = analysis.heap.item(value, key)
+    if value.sites and key.alternatives and are_numbers(analysis, key) and is_plain_list(analysis, value) is None:
+        found = found.under(analysis.picked(node))
     path = _split_path(node.value) if key.constants() == [-1] else None
-    whole = a.evaluate(path, control) if path is not None else NEVER
+    whole = analysis.evaluate(path, control) if path is not None else NEVER
     if whole.alternatives and not whole.sites:
         found = found._replace(alternatives=templates.pieces(whole.alternatives, last_name))
     # An object can be a slice.
-    return found | anything(a, node, value, key) if key.sites and value is not NEVER else found
+    return found | anything(analysis, node, value, key) if key.sites and value is not NEVER else found
 
 
 def _split_path(node: tree.Expr) -> tree.Expr | None:
@@ -286,109 +290,114 @@ def _split_path(node: tree.Expr) -> tree.Expr | None:
     return None
 
 
-def _walrus(a: Analysis, node: tree.NamedExpr, control: Origins) -> AbstractValue:
-    value = a.evaluate(node.value, control)
-    a.assign_walrus(node.target.id, value.under(control))
+def _walrus(analysis: Analysis, node: tree.NamedExpr, control: Origins) -> AbstractValue:
+    value = analysis.evaluate(node.value, control)
+    analysis.assign_walrus(node.target.id, value.under(control))
     return value
 
 
-def _starred(a: Analysis, node: tree.Starred, control: Origins) -> AbstractValue:
-    return a.evaluate(node.value, control)
+def _starred(analysis: Analysis, node: tree.Starred, control: Origins) -> AbstractValue:
+    return analysis.evaluate(node.value, control)
 
 
-def _lambda(a: Analysis, node: tree.Lambda, control: Origins) -> AbstractValue:
+def _lambda(analysis: Analysis, node: tree.Lambda, control: Origins) -> AbstractValue:
     return NEVER
 
 
-def _call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
-    if not ends_early(a, node):
-        return _plain_call(a, node, control)
-    with a.stopping(node, control) as decided:
-        return _plain_call(a, node, decided)
+def _call(analysis: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
+    if not ends_early(analysis, node):
+        return _plain_call(analysis, node, control)
+    with analysis.stopping(node, control) as decided:
+        return _plain_call(analysis, node, decided)
 
 
-def _plain_call(a: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
-    a.note_use(node.func.value if isinstance(node.func, tree.Subscript) else node.func)
+def _plain_call(analysis: Analysis, node: tree.Call, control: Origins) -> AbstractValue:
+    analysis.note_use(node.func.value if isinstance(node.func, tree.Subscript) else node.func)
     name = tool_name(node.func)
     if name is not None:
-        return call_tool(a, node, name, arguments_of(a, node, control), control)
-    arguments = arguments_of(a, node, control)
-    if isinstance(node.func, tree.Name) and node.func.id in a.facts.functions:
-        return call_helper(a, node, node.func.id, arguments, control)
-    table = a.facts.table_of(node.func)
+        return call_tool(analysis, node, name, arguments_of(analysis, node, control), control)
+    arguments = arguments_of(analysis, node, control)
+    if isinstance(node.func, tree.Name) and node.func.id in analysis.facts.functions:
+        return call_helper(analysis, node, node.func.id, arguments, control)
+    table = analysis.facts.table_of(node.func)
     if table is not None and isinstance(node.func, tree.Subscript):
-        return _chosen(a, node, table, a.evaluate(node.func.slice, control), arguments, control)
+        return _chosen(analysis, node, table, analysis.evaluate(node.func.slice, control), arguments, control)
     call = Invocation(node, arguments, control)
-    read_buffers(a, control, *arguments.all)
-    named = a.facts.facade(node.func)
-    box = NEVER
+    read_buffers(analysis, control, *arguments.all)
+    named = analysis.facts.facade(node.func)
+    receiver = NEVER
     if named is not None:
-        result = call_facade(a, *named, call)
+        result = call_facade(analysis, *named, call)
     elif isinstance(node.func, tree.Name):
-        result = _call_name(a, node.func.id, call)
+        result = _call_name(analysis, node.func.id, call)
     elif not isinstance(node.func, tree.Attribute):
-        result = anything(a, node, a.evaluate(node.func, control), *arguments.all)
+        result = anything(analysis, node, analysis.evaluate(node.func, control), *arguments.all)
     elif isinstance(node.func.value, tree.Name) and node.func.value.id in vocabulary.PLAIN_TYPES:
-        result = _call_of_type(a, node.func.value.id, node.func.attr, call)
+        result = _call_of_type(analysis, node.func.value.id, node.func.attr, call)
     else:
-        box = a.evaluate(node.func.value, control)
-        result = call_method(a, node.func.attr, box, call)
-    if name_of(node) in _PICKING and any(v.sites for v in (box, *arguments.all)):
-        result = result.under(a.picked(node))
-        if box is not NEVER:
-            concern(a, box, a.picked(node))
-    return result if arguments.more is NEVER else _unpacked(a, call, box, result)
+        receiver = analysis.evaluate(node.func.value, control)
+        result = call_method(analysis, node.func.attr, receiver, call)
+    if name_of(node) in _PICKING and any(v.sites for v in (receiver, *arguments.all)):
+        result = result.under(analysis.picked(node))
+        if receiver is not NEVER:
+            concern(analysis, receiver, analysis.picked(node))
+    return result if arguments.more is NEVER else _unpacked(analysis, call, receiver, result)
 
 
 def _chosen(
-    a: Analysis, node: tree.Call, table: tree.Dict, key: AbstractValue, arguments: Arguments, control: Origins
+    analysis: Analysis, node: tree.Call, table: tree.Dict, key: AbstractValue, arguments: Arguments, control: Origins
 ) -> AbstractValue:
     """The result of a function that a dictionary holds: of any of them."""
-    decided = a.heap.condition(key)
+    decided = analysis.heap.condition(key)
     # The calls of a lambda are recorded once, so their number is not known if it is called from several places.
-    is_only_place = a.facts.table_calls[id(table)] == 1
-    times = new_tuple(a, node, [NEVER], "once") if is_only_place else AbstractValue(templates.ANYTHING)
-    found = join(call_back(a, node, f, arguments.positional, control | decided, times) for f in table.values)
+    is_only_place = analysis.facts.table_calls[id(table)] == 1
+    times = new_tuple(analysis, node, [NEVER], "once") if is_only_place else AbstractValue(templates.ANYTHING)
+    found = join(call_back(analysis, node, f, arguments.positional, control | decided, times) for f in table.values)
     return found.under(decided)
 
 
-def _unpacked(a: Analysis, call: Invocation, box: AbstractValue, result: AbstractValue) -> AbstractValue:
+def _unpacked(analysis: Analysis, call: Invocation, receiver: AbstractValue, result: AbstractValue) -> AbstractValue:
     """The result of a call in which arguments are unpacked. Their places are not known, so anything can be returned or put into
     the object whose method it is."""
-    whole = anything(a, call.node, box, *call.all, tag="unpacked").under(call.control)
-    for site in box.sites:
-        a.heap.put(site, REST, whole)
-        if a.heap.kind(site) == "dict":
-            a.heap.put(site, KEYS, whole)
-        a.sized(site, "unknown")
+    whole = anything(analysis, call.node, receiver, *call.all, tag="unpacked").under(call.control)
+    for site in receiver.sites:
+        analysis.heap.put(site, REST, whole)
+        if analysis.heap.kind(site) == "dict":
+            analysis.heap.put(site, KEYS, whole)
+        analysis.sized(site, "unknown")
     return result | whole
 
 
-def _call_name(a: Analysis, name: str, call: Invocation) -> AbstractValue:
-    if name in a.facts.typed_dicts:
-        made = new_dict(a, call.node)
+def _call_name(analysis: Analysis, name: str, call: Invocation) -> AbstractValue:
+    if name in analysis.facts.typed_dicts:
+        made = new_dict(analysis, call.node)
         for key, value in call.arguments.named.items():
-            a.heap.put(only_site(made), key, value)
-        merge(a, only_site(made), join(call.arguments.positional) | call.arguments.more)
-        a.sized(only_site(made), "number", len(call.arguments.named))
+            analysis.heap.put(only_site(made), key, value)
+        merge(analysis, only_site(made), join(call.arguments.positional) | call.arguments.more)
+        analysis.sized(only_site(made), "number", len(call.arguments.named))
         for value in call.arguments.positional:
-            a.changed_by(only_site(made), a.remember(call.node, value))
+            analysis.changed_by(only_site(made), analysis.remember(call.node, value))
         return made
-    return call_builtin(a, name, call)
+    return call_builtin(analysis, name, call)
 
 
-def _call_of_type(a: Analysis, owner: str, name: str, call: Invocation) -> AbstractValue:
+def _call_of_type(analysis: Analysis, owner: str, name: str, call: Invocation) -> AbstractValue:
     """``dict.fromkeys(…)``, ``str.strip(x)``, ``int.from_bytes(…)``"""
     if (owner, name) == ("dict", "fromkeys"):
         keys = call.arguments.get(0) or NEVER
-        made = new_dict(a, call.node, a.heap.items(keys), (call.arguments.get(1) or NONE).under(a.heap.condition(keys)))
-        a.sized(only_site(made), "length", a.remember(call.node, keys))
-        return made.under(a.heap.condition(keys))
+        made = new_dict(
+            analysis,
+            call.node,
+            analysis.heap.items(keys),
+            (call.arguments.get(1) or NONE).under(analysis.heap.condition(keys)),
+        )
+        analysis.sized(only_site(made), "length", analysis.remember(call.node, keys))
+        return made.under(analysis.heap.condition(keys))
     if f"{owner}.{name}" in vocabulary.TYPE_METHODS or not call.arguments.positional:
-        return anything(a, call.node, *call.all)
+        return anything(analysis, call.node, *call.all)
     first, *rest = call.arguments.positional
     return call_method(
-        a, name, first, call._replace(arguments=Arguments(rest, call.arguments.named, call.arguments.more))
+        analysis, name, first, call._replace(arguments=Arguments(rest, call.arguments.named, call.arguments.more))
     )
 
 

@@ -60,75 +60,81 @@ _Function = Callable[[Analysis, Invocation], AbstractValue]
 _MAX_COMBINATIONS = 16
 
 
-def call_facade(a: Analysis, module: str, name: str, call: Invocation) -> AbstractValue:
+def call_facade(analysis: Analysis, module: str, name: str, call: Invocation) -> AbstractValue:
     """The result of a function of a façade."""
     function = _FUNCTIONS.get(f"{module}.{name}") or ENCODERS.get(f"{module}.{name}") or _MODULES.get(module)
     if module == "operator":
-        read_keys(a, call.control, *call.all)
+        read_keys(analysis, call.control, *call.all)
     if name in facades()[module] and facades()[module][name].kind == "exception":
-        return error_of(a, call)
+        return error_of(analysis, call)
     if module == "re":
-        found = _of_re(a, name, call)
+        found = _of_re(analysis, name, call)
         if found is not None:
             return found
-    return function(a, call) if function is not None else _default(a, call)
+    return function(analysis, call) if function is not None else _default(analysis, call)
 
 
-def _default(a: Analysis, call: Invocation) -> AbstractValue:
+def _default(analysis: Analysis, call: Invocation) -> AbstractValue:
     """Anything. Callbacks among the arguments are called."""
     given = [*call.all]
     for argument in [*call.node.args, *(k.value for k in call.node.keywords)]:
-        if is_written(a, argument) or (a.facts.facade(argument) or ("", ""))[0] in ("heapq", "bisect", "operator"):
-            inner = anything(a, argument, *[v | a.heap.items(v) for v in given], tag="given")
+        if is_written(analysis, argument) or (analysis.facts.facade(argument) or ("", ""))[0] in (
+            "heapq",
+            "bisect",
+            "operator",
+        ):
+            inner = anything(analysis, argument, *[v | analysis.heap.items(v) for v in given], tag="given")
             given.append(
-                call_back(a, call.node, argument, [inner] * (places_of(a, argument) or 1), call.control, inner)
+                call_back(
+                    analysis, call.node, argument, [inner] * (places_of(analysis, argument) or 1), call.control, inner
+                )
             )
-    return anything(a, call.node, *given)
+    return anything(analysis, call.node, *given)
 
 
-def _number(a: Analysis, call: Invocation) -> AbstractValue:
-    return numbers(a, *call.all).under(_compared(a, call))
+def _number(analysis: Analysis, call: Invocation) -> AbstractValue:
+    return numbers(analysis, *call.all).under(_compared(analysis, call))
 
 
-def _compared(a: Analysis, call: Invocation) -> Origins:
+def _compared(analysis: Analysis, call: Invocation) -> Origins:
     """What the key function of `bisect` and `insort` decides. It is called for some items and for the value."""
     key = keyword_callback(call, "key")
     if key is None:
         return frozenset()
-    item = a.heap.items(call.arguments.get(0) or NEVER) | (call.arguments.get(1) or NEVER)
-    over = new_list(a, call.node, "compared", item)
-    a.sized(only_site(over), "unknown")
-    return a.heap.condition(call_back(a, call.node, key, [item], call.control, over))
+    item = analysis.heap.items(call.arguments.get(0) or NEVER) | (call.arguments.get(1) or NEVER)
+    over = new_list(analysis, call.node, "compared", item)
+    analysis.sized(only_site(over), "unknown")
+    return analysis.heap.condition(call_back(analysis, call.node, key, [item], call.control, over))
 
 
-def _of_re(a: Analysis, name: str, call: Invocation) -> AbstractValue | None:
+def _of_re(analysis: Analysis, name: str, call: Invocation) -> AbstractValue | None:
     if name in MATCHING or name == "split":
-        return match_objects(a, call.node, name, call.arguments.get(1, "string") or NEVER, call.all)
+        return match_objects(analysis, call.node, name, call.arguments.get(1, "string") or NEVER, call.all)
     if name in ("sub", "subn"):
         function = call.node.args[1] if len(call.node.args) > 1 else keyword_callback(call, "repl")
-        return replaced(a, call, name, function, call.arguments.get(2, "string") or NEVER, call.all)
+        return replaced(analysis, call, name, function, call.arguments.get(2, "string") or NEVER, call.all)
     return None
 
 
-def _loads(a: Analysis, call: Invocation) -> AbstractValue:
-    found = anything(a, call.node, *call.all)
-    a.sized(a.site(call.node, "any"), "length", a.remember(call.node, join(call.all)))
+def _loads(analysis: Analysis, call: Invocation) -> AbstractValue:
+    found = anything(analysis, call.node, *call.all)
+    analysis.sized(analysis.site(call.node, "any"), "length", analysis.remember(call.node, join(call.all)))
     return found
 
 
 # Paths
 
 
-def _path_join(a: Analysis, call: Invocation) -> AbstractValue:
+def _path_join(analysis: Analysis, call: Invocation) -> AbstractValue:
     if call.arguments.more is not NEVER or not call.arguments.positional:
-        return text_of(a, *call.all)
+        return text_of(analysis, *call.all)
     found = call.arguments.positional[0]
     for part in call.arguments.positional[1:]:
-        found = _joined(a, found, part)
+        found = _joined(analysis, found, part)
     return found
 
 
-def _joined(a: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:
+def _joined(analysis: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:
     """``posixpath.join(left, right)``: a right side that may begin with ``/`` replaces the left side."""
     ours, theirs = left.constants(), right.constants()
     if ours and theirs and len(ours) * len(theirs) <= _MAX_COMBINATIONS:
@@ -139,11 +145,11 @@ def _joined(a: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractV
                     found = found | constant(posixpath.join(x, y))  # type: ignore[call-overload]
         return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
     if right.alternatives == frozenset({(templates.INSIDE,)}):
-        return concatenated(a, left, AbstractValue(frozenset({(templates.BELOW,)}), right.data, right.control))
-    with_slash = concatenated(a, concatenated(a, left, constant("/")), right)
+        return concatenated(analysis, left, AbstractValue(frozenset({(templates.BELOW,)}), right.data, right.control))
+    with_slash = concatenated(analysis, concatenated(analysis, left, constant("/")), right)
     found = with_slash
     if any(_may_end_with_slash(t) for t in left.alternatives):
-        found = found | concatenated(a, left, right)
+        found = found | concatenated(analysis, left, right)
     if any(_may_begin_with_slash(t) for t in right.alternatives) or not right.alternatives:
         found = found | right
     return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
@@ -178,26 +184,26 @@ def _computed(function: Callable[[str], str], value: AbstractValue) -> AbstractV
     return AbstractValue(found.alternatives, value.data, value.control)
 
 
-def _path_piece(a: Analysis, call: Invocation) -> AbstractValue:
+def _path_piece(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`basename` and `dirname`"""
     value = join(call.all)
     name = call.node.func.attr if isinstance(call.node.func, tree.Attribute) else ""
     function = {"basename": posixpath.basename, "dirname": posixpath.dirname}.get(name)
     computed = _computed(function, value) if function is not None else None
     known = last_name if name == "basename" else None
-    return computed or AbstractValue(templates.pieces(value.alternatives, known), *a.heap.deep(value))
+    return computed or AbstractValue(templates.pieces(value.alternatives, known), *analysis.heap.deep(value))
 
 
-def _path_pieces(a: Analysis, call: Invocation) -> AbstractValue:
+def _path_pieces(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`split` and `splitext`"""
     value = join(call.all)
     known = (None, last_name) if name_of(call.node) == "split" else (without_ending, None)
-    parts = [AbstractValue(templates.pieces(value.alternatives, of), *a.heap.deep(value)) for of in known]
-    return new_tuple(a, call.node, parts)
+    parts = [AbstractValue(templates.pieces(value.alternatives, of), *analysis.heap.deep(value)) for of in known]
+    return new_tuple(analysis, call.node, parts)
 
 
-def _relpath(a: Analysis, call: Invocation) -> AbstractValue:
-    found = text_of(a, *call.all)
+def _relpath(analysis: Analysis, call: Invocation) -> AbstractValue:
+    found = text_of(analysis, *call.all)
     if len(call.arguments.positional) != 2 or len(call.all) != 2 or found.sites:
         return found
     path, start = call.arguments.positional
@@ -206,177 +212,185 @@ def _relpath(a: Analysis, call: Invocation) -> AbstractValue:
     return found._replace(alternatives=frozenset({(templates.INSIDE,)})) if parts and known else found
 
 
-def _normpath(a: Analysis, call: Invocation) -> AbstractValue:
-    return _computed(posixpath.normpath, join(call.all)) or text_of(a, *call.all)
+def _normpath(analysis: Analysis, call: Invocation) -> AbstractValue:
+    return _computed(posixpath.normpath, join(call.all)) or text_of(analysis, *call.all)
 
 
-def _quote(a: Analysis, call: Invocation) -> AbstractValue:
+def _quote(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`shlex.quote`: one word for a shell, whatever the text is."""
     value = join(call.all)
     computed = _computed(shlex.quote, value)
     if computed is not None:
         return computed
     quoted = frozenset((Hole("quoted", of=templates.stored(t)),) for t in value.alternatives)
-    return AbstractValue(templates.union(quoted), *a.heap.deep(value))
+    return AbstractValue(templates.union(quoted), *analysis.heap.deep(value))
 
 
 # Containers
 
 
-def _counter(a: Analysis, call: Invocation) -> AbstractValue:
+def _counter(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = join(call.arguments.positional) | call.arguments.more
-    decided = a.heap.condition(source)
-    made = new_dict(a, call.node, a.heap.items(source), A_NUMBER._replace(data=decided, control=decided))
+    decided = analysis.heap.condition(source)
+    made = new_dict(analysis, call.node, analysis.heap.items(source), A_NUMBER._replace(data=decided, control=decided))
     # The values of a dictionary are taken as they are.
-    merge(a, only_site(made), source._replace(sites=frozenset(s for s in source.sites if a.heap.kind(s) != "list")))
+    merge(
+        analysis,
+        only_site(made),
+        source._replace(sites=frozenset(s for s in source.sites if analysis.heap.kind(s) != "list")),
+    )
     for name, value in call.arguments.named.items():
-        a.heap.put(only_site(made), name, value)
-        a.changed_by(only_site(made), a.remember(call.node, constant("x"), f"named {name}"))
-    a.sized(only_site(made), "length", a.remember(call.node, source))
+        analysis.heap.put(only_site(made), name, value)
+        analysis.changed_by(only_site(made), analysis.remember(call.node, constant("x"), f"named {name}"))
+    analysis.sized(only_site(made), "length", analysis.remember(call.node, source))
     return made.under(decided)
 
 
-def _defaultdict(a: Analysis, call: Invocation) -> AbstractValue:
-    made = new_dict(a, call.node)
+def _defaultdict(analysis: Analysis, call: Invocation) -> AbstractValue:
+    made = new_dict(analysis, call.node)
     site = only_site(made)
     factory = call.node.args[0] if call.node.args else None
     name = factory.id if isinstance(factory, tree.Name) else ""
-    if factory is not None and (named := a.facts.facade(factory)) is not None:
+    if factory is not None and (named := analysis.facts.facade(factory)) is not None:
         name = named[1]
     if isinstance(factory, tree.Lambda):
-        default = a.evaluate(factory.body, call.control)  # a constant
+        default = analysis.evaluate(factory.body, call.control)  # a constant
     elif name in ("list", "set", "tuple", "frozenset", "deque", "dict", "Counter", "OrderedDict"):
         kind = "dict" if name in ("dict", "Counter", "OrderedDict") else "list"
-        default = a.heap.make(a.site(call.node, "default"), kind)
+        default = analysis.heap.make(analysis.site(call.node, "default"), kind)
         if name == "Counter":
-            a.heap.put(only_site(default), REST, A_NUMBER)
-        a.sized(only_site(default), "number", 0)
+            analysis.heap.put(only_site(default), REST, A_NUMBER)
+        analysis.sized(only_site(default), "number", 0)
     elif name == "str":
         default = EMPTY_TEXT
     elif name in ("int", "float", "bool"):
         default = constant({"int": 0, "float": 0.0, "bool": False}[name])
     else:
         default = NONE
-    a.heap.set_default(site, default)
-    a.sized(site, "number", 0)
+    analysis.heap.set_default(site, default)
+    analysis.sized(site, "number", 0)
     for value in call.all[1:]:
-        merge(a, site, value)
-        a.changed_by(site, a.remember(call.node, value))
+        merge(analysis, site, value)
+        analysis.changed_by(site, analysis.remember(call.node, value))
     return made
 
 
-def _deque(a: Analysis, call: Invocation) -> AbstractValue:
+def _deque(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0, "iterable") or NEVER
-    return list_like(a, call.node, source).under(
-        a.heap.condition(join(call.all[1:]) | join(call.arguments.named.values()))
+    return list_like(analysis, call.node, source).under(
+        analysis.heap.condition(join(call.all[1:]) | join(call.arguments.named.values()))
     )
 
 
-def _ordered(a: Analysis, call: Invocation) -> AbstractValue:
-    made = new_dict(a, call.node)
-    a.sized(only_site(made), "number", len(call.arguments.named))
+def _ordered(analysis: Analysis, call: Invocation) -> AbstractValue:
+    made = new_dict(analysis, call.node)
+    analysis.sized(only_site(made), "number", len(call.arguments.named))
     source = join(call.arguments.positional) | call.arguments.more
-    merge(a, only_site(made), source)
+    merge(analysis, only_site(made), source)
     for name, value in call.arguments.named.items():
-        a.heap.put(only_site(made), name, value)
+        analysis.heap.put(only_site(made), name, value)
     if source is not NEVER:
-        a.changed_by(only_site(made), a.remember(call.node, source))
-    return made.under(a.heap.shape(source))
+        analysis.changed_by(only_site(made), analysis.remember(call.node, source))
+    return made.under(analysis.heap.shape(source))
 
 
-def _shallow_copy(a: Analysis, call: Invocation) -> AbstractValue:
-    return copy_of(a, call.node, join(call.all))
+def _shallow_copy(analysis: Analysis, call: Invocation) -> AbstractValue:
+    return copy_of(analysis, call.node, join(call.all))
 
 
-def _push(a: Analysis, call: Invocation) -> AbstractValue:
+def _push(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`heappush`, `heapreplace`, `heappushpop`, and `insort` of a sorted list."""
-    box = call.arguments.get(0) or NEVER
-    put_all(a, box, REST, (call.arguments.get(1) or NEVER).under(call.control))
-    decided = call.control.union(_compared(a, call), *(a.heap.condition(v) for v in (box, *call.all[2:])))
-    concern(a, box, decided)
-    return a.heap.items(box) | NONE
+    container = call.arguments.get(0) or NEVER
+    put_all(analysis, container, REST, (call.arguments.get(1) or NEVER).under(call.control))
+    decided = call.control.union(
+        _compared(analysis, call), *(analysis.heap.condition(v) for v in (container, *call.all[2:]))
+    )
+    concern(analysis, container, decided)
+    return analysis.heap.items(container) | NONE
 
 
-def _pop(a: Analysis, call: Invocation) -> AbstractValue:
-    box = call.arguments.get(0) or NEVER
-    concern(a, box, call.control | a.heap.condition(box))
-    return a.heap.items(box) | NONE
+def _pop(analysis: Analysis, call: Invocation) -> AbstractValue:
+    container = call.arguments.get(0) or NEVER
+    concern(analysis, container, call.control | analysis.heap.condition(container))
+    return analysis.heap.items(container) | NONE
 
 
-def _best(a: Analysis, call: Invocation) -> AbstractValue:
+def _best(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`nlargest` and `nsmallest`"""
     source = call.arguments.get(1, "iterable") or NEVER
-    item = a.heap.items(source)
+    item = analysis.heap.items(source)
     key = keyword_callback(call, "key")
     if key is not None:
-        item = item.under(a.heap.condition(call_back(a, call.node, key, [item], call.control, source)))
-    return list_like(a, call.node, source, item).under(a.heap.condition(source) | a.heap.condition(join(call.all[:1])))
+        item = item.under(analysis.heap.condition(call_back(analysis, call.node, key, [item], call.control, source)))
+    return list_like(analysis, call.node, source, item).under(
+        analysis.heap.condition(source) | analysis.heap.condition(join(call.all[:1]))
+    )
 
 
-def _chain(a: Analysis, call: Invocation) -> AbstractValue:
-    made = new_list(a, call.node, "chain", join(a.heap.items(v) for v in call.all))
-    a.sized(only_site(made), "sum", *[a.remember(call.node, v, str(i)) for i, v in enumerate(call.all)])
+def _chain(analysis: Analysis, call: Invocation) -> AbstractValue:
+    made = new_list(analysis, call.node, "chain", join(analysis.heap.items(v) for v in call.all))
+    analysis.sized(only_site(made), "sum", *[analysis.remember(call.node, v, str(i)) for i, v in enumerate(call.all)])
     if call.arguments.more is not NEVER:
-        a.sized(only_site(made), "unknown")
-    return made.under(frozenset[str]().union(*(a.heap.shape(v) for v in call.all)))
+        analysis.sized(only_site(made), "unknown")
+    return made.under(frozenset[str]().union(*(analysis.heap.shape(v) for v in call.all)))
 
 
-def _islice(a: Analysis, call: Invocation) -> AbstractValue:
+def _islice(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0) or NEVER
-    return list_like(a, call.node, source).under(a.heap.condition(join(call.all[1:])))
+    return list_like(analysis, call.node, source).under(analysis.heap.condition(join(call.all[1:])))
 
 
-def _groupby(a: Analysis, call: Invocation) -> AbstractValue:
+def _groupby(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0, "iterable") or NEVER
-    item = a.heap.items(source)
+    item = analysis.heap.items(source)
     function = keyword_callback(call, "key") or (call.node.args[1] if len(call.node.args) > 1 else None)
-    key = item if function is None else call_back(a, call.node, function, [item], call.control, source)
-    decided = a.heap.condition(key) | a.heap.shape(source)
-    group = list_like(a, call.node, source).under(decided)
-    pair = new_tuple(a, call.node, [key, group])
-    made = new_list(a, call.node, "groupby", pair.under(decided))
-    a.sized(only_site(made), "length", a.remember(call.node, source))
+    key = item if function is None else call_back(analysis, call.node, function, [item], call.control, source)
+    decided = analysis.heap.condition(key) | analysis.heap.shape(source)
+    group = list_like(analysis, call.node, source).under(decided)
+    pair = new_tuple(analysis, call.node, [key, group])
+    made = new_list(analysis, call.node, "groupby", pair.under(decided))
+    analysis.sized(only_site(made), "length", analysis.remember(call.node, source))
     return made.under(decided)
 
 
-def _reduce(a: Analysis, call: Invocation) -> AbstractValue:
+def _reduce(analysis: Analysis, call: Invocation) -> AbstractValue:
     if not call.node.args:
-        return anything(a, call.node, *call.all)
+        return anything(analysis, call.node, *call.all)
     source = call.arguments.get(1) or NEVER
-    item = a.heap.items(source)
+    item = analysis.heap.items(source)
     start = join(call.all[2:]) | item
-    earlier = a.lengths[a.remember(call.node, NEVER, "reduced")]
-    result = call_back(a, call.node, call.node.args[0], [start | earlier, item], call.control, source)
-    a.remember(call.node, result, "reduced")
-    return (start | result).under(a.heap.shape(source))
+    earlier = analysis.lengths[analysis.remember(call.node, NEVER, "reduced")]
+    result = call_back(analysis, call.node, call.node.args[0], [start | earlier, item], call.control, source)
+    analysis.remember(call.node, result, "reduced")
+    return (start | result).under(analysis.heap.shape(source))
 
 
-def _csv_reader(a: Analysis, call: Invocation) -> AbstractValue:
+def _csv_reader(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0) or NEVER
-    cell = text_of(a, *call.all)
-    row = new_list(a, call.node, "row", cell)
-    a.sized(only_site(row), "unknown")
-    return list_like(a, call.node, source, row.under(cell.origins)).under(cell.origins)
+    cell = text_of(analysis, *call.all)
+    row = new_list(analysis, call.node, "row", cell)
+    analysis.sized(only_site(row), "unknown")
+    return list_like(analysis, call.node, source, row.under(cell.origins)).under(cell.origins)
 
 
-def _csv_dicts(a: Analysis, call: Invocation) -> AbstractValue:
+def _csv_dicts(analysis: Analysis, call: Invocation) -> AbstractValue:
     source = call.arguments.get(0, "f") or NEVER
-    cell = text_of(a, *call.all)
-    extra = new_list(a, call.node, "extra", cell)
-    a.sized(only_site(extra), "unknown")
-    row = a.heap.make(a.site(call.node, "row"), "dict", outside=True)
-    a.heap.put(only_site(row), REST, cell | NONE | extra | join(call.all[1:]))
-    a.heap.put(only_site(row), KEYS, cell | NONE)
-    a.sized(only_site(row), "unknown")
-    return list_like(a, call.node, source, row.under(cell.origins)).under(cell.origins)
+    cell = text_of(analysis, *call.all)
+    extra = new_list(analysis, call.node, "extra", cell)
+    analysis.sized(only_site(extra), "unknown")
+    row = analysis.heap.make(analysis.site(call.node, "row"), "dict", outside=True)
+    analysis.heap.put(only_site(row), REST, cell | NONE | extra | join(call.all[1:]))
+    analysis.heap.put(only_site(row), KEYS, cell | NONE)
+    analysis.sized(only_site(row), "unknown")
+    return list_like(analysis, call.node, source, row.under(cell.origins)).under(cell.origins)
 
 
-def _string_io(a: Analysis, call: Invocation) -> AbstractValue:
-    made = new_list(a, call.node, "buffer", text_of(a, *call.all))
+def _string_io(analysis: Analysis, call: Invocation) -> AbstractValue:
+    made = new_list(analysis, call.node, "buffer", text_of(analysis, *call.all))
     if call.all:
-        a.heap.put(only_site(made), WRITTEN, text_of(a, *call.all))  # what is written next overwrites it
-    a.sized(only_site(made), "length", a.remember(call.node, join(call.all)))
-    a.note(a.buffers, *made.sites)
+        analysis.heap.put(only_site(made), WRITTEN, text_of(analysis, *call.all))  # what is written next overwrites it
+    analysis.sized(only_site(made), "length", analysis.remember(call.node, join(call.all)))
+    analysis.note(analysis.buffers, *made.sites)
     return AbstractValue(data=made.data.union(*(v.data for v in call.all)), sites=made.sites)
 
 
@@ -403,14 +417,15 @@ _FUNCTIONS: dict[str, _Function] = {
     "shlex.join": text_result,
     "re.escape": text_result,
     "string.capwords": text_result,
-    "textwrap.wrap": lambda a, call: anything(a, call.node, *call.all),
+    "textwrap.wrap": lambda analysis, call: anything(analysis, call.node, *call.all),
     **dict.fromkeys(
         [f"urllib.parse.{n}" for n in "unquote unquote_plus urljoin urlunparse urlunsplit".split()],
         text_result,
     ),
     **dict.fromkeys([f"math.{n}" for n in ("isclose", "isfinite", "isinf", "isnan")], truth_result),
     **dict.fromkeys(
-        [f"math.{n}" for n in ("frexp", "modf", "prod")], lambda a, call: anything(a, call.node, *call.all)
+        [f"math.{n}" for n in ("frexp", "modf", "prod")],
+        lambda analysis, call: anything(analysis, call.node, *call.all),
     ),
     **dict.fromkeys([f"bisect.{n}" for n in ("bisect", "bisect_left", "bisect_right")], _number),
     **dict.fromkeys([f"bisect.{n}" for n in ("insort", "insort_left", "insort_right")], _push),

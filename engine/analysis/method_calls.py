@@ -1,7 +1,7 @@
 """What methods return, and how they change their object.
 
-The type of an object is not always known, so a method does what it does for each type that has it: `box.alternatives` are the texts
-that it can be, `box.sites` the containers.
+The type of an object is not always known, so a method does what it does for each type that has it: `receiver.alternatives` are the
+texts that it can be, `receiver.sites` the containers.
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ _FOLDED = frozenset(
 _MAX_COMBINATIONS, _MAX_TEXT = 16, 2000
 
 
-def call_method(a: Analysis, name: str, box: AbstractValue, call: Invocation) -> AbstractValue:
+def call_method(analysis: Analysis, name: str, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """The result of a method."""
     if name in _FOLDED:
-        known = _computed(a, name, box, call)
+        known = _computed(analysis, name, receiver, call)
         if known is not None:
             return known
     method = _METHODS.get(name)
     if method is not None:
-        return method(a, box, call)
-    return anything(a, call.node, box, *call.all)
+        return method(analysis, receiver, call)
+    return anything(analysis, call.node, receiver, *call.all)
 
 
-def _computed(a: Analysis, name: str, box: AbstractValue, call: Invocation) -> AbstractValue | None:
+def _computed(analysis: Analysis, name: str, receiver: AbstractValue, call: Invocation) -> AbstractValue | None:
     """The result for constants."""
     if call.arguments.named or call.arguments.more is not NEVER:
         return None
-    known = [v.constants() for v in (box, *call.arguments.positional)]
+    known = [v.constants() for v in (receiver, *call.arguments.positional)]
     choices = [k for k in known if k]
     if len(choices) < len(known) or _combinations(choices) > _MAX_COMBINATIONS:
         return None
@@ -91,8 +91,8 @@ def _computed(a: Analysis, name: str, box: AbstractValue, call: Invocation) -> A
             if not isinstance(result, str | int | bool) or len(str(result)) > _MAX_TEXT:
                 return None
             found = found | constant(result)
-    every = join([box, *call.arguments.positional])
-    return AbstractValue(found.alternatives, every.data, every.control)
+    inputs = join([receiver, *call.arguments.positional])
+    return AbstractValue(found.alternatives, inputs.data, inputs.control)
 
 
 def _combinations(choices: list[list[object]]) -> int:
@@ -105,96 +105,98 @@ def _combinations(choices: list[list[object]]) -> int:
 # Texts
 
 
-def _text(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    read_keys(a, call.control, box, *call.all)
-    return text_of(a, box, *call.all)
+def _text(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    read_keys(analysis, call.control, receiver, *call.all)
+    return text_of(analysis, receiver, *call.all)
 
 
-def _move(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _move(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """`seek` and `truncate`: what is read afterwards depends on the place."""
-    for site in box.sites & a.buffers:
-        a.heap.put(site, WRITTEN, text_of(a))
-    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
-    return numbers(a, *call.all)
+    for site in receiver.sites & analysis.buffers:
+        analysis.heap.put(site, WRITTEN, text_of(analysis))
+    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all)))
+    return numbers(analysis, *call.all)
 
 
-def _read(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
-    return text_of(a, box, *call.all)
+def _read(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all)))
+    return text_of(analysis, receiver, *call.all)
 
 
-def _read_lines(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
-    return anything(a, call.node, box, *call.all)
+def _read_lines(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all)))
+    return anything(analysis, call.node, receiver, *call.all)
 
 
-def _truth(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    return booleans(a, box, *call.all, by=name_of(call.node))
+def _truth(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    return booleans(analysis, receiver, *call.all, by=name_of(call.node))
 
 
-def _number(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    return numbers(a, box, *call.all)
+def _number(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    return numbers(analysis, receiver, *call.all)
 
 
-def _piece(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _piece(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """A method that only takes away from the beginning and the end."""
     taken = join(call.all)
     known = None
     if name_of(call.node) == "removeprefix" and len(call.all) == 1:
         known = partial(without_prefix, prefix=call.all[0].alternatives)
-    data, control = box.data | a.heap.sources(taken), box.control | a.heap.condition(taken)
-    found = AbstractValue(templates.pieces(box.alternatives, known), data, control)
-    return found | text_of(a, box, *call.all) if box.sites else found
+    data, control = receiver.data | analysis.heap.sources(taken), receiver.control | analysis.heap.condition(taken)
+    found = AbstractValue(templates.pieces(receiver.alternatives, known), data, control)
+    return found | text_of(analysis, receiver, *call.all) if receiver.sites else found
 
 
-def _replaced_text(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    found = _text(a, box, call)
+def _replaced_text(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    found = _text(analysis, receiver, call)
     given = [v.constants() or [] for v in call.all]
-    if box.sites or [len(known) for known in given] != [1, 1]:
+    if receiver.sites or [len(known) for known in given] != [1, 1]:
         return found
-    paths = [with_ending(t, given[0][0], given[1][0]) or [(templates.ANY,)] for t in box.alternatives]
+    paths = [with_ending(t, given[0][0], given[1][0]) or [(templates.ANY,)] for t in receiver.alternatives]
     return found._replace(alternatives=templates.union(frozenset(t for some in paths for t in some)))
 
 
-def _same_case(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    kept = all(t in ((templates.WORD,), (templates.NUMBER,)) for t in box.alternatives)
-    return box if kept and not box.sites else _text(a, box, call)
+def _same_case(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    kept = all(t in ((templates.WORD,), (templates.NUMBER,)) for t in receiver.alternatives)
+    return receiver if kept and not receiver.sites else _text(analysis, receiver, call)
 
 
-def _split(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    if _is_object(a, box):
-        return _match(a, box, call)
-    every = join([box, *call.all])
-    data, control = a.heap.deep(every)
-    alternatives = templates.pieces(box.alternatives) if not box.sites else templates.ANYTHING
-    made = new_list(a, call.node, "split", AbstractValue(alternatives, data, control))
-    a.sized(only_site(made), "pieces", a.remember(call.node, box._replace(sites=frozenset())))
+def _split(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    if _is_object(analysis, receiver):
+        return _match(analysis, receiver, call)
+    inputs = join([receiver, *call.all])
+    data, control = analysis.heap.deep(inputs)
+    alternatives = templates.pieces(receiver.alternatives) if not receiver.sites else templates.ANYTHING
+    made = new_list(analysis, call.node, "split", AbstractValue(alternatives, data, control))
+    analysis.sized(only_site(made), "pieces", analysis.remember(call.node, receiver._replace(sites=frozenset())))
     separator = [v.constants() for v in call.all]
     is_line = separator == [["\n"]] or (not call.all and name_of(call.node) == "splitlines")
-    counted = is_line and not box.sites and all(map(templates.is_given, box.alternatives))
-    a.heap.count(only_site(made), counted)
+    counted = is_line and not receiver.sites and all(map(templates.is_given, receiver.alternatives))
+    analysis.heap.count(only_site(made), counted)
     return made.under((sizes_of(data) if counted else data) | control)
 
 
-def _partition(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    every = join([box, *call.all])
-    data, control = a.heap.deep(every)
-    part = AbstractValue(templates.pieces(box.alternatives) if not box.sites else templates.ANYTHING, data, control)
-    return new_tuple(a, call.node, [part, part, part])
+def _partition(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    inputs = join([receiver, *call.all])
+    data, control = analysis.heap.deep(inputs)
+    part = AbstractValue(
+        templates.pieces(receiver.alternatives) if not receiver.sites else templates.ANYTHING, data, control
+    )
+    return new_tuple(analysis, call.node, [part, part, part])
 
 
-def _format(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _format(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """`format` of a literal. Arguments that it has no field for are evaluated, too, and have no effect on the text."""
     template = template_of(call.node)
     assert template is not None
     found = EMPTY_TEXT
     for part in read_template(template):
         if isinstance(part, str):
-            found = concatenated(a, found, constant(part))
+            found = concatenated(analysis, found, constant(part))
             continue
         value, *inner = (_argument(call, argument) for argument in (part.argument, *part.inner))
-        text = formatted(a, value, part.conversion, part.spec or "", inner)
-        found = concatenated(a, found, apart(a, call.node, text, f"field {part.argument}"))
+        text = formatted(analysis, value, part.conversion, part.spec or "", inner)
+        found = concatenated(analysis, found, apart(analysis, call.node, text, f"field {part.argument}"))
     return found
 
 
@@ -204,245 +206,284 @@ def _argument(call: Invocation, argument: int | str) -> AbstractValue:
     return call.arguments.named.get(argument, call.arguments.more)
 
 
-def _join(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _join(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     given = call.arguments.get(0) or NEVER
-    parts = is_plain_list(a, given)
-    data, control = a.heap.deep(join([box, given]))
-    control |= a.heap.shape(given)
+    parts = is_plain_list(analysis, given)
+    data, control = analysis.heap.deep(join([receiver, given]))
+    control |= analysis.heap.shape(given)
     if parts is not None and len(parts) <= templates.MAX_PARTS:
         found = EMPTY_TEXT
         for i, part in enumerate(parts):
-            found = concatenated(a, found if not i else concatenated(a, found, box), part)
+            found = concatenated(analysis, found if not i else concatenated(analysis, found, receiver), part)
         return AbstractValue(found.alternatives, data, control)
     if given.alternatives or not given.sites:
         return AbstractValue(templates.ANYTHING, data, control)
     # The number of parts is not known.
-    return AbstractValue(joined(a, call.node, a.heap.items(given), box.alternatives), data, control)
+    return AbstractValue(joined(analysis, call.node, analysis.heap.items(given), receiver.alternatives), data, control)
 
 
 # Objects that are not made of JSON: matches, patterns, dates, writers
 
 
-def _is_object(a: Analysis, box: AbstractValue) -> bool:
-    return not box.alternatives and any(a.heap.kind(s) == "open" for s in box.sites)
+def _is_object(analysis: Analysis, receiver: AbstractValue) -> bool:
+    return not receiver.alternatives and any(analysis.heap.kind(s) == "open" for s in receiver.sites)
 
 
-def _match(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _match(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """A method of a compiled pattern."""
     assert hasattr(call.node.func, "attr")
     subject = call.arguments.get(0, "string") or NEVER
-    return match_objects(a, call.node, call.node.func.attr, subject, [box, *call.all])
+    return match_objects(analysis, call.node, call.node.func.attr, subject, [receiver, *call.all])
 
 
-def _replaced(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _replaced(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     assert hasattr(call.node.func, "attr")
     function = call.node.args[0] if call.node.args else None
-    return replaced(a, call, call.node.func.attr, function, call.arguments.get(1, "string") or NEVER, [box, *call.all])
+    return replaced(
+        analysis, call, call.node.func.attr, function, call.arguments.get(1, "string") or NEVER, [receiver, *call.all]
+    )
 
 
-def _group(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    inner = a.heap.values(box)
-    found = AbstractValue(inner.alternatives or templates.ANYTHING, *a.heap.deep(join([box, *call.all]))) | NONE
-    return found | new_tuple(a, call.node, [found] * len(call.all)) if len(call.all) > 1 else found
+def _group(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    inner = analysis.heap.values(receiver)
+    found = (
+        AbstractValue(inner.alternatives or templates.ANYTHING, *analysis.heap.deep(join([receiver, *call.all]))) | NONE
+    )
+    return found | new_tuple(analysis, call.node, [found] * len(call.all)) if len(call.all) > 1 else found
 
 
-def _groups(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    inner = a.heap.values(box)
-    found = AbstractValue(inner.alternatives or templates.ANYTHING, *a.heap.deep(join([box, *call.all]))) | NONE
-    made = new_list(a, call.node, "groups", found | join(call.all))
-    a.sized(only_site(made), "unknown")
+def _groups(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    inner = analysis.heap.values(receiver)
+    found = (
+        AbstractValue(inner.alternatives or templates.ANYTHING, *analysis.heap.deep(join([receiver, *call.all]))) | NONE
+    )
+    made = new_list(analysis, call.node, "groups", found | join(call.all))
+    analysis.sized(only_site(made), "unknown")
     return made
 
 
-def _groupdict(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    inner = a.heap.values(box)
-    found = AbstractValue(inner.alternatives or templates.ANYTHING, *a.heap.deep(join([box, *call.all]))) | NONE
-    made = new_dict(a, call.node, text_of(a, box), found | join(call.all))
-    a.sized(only_site(made), "unknown")
+def _groupdict(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    inner = analysis.heap.values(receiver)
+    found = (
+        AbstractValue(inner.alternatives or templates.ANYTHING, *analysis.heap.deep(join([receiver, *call.all]))) | NONE
+    )
+    made = new_dict(analysis, call.node, text_of(analysis, receiver), found | join(call.all))
+    analysis.sized(only_site(made), "unknown")
     return made
 
 
-def _write(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _write(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """What is written to a text buffer can be read from it, in other pieces."""
-    written = text_of(a, *call.all)
+    written = text_of(analysis, *call.all)
     # The text decides how many lines there are.
-    written = written.under(call.control | box.origins | written.data)
-    known = _known_text(a, box, call)
-    for site in a.heap.reach(box):
-        a.heap.put(site, REST, written)
-        if site in a.buffers:
-            a.heap.put(site, WRITTEN, written._replace(alternatives=known))
-        a.changed_by(site, a.remember(call.node, written))
-    return numbers(a, *call.all) | NONE
+    written = written.under(call.control | receiver.origins | written.data)
+    known = _known_text(analysis, receiver, call)
+    for site in analysis.heap.reach(receiver):
+        analysis.heap.put(site, REST, written)
+        if site in analysis.buffers:
+            analysis.heap.put(site, WRITTEN, written._replace(alternatives=known))
+        analysis.changed_by(site, analysis.remember(call.node, written))
+    return numbers(analysis, *call.all) | NONE
 
 
-def _known_text(a: Analysis, box: AbstractValue, call: Invocation) -> templates.Alternatives:
+def _known_text(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> templates.Alternatives:
     """The texts, one after the other, that a method writes to a text buffer or to a writer of CSV."""
     given = call.arguments.get(0) or NEVER
     match name_of(call.node):
         case "write":
             return given.alternatives if not given.sites else templates.ANYTHING
         case "writerow":
-            return encoded(a, "row", call.node, given).alternatives
+            return encoded(analysis, "row", call.node, given).alternatives
         case "writerows":
-            return encoded(a, "row", call.node, a.heap.items(given)).alternatives
+            return encoded(analysis, "row", call.node, analysis.heap.items(given)).alternatives
     return templates.ANYTHING
 
 
-def _value_of_buffer(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _value_of_buffer(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """`getvalue`"""
-    found = _text(a, box, call)
-    if box.alternatives or not box.sites <= a.buffers or any(a.heap.kind(s) != "list" for s in box.sites):
+    found = _text(analysis, receiver, call)
+    if (
+        receiver.alternatives
+        or not receiver.sites <= analysis.buffers
+        or any(analysis.heap.kind(s) != "list" for s in receiver.sites)
+    ):
         return found
-    written = join(a.heap.at[s].fields.get(WRITTEN, NEVER) for s in box.sites)
-    return found._replace(alternatives=joined(a, call.node, written, EMPTY_TEXT.alternatives))
+    written = join(analysis.heap.at[s].fields.get(WRITTEN, NEVER) for s in receiver.sites)
+    return found._replace(alternatives=joined(analysis, call.node, written, EMPTY_TEXT.alternatives))
 
 
 # Containers
 
 
 def _add(place: int) -> _Method:
-    def method(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+    def method(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
         value = (call.arguments.get(place) or NEVER).under(call.control)
-        put_all(a, box, REST, value)
+        put_all(analysis, receiver, REST, value)
         if place:
-            concern(a, box, call.control | a.heap.condition(join(call.all[:1])))
+            concern(analysis, receiver, call.control | analysis.heap.condition(join(call.all[:1])))
         return NONE
 
     return method
 
 
-def _add_to_set(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _add_to_set(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     value = call.arguments.get(0) or NEVER
     # A value that is already there is not added, so its content decides about the size.
-    put_all(a, box, REST, value.under(call.control | a.heap.condition(value)))
+    put_all(analysis, receiver, REST, value.under(call.control | analysis.heap.condition(value)))
     return NONE
 
 
-def _append_left(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    put_all(a, box, REST, (call.arguments.get(0) or NEVER).under(call.control))
-    for site in box.sites:
-        a.heap.reorder(site)
+def _append_left(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    put_all(analysis, receiver, REST, (call.arguments.get(0) or NEVER).under(call.control))
+    for site in receiver.sites:
+        analysis.heap.reorder(site)
     return NONE
 
 
-def _extend(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _extend(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     # Which items of a set are equal decides how many there are.
     is_update = name_of(call.node) == "update"
     for i, value in enumerate(
         [*call.arguments.positional, *([call.arguments.more] if call.arguments.more is not NEVER else [])]
     ):
-        decided = a.heap.condition(value) if is_update else a.heap.shape(value)
-        amount = a.remember(call.node, value, f"extend {i}")
-        for site in box.sites:
-            inner = value.under(call.control | box.origins)
-            extend(a, site, inner.under(decided if a.heap.kind(site) == "list" else a.heap.shape(value)), amount)
-            if a.heap.kind(site) == "dict":
+        decided = analysis.heap.condition(value) if is_update else analysis.heap.shape(value)
+        amount = analysis.remember(call.node, value, f"extend {i}")
+        for site in receiver.sites:
+            inner = value.under(call.control | receiver.origins)
+            extend(
+                analysis,
+                site,
+                inner.under(decided if analysis.heap.kind(site) == "list" else analysis.heap.shape(value)),
+                amount,
+            )
+            if analysis.heap.kind(site) == "dict":
                 # `Counter.update` counts characters and items.
-                counted = frozenset(s for s in value.sites if a.heap.kind(s) != "dict")
-                keys = a.heap.items(value._replace(sites=counted)).under(call.control | a.heap.condition(value))
-                a.heap.put(site, KEYS, keys)
+                counted = frozenset(s for s in value.sites if analysis.heap.kind(s) != "dict")
+                keys = analysis.heap.items(value._replace(sites=counted)).under(
+                    call.control | analysis.heap.condition(value)
+                )
+                analysis.heap.put(site, KEYS, keys)
                 if value.alternatives:
-                    a.heap.put(site, REST, A_NUMBER.under(a.heap.condition(value)))
-        if call.control or value.origins or box.origins:
-            concern(a, box, call.control | a.heap.shape(value))
+                    analysis.heap.put(site, REST, A_NUMBER.under(analysis.heap.condition(value)))
+        if call.control or value.origins or receiver.origins:
+            concern(analysis, receiver, call.control | analysis.heap.shape(value))
     for name, value in call.arguments.named.items():
-        for site in box.sites:
-            a.heap.put(site, name, value.under(call.control | box.origins))
-            a.changed_by(site, a.remember(call.node, constant("x"), f"named {name}"))
+        for site in receiver.sites:
+            analysis.heap.put(site, name, value.under(call.control | receiver.origins))
+            analysis.changed_by(site, analysis.remember(call.node, constant("x"), f"named {name}"))
     return NONE
 
 
-def _remove(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all)))
+def _remove(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all)))
     return NONE
 
 
-def _subtract(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    _extend(a, box, call)
-    return _remove(a, box, call)
+def _subtract(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    _extend(analysis, receiver, call)
+    return _remove(analysis, receiver, call)
 
 
-def _intersect(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    concern(a, box, call.control.union(a.heap.condition(box), *(a.heap.condition(v) for v in call.all)))
+def _intersect(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    concern(
+        analysis,
+        receiver,
+        call.control.union(analysis.heap.condition(receiver), *(analysis.heap.condition(v) for v in call.all)),
+    )
     for value in call.all:
-        put_all(a, box, REST, a.heap.items(value).under(call.control), a.remember(call.node, value, "amount"))
+        put_all(
+            analysis,
+            receiver,
+            REST,
+            analysis.heap.items(value).under(call.control),
+            analysis.remember(call.node, value, "amount"),
+        )
     return NONE
 
 
-def _pop(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    is_dict = any(a.heap.kind(s) != "list" for s in box.sites)
+def _pop(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    is_dict = any(analysis.heap.kind(s) != "list" for s in receiver.sites)
     key = call.arguments.get(0)
-    found = a.heap.item(box, key) if key is not None and is_dict else a.heap.values(box)
-    concern(a, box, call.control.union(*(a.heap.condition(v) for v in call.all[:1])))
+    found = analysis.heap.item(receiver, key) if key is not None and is_dict else analysis.heap.values(receiver)
+    concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all[:1])))
     return found | join(call.all[1:])
 
 
-def _popitem(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    pair = new_tuple(a, call.node, [a.heap.items(box), a.heap.values(box)])
-    concern(a, box, call.control)
-    return pair.under(a.heap.shape(box))
+def _popitem(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    pair = new_tuple(analysis, call.node, [analysis.heap.items(receiver), analysis.heap.values(receiver)])
+    concern(analysis, receiver, call.control)
+    return pair.under(analysis.heap.shape(receiver))
 
 
-def _sort(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    decided = call.control.union(*(a.heap.condition(v) for v in call.all))
+def _sort(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    decided = call.control.union(*(analysis.heap.condition(v) for v in call.all))
     key = keyword_callback(call, "key")
-    item = a.heap.items(box)
-    compared = item if key is None else call_back(a, call.node, key, [item], call.control, box)
-    concern(a, box, decided | a.heap.condition(compared))
+    item = analysis.heap.items(receiver)
+    compared = item if key is None else call_back(analysis, call.node, key, [item], call.control, receiver)
+    concern(analysis, receiver, decided | analysis.heap.condition(compared))
     return NONE
 
 
-def _setdefault(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _setdefault(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     key = call.arguments.get(0) or NEVER
     default = call.arguments.get(1) or NONE
-    store(a, box, key, default.under(call.control))
-    return a.heap.item(box, key) | default
+    store(analysis, receiver, key, default.under(call.control))
+    return analysis.heap.item(receiver, key) | default
 
 
-def _get(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _get(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     key = call.arguments.get(0) or NEVER
-    found = a.heap.item(box, key) | (call.arguments.get(1) or NONE)
-    return found.under(a.heap.shape(box) | key.origins)
+    found = analysis.heap.item(receiver, key) | (call.arguments.get(1) or NONE)
+    return found.under(analysis.heap.shape(receiver) | key.origins)
 
 
-def _items(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
+def _items(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     # The numbers decide about the order.
     is_sorted = name_of(call.node) == "most_common"
-    decided = a.heap.condition(box) if is_sorted else frozenset()
-    pair = new_tuple(a, call.node, [a.heap.items(box).under(decided), a.heap.values(box).under(decided)])
-    return list_like(a, call.node, box, pair).under(frozenset[str]().union(*(a.heap.condition(v) for v in call.all)))
+    decided = analysis.heap.condition(receiver) if is_sorted else frozenset()
+    pair = new_tuple(
+        analysis,
+        call.node,
+        [analysis.heap.items(receiver).under(decided), analysis.heap.values(receiver).under(decided)],
+    )
+    return list_like(analysis, call.node, receiver, pair).under(
+        frozenset[str]().union(*(analysis.heap.condition(v) for v in call.all))
+    )
 
 
-def _keys(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    return list_like(a, call.node, box)
+def _keys(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    return list_like(analysis, call.node, receiver)
 
 
-def _values(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    return list_like(a, call.node, box, a.heap.values(box))
+def _values(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    return list_like(analysis, call.node, receiver, analysis.heap.values(receiver))
 
 
-def _copy(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    return copy_of(a, call.node, box)
+def _copy(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    return copy_of(analysis, call.node, receiver)
 
 
-def _set_operation(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    every = [box, *call.all]
-    item = join(a.heap.items(v) for v in every)
-    made = new_list(a, call.node, "set", item)
-    keys = [a.remember(call.node, v, f"set {i}") for i, v in enumerate(every)]
-    a.sized(only_site(made), "sum", *keys)
-    return made.under(frozenset[str]().union(*(a.heap.condition(v) for v in every)))
+def _set_operation(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    inputs = [receiver, *call.all]
+    item = join(analysis.heap.items(v) for v in inputs)
+    made = new_list(analysis, call.node, "set", item)
+    keys = [analysis.remember(call.node, v, f"set {i}") for i, v in enumerate(inputs)]
+    analysis.sized(only_site(made), "sum", *keys)
+    return made.under(frozenset[str]().union(*(analysis.heap.condition(v) for v in inputs)))
 
 
-def _elements(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    made = new_list(a, call.node, "elements", a.heap.items(box))
-    a.sized(only_site(made), "unknown")
-    return made.under(a.heap.condition(box))
+def _elements(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    made = new_list(analysis, call.node, "elements", analysis.heap.items(receiver))
+    analysis.sized(only_site(made), "unknown")
+    return made.under(analysis.heap.condition(receiver))
 
 
-def _total(a: Analysis, box: AbstractValue, call: Invocation) -> AbstractValue:
-    return numbers(a, box) if are_numbers(a, a.heap.values(box)) else text_of(a, box)
+def _total(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
+    return (
+        numbers(analysis, receiver)
+        if are_numbers(analysis, analysis.heap.values(receiver))
+        else text_of(analysis, receiver)
+    )
 
 
 _METHODS: dict[str, _Method] = {
@@ -462,7 +503,9 @@ _METHODS: dict[str, _Method] = {
     "encode": as_bytes,
     "decode": as_text,
     "getvalue": _value_of_buffer,
-    "hexdigest": lambda a, box, call: text_of(a, box, *call.all, alternatives=frozenset({(templates.WORD,)})),
+    "hexdigest": lambda analysis, receiver, call: text_of(
+        analysis, receiver, *call.all, alternatives=frozenset({(templates.WORD,)})
+    ),
     **dict.fromkeys(
         """startswith endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle
         isupper isdisjoint issubset issuperset is_integer""".split(),

@@ -35,33 +35,37 @@ _FOLDED: dict[str, Callable[[Any, Any], Any]] = {
 _MAX_PAIRS, _MAX_NUMBER, _MAX_TEXT = 16, 1 << 40, 500
 
 
-def binary(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue:
+def binary(analysis: Analysis, node: tree.Node, left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue:
     """``left op right``"""
     folded = _folded(left, op, right)
     if folded is not None:
         return folded
-    found = _of_containers(a, node, left, op, right) if (left.sites or right.sites) and op != "%" else NEVER
+    found = _of_containers(analysis, node, left, op, right) if (left.sites or right.sites) and op != "%" else NEVER
     if op == "%" and right.sites:
-        return text_of(a, left, right)  # a text that is formatted with a tuple or an object
+        return text_of(analysis, left, right)  # a text that is formatted with a tuple or an object
     if not left.alternatives or not right.alternatives:
         # A text can be repeated by a number.
-        return found | text_of(a, left, right) if op == "*" and (left.alternatives or right.alternatives) else found
+        return (
+            found | text_of(analysis, left, right) if op == "*" and (left.alternatives or right.alternatives) else found
+        )
     plain_left, plain_right = left._replace(sites=frozenset()), right._replace(sites=frozenset())
     if op != "+":
         if op in ("&", "|", "^"):
-            return found | arithmetic(a, plain_left, plain_right) | booleans(a, plain_left, plain_right)
+            return found | arithmetic(analysis, plain_left, plain_right) | booleans(analysis, plain_left, plain_right)
         counted = _count(plain_left, op, plain_right)
         if counted is not None:
             return found | counted
-        return found | (text_of if op in "*%" else arithmetic)(a, plain_left, plain_right)
+        return found | (text_of if op in "*%" else arithmetic)(analysis, plain_left, plain_right)
     counted = _count(plain_left, op, plain_right)
     if counted is not None:
         return found | counted
     if _is_number(left) or _is_number(right):
-        return found | arithmetic(a, plain_left, plain_right)
-    if _may_be_number(a, left) and _may_be_number(a, right):
-        found = found | numbers(a, plain_left, plain_right)
-    return found | concatenated(a, apart(a, node, plain_left, "left part"), apart(a, node, plain_right, "right part"))
+        return found | arithmetic(analysis, plain_left, plain_right)
+    if _may_be_number(analysis, left) and _may_be_number(analysis, right):
+        found = found | numbers(analysis, plain_left, plain_right)
+    return found | concatenated(
+        analysis, apart(analysis, node, plain_left, "left part"), apart(analysis, node, plain_right, "right part")
+    )
 
 
 def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue | None:
@@ -83,15 +87,15 @@ def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue
     return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
 
 
-def arithmetic(a: Analysis, *values: AbstractValue) -> AbstractValue:
+def arithmetic(analysis: Analysis, *values: AbstractValue) -> AbstractValue:
     """What is computed from values: a number if all of them are numbers, and not for example fractions or spans of time."""
-    return numbers(a, *values) if are_numbers(a, *values) else text_of(a, *values)
+    return numbers(analysis, *values) if are_numbers(analysis, *values) else text_of(analysis, *values)
 
 
-def are_numbers(a: Analysis, *values: AbstractValue) -> bool:
+def are_numbers(analysis: Analysis, *values: AbstractValue) -> bool:
     """Whether values are certainly numbers, booleans or None."""
     return not any(v.sites for v in values) and all(
-        isinstance(t, Constant) or t == (templates.NUMBER,) or _has_number_type(a, t)
+        isinstance(t, Constant) or t == (templates.NUMBER,) or _has_number_type(analysis, t)
         for v in values
         for t in v.alternatives
     )
@@ -104,37 +108,44 @@ def _is_number(value: AbstractValue) -> bool:
     )
 
 
-def _has_number_type(a: Analysis, t: Alternative) -> bool:
+def _has_number_type(analysis: Analysis, t: Alternative) -> bool:
     """Whether a template is a length, or the value of a parameter that is a number."""
     part = t[0] if len(t) == 1 else ""
     if isinstance(part, Hole):
-        return part.kind == "parameter" and _type_of(a, part) in ("integer", "number")
+        return part.kind == "parameter" and _type_of(analysis, part) in ("integer", "number")
     return isinstance(part, Count)
 
 
-def is_whole_number(a: Analysis, value: AbstractValue) -> bool:
+def is_whole_number(analysis: Analysis, value: AbstractValue) -> bool:
     """Whether a value is certainly a whole number."""
     return not value.sites and all(
         (isinstance(t, Constant) and t.type == "int")
         or (len(t) == 1 and isinstance(t[0], Count))
-        or (len(t) == 1 and isinstance(t[0], Hole) and t[0].kind == "parameter" and _type_of(a, t[0]) == "integer")
+        or (
+            len(t) == 1
+            and isinstance(t[0], Hole)
+            and t[0].kind == "parameter"
+            and _type_of(analysis, t[0]) == "integer"
+        )
         for t in value.alternatives
     )
 
 
-def _may_be_number(a: Analysis, value: AbstractValue) -> bool:
+def _may_be_number(analysis: Analysis, value: AbstractValue) -> bool:
     return any(
         isinstance(t, Constant)
         or (len(t) == 1 and isinstance(t[0], Count))
         or (len(t) == 1 and isinstance(t[0], Hole) and t[0].kind in ("any", "number"))
-        or (len(t) == 1 and isinstance(t[0], Hole) and t[0].kind == "parameter" and _type_of(a, t[0]) != "string")
+        or (
+            len(t) == 1 and isinstance(t[0], Hole) and t[0].kind == "parameter" and _type_of(analysis, t[0]) != "string"
+        )
         for t in value.alternatives
     )
 
 
-def _type_of(a: Analysis, hole: Hole) -> object:
+def _type_of(analysis: Analysis, hole: Hole) -> object:
     """The type of a parameter. Only texts inside a parameter are holes."""
-    parameter = a.checked.definition.parameter(hole.name)
+    parameter = analysis.checked.definition.parameter(hole.name)
     return "string" if hole.path and not hole.path.endswith("~") else parameter and parameter.schema.get("type")
 
 
@@ -160,39 +171,41 @@ def _count(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue 
     return None
 
 
-def _of_containers(a: Analysis, node: tree.Node, left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue:
+def _of_containers(
+    analysis: Analysis, node: tree.Node, left: AbstractValue, op: str, right: AbstractValue
+) -> AbstractValue:
     """Lists that are joined or repeated, and the operators of sets and dictionaries."""
     sites = left.sites | right.sites
-    if any(a.heap.kind(s) == "open" for s in sites):
-        return anything(a, node, left, right)
-    control = a.heap.shape(left) | a.heap.shape(right)
-    if op != "+" or any(a.heap.kind(s) == "dict" for s in sites):
+    if any(analysis.heap.kind(s) == "open" for s in sites):
+        return anything(analysis, node, left, right)
+    control = analysis.heap.shape(left) | analysis.heap.shape(right)
+    if op != "+" or any(analysis.heap.kind(s) == "dict" for s in sites):
         # What is equal decides about sets. Counters keep what is positive.
-        control |= a.heap.condition(right) | (a.heap.condition(left) if op != "*" else frozenset())
+        control |= analysis.heap.condition(right) | (analysis.heap.condition(left) if op != "*" else frozenset())
     found = AbstractValue(data=left.data | right.data, control=control)
     for source in sites:
-        original = a.heap.at[source]
-        site = a.site(node, original.kind)
-        found = found | a.heap.make(site, original.kind)
+        original = analysis.heap.at[source]
+        site = analysis.site(node, original.kind)
+        found = found | analysis.heap.make(site, original.kind)
         for key, item in [*original.fields.items()]:
-            a.heap.put(site, REST if original.kind == "list" else key, item.under(control))
+            analysis.heap.put(site, REST if original.kind == "list" else key, item.under(control))
         if original.kind == "list" and op in ("|", "&", "-", "^"):
             # One side can be a text, if the other one is the keys of a dictionary.
             for side in (left, right):
-                a.heap.put(site, REST, a.heap.items(side._replace(sites=frozenset())).under(control))
+                analysis.heap.put(site, REST, analysis.heap.items(side._replace(sites=frozenset())).under(control))
         if original.default is not None:
-            a.heap.set_default(site, original.default)
+            analysis.heap.set_default(site, original.default)
         # A counter that is subtracted adds what it has less than nothing of.
         if op in ("+", "|", "^") or (op == "-" and original.kind == "dict"):
-            a.sized(site, "sum", a.remember(node, left, "left"), a.remember(node, right, "right"))
+            analysis.sized(site, "sum", analysis.remember(node, left, "left"), analysis.remember(node, right, "right"))
         elif op in ("-", "&"):
-            a.sized(site, "length", a.remember(node, left, "left"))
+            analysis.sized(site, "length", analysis.remember(node, left, "left"))
         else:
-            a.sized(site, "unknown")
+            analysis.sized(site, "unknown")
     return found
 
 
-def concatenated(a: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:
+def concatenated(analysis: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:
     """A text followed by another; what is unknown makes an unknown text."""
     alternatives = templates.concatenated(
         left.alternatives or templates.ANYTHING, right.alternatives or templates.ANYTHING
@@ -204,39 +217,45 @@ def concatenated(a: Analysis, left: AbstractValue, right: AbstractValue) -> Abst
     )
 
 
-def apart(a: Analysis, node: object, value: AbstractValue, tag: str = "part") -> AbstractValue:
+def apart(analysis: Analysis, node: object, value: AbstractValue, tag: str = "part") -> AbstractValue:
     """A value that becomes a part of a text. If nothing is known about it, the hole names the value, to keep its own origins."""
     if value.alternatives != templates.ANYTHING or not value.data:
         return value
-    return value._replace(alternatives=frozenset({(Hole("any", call=a.encoded_value(a.remember(node, value, tag))),)}))
+    return value._replace(
+        alternatives=frozenset({(Hole("any", call=analysis.encoded_value(analysis.remember(node, value, tag))),)})
+    )
 
 
-def formatted_text(a: Analysis, node: tree.Strings, control: Origins) -> AbstractValue:
+def formatted_text(analysis: Analysis, node: tree.Strings, control: Origins) -> AbstractValue:
     """An f-string."""
     found = AbstractValue(frozenset({()}))
     for p in node.pieces:
         if isinstance(p, tree.Text):
-            found = concatenated(a, found, constant(p.value))
+            found = concatenated(analysis, found, constant(p.value))
             continue
         for part in p.parts:
-            value = constant(part) if isinstance(part, str) else apart(a, part.value, _field(a, part, control))
-            found = concatenated(a, found, value)
+            value = (
+                constant(part)
+                if isinstance(part, str)
+                else apart(analysis, part.value, _field(analysis, part, control))
+            )
+            found = concatenated(analysis, found, value)
     return found
 
 
-def _field(a: Analysis, field: tree.Field, control: Origins) -> AbstractValue:
-    value = a.evaluate(field.value, control)
-    inner = [a.evaluate(p.value, control) for p in field.spec or () if not isinstance(p, str)]
+def _field(analysis: Analysis, field: tree.Field, control: Origins) -> AbstractValue:
+    value = analysis.evaluate(field.value, control)
+    inner = [analysis.evaluate(p.value, control) for p in field.spec or () if not isinstance(p, str)]
     spec = "".join(p for p in field.spec or () if isinstance(p, str))
-    return formatted(a, value, field.conversion, spec, inner)
+    return formatted(analysis, value, field.conversion, spec, inner)
 
 
 def formatted(
-    a: Analysis, value: AbstractValue, conversion: str | None, spec: str, inner: list[AbstractValue]
+    analysis: Analysis, value: AbstractValue, conversion: str | None, spec: str, inner: list[AbstractValue]
 ) -> AbstractValue:
     """A value as a field of a text. `inner` has the values in its specification; `spec` is complete if there are none."""
     if inner or conversion or value.sites:
-        return text_of(a, value, *inner)
+        return text_of(analysis, value, *inner)
     if not spec:
         return value._replace(alternatives=templates.texts(value.alternatives))
     known = value.constants()
@@ -247,16 +266,16 @@ def formatted(
                 found = found | constant(format(x, spec))
         return value._replace(alternatives=found.alternatives)
     # Dates take any format.
-    if are_numbers(a, value) and re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]", spec):
+    if are_numbers(analysis, value) and re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]", spec):
         return value._replace(alternatives=templates.SOME_NUMBER)
-    return text_of(a, value)
+    return text_of(analysis, value)
 
 
-def unary(a: Analysis, node: tree.UnaryOp, value: AbstractValue) -> AbstractValue:
+def unary(analysis: Analysis, node: tree.UnaryOp, value: AbstractValue) -> AbstractValue:
     """``-x``, ``+x``, ``~x`` and ``not x``"""
     if node.op == "not":
-        return text_of(a, value, alternatives=templates.TRUE_OR_FALSE)
+        return text_of(analysis, value, alternatives=templates.TRUE_OR_FALSE)
     known = value.constants()
     if node.op == "-" and known and all(isinstance(x, int | float) for x in known):
         return value._replace(alternatives=templates.union(*[templates.constant(-x) for x in known]))  # type: ignore[operator]
-    return arithmetic(a, value) if value.alternatives and not value.sites else anything(a, node, value)
+    return arithmetic(analysis, value) if value.alternatives and not value.sites else anything(analysis, node, value)

@@ -18,54 +18,60 @@ from albert_tools.engine.model.manifest_match import PATH_USES
 from albert_tools.grammar import tree
 
 
-def call_tool(a: Analysis, node: tree.Call, name: str, given: Arguments, control: Origins) -> AbstractValue:
+def call_tool(analysis: Analysis, node: tree.Call, name: str, given: Arguments, control: Origins) -> AbstractValue:
     """The output of a call of a tool."""
-    definition = a.facts.catalog.get(name)
+    definition = analysis.facts.catalog.get(name)
     assert definition is not None
     arguments = _bound(definition, given)
     if definition.manifest is not None:
-        return _saved(a, node, definition, arguments, control)
-    key = (a.frame.instance, id(node))
-    call = _recorded(a, key, node, definition)
-    _add(a, call, arguments, control)
+        return _saved(analysis, node, definition, arguments, control)
+    key = (analysis.frame.instance, id(node))
+    call = _recorded(analysis, key, node, definition)
+    _add(analysis, call, arguments, control)
     if "tool" in definition.declared.uses.values():
-        _of_batch(a, node, definition, arguments, control)
+        _of_batch(analysis, node, definition, arguments, control)
     data = frozenset({call.origin})
-    facts = _facts(a, definition, arguments)
-    sizes = _sizes(a, node, definition, arguments)
+    facts = _facts(analysis, definition, arguments)
+    sizes = _sizes(analysis, node, definition, arguments)
     source = Source(key, lambda path: Hole("output", call=call.index, path=path), data, facts, sizes, False)
-    return from_schema(a, definition.result, source)
+    return from_schema(analysis, definition.result, source)
 
 
 def _of_batch(
-    a: Analysis, node: tree.Call, definition: ToolDefinition, arguments: dict[str, AbstractValue], control: Origins
+    analysis: Analysis,
+    node: tree.Call,
+    definition: ToolDefinition,
+    arguments: dict[str, AbstractValue],
+    control: Origins,
 ) -> None:
     """Record the calls of a batch's tool for the items. They are made later, with what the items are now."""
     given = {use: arguments.get(name, NEVER) for name, use in definition.declared.uses.items()}
-    items, loop = given.get("items", NEVER), (a.frame.instance, id(node))
-    a.grow(a.iterated, loop, items)
-    outer, a.frame.loops = a.frame.loops, (*a.frame.loops, loop)
-    decided = control | a.heap.size(items)
+    items, loop = given.get("items", NEVER), (analysis.frame.instance, id(node))
+    analysis.grow(analysis.iterated, loop, items)
+    outer, analysis.frame.loops = analysis.frame.loops, (*analysis.frame.loops, loop)
+    decided = control | analysis.heap.size(items)
     for name in given["tool"].constants() or ():
-        tool = a.facts.catalog.get(str(name))
+        tool = analysis.facts.catalog.get(str(name))
         assert tool is not None
-        each = _arguments_in(a, loop, tool, a.heap.items(items))
+        each = _arguments_in(analysis, loop, tool, analysis.heap.items(items))
         if tool.manifest is not None:
-            _saved(a, node, tool, each, decided)
+            _saved(analysis, node, tool, each, decided)
         else:
-            _add(a, _recorded(a, (*loop, "items"), node, tool), each, decided)
-    a.frame.loops = outer
+            _add(analysis, _recorded(analysis, (*loop, "items"), node, tool), each, decided)
+    analysis.frame.loops = outer
 
 
-def _arguments_in(a: Analysis, key: Hashable, tool: ToolDefinition, item: AbstractValue) -> dict[str, AbstractValue]:
+def _arguments_in(
+    analysis: Analysis, key: Hashable, tool: ToolDefinition, item: AbstractValue
+) -> dict[str, AbstractValue]:
     """The arguments of a call that are the values of a dictionary."""
     found = {}
     for p in tool.parameters:
-        given = a.heap.item(item, constant(p.name))
+        given = analysis.heap.item(item, constant(p.name))
         if p.required:
             found[p.name] = given
         elif given.alternatives or given.sites:
-            found[p.name] = given | default_value(a, (key, p.name), p.default)
+            found[p.name] = given | default_value(analysis, (key, p.name), p.default)
     return found
 
 
@@ -80,23 +86,23 @@ def _bound(definition: ToolDefinition, given: Arguments) -> dict[str, AbstractVa
     return found
 
 
-def _recorded(a: Analysis, key: Hashable, node: tree.Node, definition: ToolDefinition) -> Recorded:
-    call = a.calls.get(key)
+def _recorded(analysis: Analysis, key: Hashable, node: tree.Node, definition: ToolDefinition) -> Recorded:
+    call = analysis.calls.get(key)
     if call is None:
-        call = Recorded(len(a.calls), definition, node, a.frame.instance, a.frame.loops)
-        a.calls[key] = call
+        call = Recorded(len(analysis.calls), definition, node, analysis.frame.instance, analysis.frame.loops)
+        analysis.calls[key] = call
     return call
 
 
-def _add(a: Analysis, call: Recorded, arguments: dict[str, AbstractValue], control: Origins) -> None:
+def _add(analysis: Analysis, call: Recorded, arguments: dict[str, AbstractValue], control: Origins) -> None:
     """Add what is known about the arguments of a call, and about what decides whether it is made."""
     for name, value in arguments.items():
         call.arguments[name] = call.arguments.get(name, NEVER) | value
-    call.control |= control | a.frame.failing
+    call.control |= control | analysis.frame.failing
 
 
 def _facts(
-    a: Analysis, definition: ToolDefinition, arguments: dict[str, AbstractValue]
+    analysis: Analysis, definition: ToolDefinition, arguments: dict[str, AbstractValue]
 ) -> dict[str, templates.Alternatives]:
     """What the primitive declares about places of its output."""
     found: dict[str, templates.Alternatives] = {}
@@ -108,7 +114,9 @@ def _facts(
             value = arguments.get(name)
             if value is None:
                 parameter = definition.parameter(name)
-                value = default_value(a, (definition.name, name), parameter.default if parameter is not None else None)
+                value = default_value(
+                    analysis, (definition.name, name), parameter.default if parameter is not None else None
+                )
             ends = [templates.BELOW] if kind == "below" else []
             texts = [t for t in value.alternatives if not isinstance(t, templates.Constant)]
             if definition.declared.uses.get(name) in PATH_USES:
@@ -120,7 +128,7 @@ def _facts(
 
 
 def _sizes(
-    a: Analysis, node: tree.Node, definition: ToolDefinition, arguments: dict[str, AbstractValue]
+    analysis: Analysis, node: tree.Node, definition: ToolDefinition, arguments: dict[str, AbstractValue]
 ) -> dict[str, tuple[object, ...]]:
     """What the primitive declares about the sizes of lists in its output: ``at most 100 items``, ``at most limit items``."""
     found: dict[str, tuple[object, ...]] = {}
@@ -135,39 +143,50 @@ def _sizes(
         else:
             parameter = definition.parameter(words[2])
             default = default_value(
-                a, (definition.name, words[2]), parameter.default if parameter is not None else None
+                analysis, (definition.name, words[2]), parameter.default if parameter is not None else None
             )
             given = arguments.get(words[2], default)
-            found[path] = ("value", a.remember(node, given, f"most {path}"))
+            found[path] = ("value", analysis.remember(node, given, f"most {path}"))
     return found
 
 
 def _saved(
-    a: Analysis, node: tree.Call, definition: ToolDefinition, arguments: dict[str, AbstractValue], control: Origins
+    analysis: Analysis,
+    node: tree.Call,
+    definition: ToolDefinition,
+    arguments: dict[str, AbstractValue],
+    control: Origins,
 ) -> AbstractValue:
     manifest = definition.manifest
     assert manifest is not None
-    key = (a.frame.instance, id(node))
+    key = (analysis.frame.instance, id(node))
     for p in definition.parameters:
         if p.name not in arguments:
             missing = (
-                anything(a, node, tag=f"missing {p.name}") if p.required else default_value(a, (key, p.name), p.default)
+                anything(analysis, node, tag=f"missing {p.name}")
+                if p.required
+                else default_value(analysis, (key, p.name), p.default)
             )
             arguments[p.name] = missing
     calls = []
     for i, planned in enumerate(manifest.calls):
-        call = _recorded(a, (key, i), node, definition)
+        call = _recorded(analysis, (key, i), node, definition)
         call.planned, call.via, call.place = planned, (definition.name, *planned.via), key
         calls.append(call)
-    substitution = a.substitutions[key] = Substitution(key, arguments, tuple(calls))
+    substitution = analysis.substitutions[key] = Substitution(key, arguments, tuple(calls))
     for i, (call, planned) in enumerate(zip(calls, manifest.calls, strict=True)):
-        inner = {name: instantiate(a, value, substitution, (key, i, name)) for name, value in planned.arguments.items()}
-        _add(a, call, inner, control | decided_by(a, planned, substitution))
-    a.printed |= control.union(*origins_of(a, manifest.printed, substitution)) if manifest.printed else frozenset()
-    data, decided = origins_of(a, manifest.raised, substitution)
-    a.raised |= data | decided
-    a.frame.failing |= data | decided
-    for seen in a.frame.watching:
+        inner = {
+            name: instantiate(analysis, value, substitution, (key, i, name))
+            for name, value in planned.arguments.items()
+        }
+        _add(analysis, call, inner, control | decided_by(analysis, planned, substitution))
+    analysis.printed |= (
+        control.union(*origins_of(analysis, manifest.printed, substitution)) if manifest.printed else frozenset()
+    )
+    data, decided = origins_of(analysis, manifest.raised, substitution)
+    analysis.raised |= data | decided
+    analysis.frame.failing |= data | decided
+    for seen in analysis.frame.watching:
         # The error of a call that fails inside can say what the call was given and found.
         seen.origins |= data | decided | {c.origin for c in calls}
-    return instantiate(a, manifest.result, substitution, (key, "result"))
+    return instantiate(analysis, manifest.result, substitution, (key, "result"))

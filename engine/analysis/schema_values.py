@@ -45,16 +45,16 @@ class Source(NamedTuple):
     exact_numbers: bool
 
 
-def from_schema(a: Analysis, schema: Schema, source: Source) -> AbstractValue:
+def from_schema(analysis: Analysis, schema: Schema, source: Source) -> AbstractValue:
     """The value that a schema allows."""
-    return _Places(a, source, schema.get("$defs", {})).value(schema, "", 0)
+    return _Places(analysis, source, schema.get("$defs", {})).value(schema, "", 0)
 
 
 class _Places:
     """Makes the value of each place. After many places, the rest is open."""
 
-    def __init__(self, a: Analysis, source: Source, definitions: Schema) -> None:
-        self._a = a
+    def __init__(self, analysis: Analysis, source: Source, definitions: Schema) -> None:
+        self._analysis = analysis
         self._source = source
         self._definitions = definitions
         self._left = _MAX_PLACES
@@ -81,7 +81,7 @@ class _Places:
             values = schema.get("enum", [schema.get("const")])
             if any(isinstance(v, list | dict) for v in values):
                 return self._open(path)
-            self._a.listed.update(v for v in values if isinstance(v, str))
+            self._analysis.listed.update(v for v in values if isinstance(v, str))
             return join(map(constant, values))._replace(data=data)
         kinds = _kinds(schema)
         return (
@@ -103,12 +103,12 @@ class _Places:
             case "array" if isinstance(schema.get("items"), Mapping) or "prefixItems" in schema:
                 made, site = self._container(path, "list")
                 for i, place in enumerate(schema.get("prefixItems", ())):
-                    self._a.heap.put(site, i, self.value(place, f"{path}[{i}]", depth + 1))
+                    self._analysis.heap.put(site, i, self.value(place, f"{path}[{i}]", depth + 1))
                 # Without `maxItems`, any other items can follow.
                 others = schema.get("items", {})
                 if schema.get("maxItems", math.inf) > len(schema.get("prefixItems", ())) and others is not False:
                     inner = others if isinstance(others, Mapping) else {}
-                    self._a.heap.put(site, REST, self.value(inner, f"{path}[*]", depth + 1))
+                    self._analysis.heap.put(site, REST, self.value(inner, f"{path}[*]", depth + 1))
                 return made
             case "object":
                 named, more = schema.get("properties", {}), schema.get("additionalProperties", True)
@@ -116,35 +116,35 @@ class _Places:
                     return self._open(path)
                 made, site = self._container(path, "dict")
                 for name, inner in named.items():
-                    self._a.heap.put(site, name, self.value(inner, f"{path}.{name}", depth + 1))
+                    self._analysis.heap.put(site, name, self.value(inner, f"{path}.{name}", depth + 1))
                 if more is not False:
                     inner = more if isinstance(more, Mapping) else {}
-                    self._a.heap.put(site, REST, self.value(inner, f"{path}.*", depth + 1))
+                    self._analysis.heap.put(site, REST, self.value(inner, f"{path}.*", depth + 1))
                     key = AbstractValue(frozenset({(self._source.hole(f"{path}~"),)}), self._source.data)
-                    self._a.heap.put(site, KEYS, key)
+                    self._analysis.heap.put(site, KEYS, key)
                 return made
         return self._open(path)
 
     def _container(self, path: str, kind: str) -> tuple[AbstractValue, Site]:
         site = (self._source.site, path, kind)
-        made = self._a.heap.make(site, kind, outside=True)
+        made = self._analysis.heap.make(site, kind, outside=True)
         self._size(site, path)
         return made, site
 
     def _open(self, path: str) -> AbstractValue:
         """Any JSON value."""
         site = (self._source.site, path, "open")
-        made = self._a.heap.make(site, "open", outside=True)
+        made = self._analysis.heap.make(site, "open", outside=True)
         self._size(site, f"{path}~")
         hole = self._source.hole(f"{path}~")
         whole = AbstractValue(frozenset({(hole,)}), self._source.data, sites=made.sites)
-        self._a.heap.put(site, REST, whole)
+        self._analysis.heap.put(site, REST, whole)
         return whole
 
     def _size(self, site: Site, path: str) -> None:
-        self._a.heap.count(site, True)
+        self._analysis.heap.count(site, True)
         (origin,) = self._source.data
-        self._a.sized(site, *self._source.sizes.get(path, ("symbol", Symbol("length", origin, path))))
+        self._analysis.sized(site, *self._source.sizes.get(path, ("symbol", Symbol("length", origin, path))))
 
 
 def _kinds(schema: Schema) -> list[str]:

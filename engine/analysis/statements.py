@@ -41,122 +41,126 @@ class Jumps(NamedTuple):
 _NO_JUMPS = Jumps()
 
 
-def run(a: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Jumps:
+def run(analysis: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Jumps:
     """Run a block. Returns what decides whether the statements after it are left out."""
-    jumps, loops = _NO_JUMPS, a.frame.loops
-    if loops and _runs_once(a, body):
-        a.frame.loops = ()
+    jumps, loops = _NO_JUMPS, analysis.frame.loops
+    if loops and _runs_once(analysis, body):
+        analysis.frame.loops = ()
     for stmt in body:
-        found = _statement(a, stmt, control | jumps.all)
-        if a.rounds.changed and a.first_change is None:
-            a.first_change = stmt
+        found = _statement(analysis, stmt, control | jumps.all)
+        if analysis.rounds.changed and analysis.first_change is None:
+            analysis.first_change = stmt
         if found is not _NO_JUMPS:
             jumps |= found
-    a.frame.loops = loops
+    analysis.frame.loops = loops
     return jumps
 
 
-def _runs_once(a: Analysis, body: tuple[tree.Stmt, ...]) -> bool:
+def _runs_once(analysis: Analysis, body: tuple[tree.Stmt, ...]) -> bool:
     """Whether a block ends the function when it runs, so that the loops around it don't run it again."""
-    if not body or not isinstance(body[-1], tree.Return) or a.frame.assigned:
+    if not body or not isinstance(body[-1], tree.Return) or analysis.frame.assigned:
         return False
     return not any(isinstance(node, tree.Break | tree.Continue) for node in tree.walk(*body))
 
 
-def _statement(a: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
-    a.current = stmt
+def _statement(analysis: Analysis, stmt: tree.Stmt, control: Origins) -> Jumps:
+    analysis.current = stmt
     match stmt:
         case tree.ExprStmt():
-            a.evaluate(stmt.value, control)
+            analysis.evaluate(stmt.value, control)
         case tree.Assign():
-            value = _assigned(a, stmt, control)
+            value = _assigned(analysis, stmt, control)
             for target in stmt.targets:
-                assign(a, target, value, control)
+                assign(analysis, target, value, control)
         case tree.AnnAssign():
             if stmt.value is not None:
-                assign(a, stmt.target, a.evaluate(stmt.value, control), control)
+                assign(analysis, stmt.target, analysis.evaluate(stmt.value, control), control)
         case tree.AugAssign():
-            _augmented(a, stmt, control)
+            _augmented(analysis, stmt, control)
         case tree.Delete():
             for target in stmt.targets:
-                delete(a, target, control)
+                delete(analysis, target, control)
         case tree.Return():
-            value = NONE if stmt.value is None else a.evaluate(stmt.value, control)
-            a.grow(a.results, a.frame.instance, value.under(control))
+            value = NONE if stmt.value is None else analysis.evaluate(stmt.value, control)
+            analysis.grow(analysis.results, analysis.frame.instance, value.under(control))
             return Jumps(function=control)
         case tree.Raise():
-            a.frame.failing |= control
+            analysis.frame.failing |= control
             for part in (stmt.exc, stmt.cause):
                 if part is not None:
-                    a.raised |= a.heap.condition(a.evaluate(part, control)) | control
+                    analysis.raised |= analysis.heap.condition(analysis.evaluate(part, control)) | control
         case tree.Assert():
-            test = control | a.heap.condition(a.evaluate(stmt.test, control))
-            a.frame.failing |= test
-            a.raised |= test
+            test = control | analysis.heap.condition(analysis.evaluate(stmt.test, control))
+            analysis.frame.failing |= test
+            analysis.raised |= test
             if stmt.msg is not None:
-                a.raised |= a.heap.condition(a.evaluate(stmt.msg, test))
+                analysis.raised |= analysis.heap.condition(analysis.evaluate(stmt.msg, test))
         case tree.Break():
-            names, after_break, _ = a.frame.jumps[-1]
-            _join_into(after_break, a.frame.locals, names)
+            names, after_break, _ = analysis.frame.jumps[-1]
+            _join_into(after_break, analysis.frame.locals, names)
             return Jumps(control)
         case tree.Continue():
-            names, _, at_continue = a.frame.jumps[-1]
-            _join_into(at_continue, a.frame.locals, names)
+            names, _, at_continue = analysis.frame.jumps[-1]
+            _join_into(at_continue, analysis.frame.locals, names)
             return Jumps(control)
         case tree.FunctionDef() | tree.Import() | tree.ImportFrom():
             for name in fixed_names(stmt):
-                a.assign(name, AbstractValue(control=control))
+                analysis.assign(name, AbstractValue(control=control))
         case tree.If():
-            return _if(a, stmt, control)
+            return _if(analysis, stmt, control)
         case tree.For():
-            return _for(a, stmt, control)
+            return _for(analysis, stmt, control)
         case tree.While():
-            return _while(a, stmt, control)
+            return _while(analysis, stmt, control)
         case tree.Try():
-            return _try(a, stmt, control)
+            return _try(analysis, stmt, control)
         case tree.Match():
-            return _match(a, stmt, control)
+            return _match(analysis, stmt, control)
     return _NO_JUMPS
 
 
-def _assigned(a: Analysis, stmt: tree.Assign, control: Origins) -> AbstractValue:
+def _assigned(analysis: Analysis, stmt: tree.Assign, control: Origins) -> AbstractValue:
     """What is assigned. The items of a lazy value are made where its name is used, and that decides how many."""
-    if not is_lazy(a, stmt.value):
-        return a.evaluate(stmt.value, control)
+    if not is_lazy(analysis, stmt.value):
+        return analysis.evaluate(stmt.value, control)
     if len(stmt.targets) == 1 and isinstance(target := stmt.targets[0], tree.Name):
-        held = (a.frame.instance, target.id)
-        a.note(a.held, held)
-        control = control | a.exits[held]
-    return a.evaluate_lazy(stmt.value, control)
+        held = (analysis.frame.instance, target.id)
+        analysis.note(analysis.held, held)
+        control = control | analysis.exits[held]
+    return analysis.evaluate_lazy(stmt.value, control)
 
 
-def _add_to_head(a: Analysis, loop: Loop, more: Environment, names: frozenset[str]) -> None:
+def _add_to_head(analysis: Analysis, loop: Loop, more: Environment, names: frozenset[str]) -> None:
     """Add to what the names that a loop binds can be when a round of it begins."""
-    head = dict(a.heads.peek(loop))
-    if _join_into(head, more, names, a.heap.is_late):
-        a.heads[loop] = head
+    head = dict(analysis.heads.peek(loop))
+    if _join_into(head, more, names, analysis.heap.is_late):
+        analysis.heads[loop] = head
 
 
-def _augmented(a: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
-    old = a.evaluate(stmt.target, control)
-    value = a.evaluate(stmt.value, control)
+def _augmented(analysis: Analysis, stmt: tree.AugAssign, control: Origins) -> None:
+    old = analysis.evaluate(stmt.target, control)
+    value = analysis.evaluate(stmt.value, control)
     if stmt.op == "%":
-        read_keys(a, control, old, value)
+        read_keys(analysis, control, old, value)
     # A list, a set or a dictionary changes in place. A text or a number becomes a new value.
-    inner = value.under(control | a.heap.shape(value) | old.origins)
+    inner = value.under(control | analysis.heap.shape(value) | old.origins)
     # How often a list is repeated is not followed.
-    amount = a.remember(stmt, AbstractValue(ANYTHING) if stmt.op == "*" else value)
+    amount = analysis.remember(stmt, AbstractValue(ANYTHING) if stmt.op == "*" else value)
     for site in old.sites:
-        extend(a, site, inner, amount)
-    is_dict = any(a.heap.kind(s) == "dict" for s in old.sites)
+        extend(analysis, site, inner, amount)
+    is_dict = any(analysis.heap.kind(s) == "dict" for s in old.sites)
     if is_dict or (old.sites and stmt.op in "-&^|"):
         # Counters keep what is positive.
-        concern(a, old, control | a.heap.condition(value) | (a.heap.condition(old) if is_dict else NO_ORIGINS))
+        concern(
+            analysis,
+            old,
+            control | analysis.heap.condition(value) | (analysis.heap.condition(old) if is_dict else NO_ORIGINS),
+        )
     new = old._replace(alternatives=frozenset(), data=old.data | value.data, control=old.control | value.control)
     if old.alternatives or not old.sites:
         scalar = old._replace(sites=frozenset())
-        new = binary(a, stmt, scalar, stmt.op, value) | (new if old.sites else NEVER)
-    assign(a, stmt.target, new, control)
+        new = binary(analysis, stmt, scalar, stmt.op, value) | (new if old.sites else NEVER)
+    assign(analysis, stmt.target, new, control)
 
 
 def _join_into(target: Environment, more: Environment, names: frozenset[str], widens: bool = False) -> bool:
@@ -176,18 +180,18 @@ def _leaves(body: tuple[tree.Stmt, ...]) -> bool:
     return bool(body) and isinstance(body[-1], tree.Return | tree.Raise | tree.Break | tree.Continue)
 
 
-def _if(a: Analysis, stmt: tree.If, control: Origins) -> Jumps:
+def _if(analysis: Analysis, stmt: tree.If, control: Origins) -> Jumps:
     # A chain of `elif` can be long, so this is a loop.
-    frame, names = a.frame, a.bound_in(stmt)
+    frame, names = analysis.frame, analysis.bound_in(stmt)
     after, jumps, survives = Environment(), _NO_JUMPS, False
     branch: tree.If | None = stmt
     while branch is not None:
-        control = control | a.heap.condition(a.evaluate(branch.test, control))
+        control = control | analysis.heap.condition(analysis.evaluate(branch.test, control))
         before = frame.locals
         following = tree.elif_of(branch)
         for body in (branch.body, branch.orelse) if following is None else (branch.body,):
             frame.locals = dict(before)
-            jumps |= run(a, body, control)
+            jumps |= run(analysis, body, control)
             if not _leaves(body):
                 survives = True
                 _join_into(after, frame.locals, names)
@@ -198,84 +202,84 @@ def _if(a: Analysis, stmt: tree.If, control: Origins) -> Jumps:
     return jumps
 
 
-def _while(a: Analysis, stmt: tree.While, control: Origins) -> Jumps:
+def _while(analysis: Analysis, stmt: tree.While, control: Origins) -> Jumps:
     """The test decides about each round, and so does what has left earlier ones."""
-    frame, names = a.frame, a.bound_in(stmt)
+    frame, names = analysis.frame, analysis.bound_in(stmt)
     loop = (frame.instance, id(stmt))
     before, failing = frame.locals, frame.failing
     start = before.get(counter_of(stmt))
-    _add_to_head(a, loop, before, names)
+    _add_to_head(analysis, loop, before, names)
     frame.loops = (*frame.loops, loop)
     frame.jumps.append((names, Environment(), Environment()))
-    frame.locals = {**before, **a.heads[loop]}
-    a.grow(a.iterated, loop, rounds_of(a, stmt, start))
-    tested = control | a.exits[loop]
-    tested |= a.heap.condition(a.evaluate(stmt.test, tested))
+    frame.locals = {**before, **analysis.heads[loop]}
+    analysis.grow(analysis.iterated, loop, rounds_of(analysis, stmt, start))
+    tested = control | analysis.exits[loop]
+    tested |= analysis.heap.condition(analysis.evaluate(stmt.test, tested))
     at_test = dict(frame.locals)
-    leaving = run(a, stmt.body, tested)
+    leaving = run(analysis, stmt.body, tested)
     _, after_break, at_continue = frame.jumps.pop()
     for end in (frame.locals, at_continue):
-        _add_to_head(a, loop, end, names)
+        _add_to_head(analysis, loop, end, names)
     frame.loops = frame.loops[:-1]
     # The test of a later round is evaluated only if those before were true.
-    a.add(a.exits, loop, leaving.all | tested | (frame.failing - failing))
-    frame.locals = {**before, **a.heads[loop]}
+    analysis.add(analysis.exits, loop, leaving.all | tested | (frame.failing - failing))
+    frame.locals = {**before, **analysis.heads[loop]}
     _join_into(frame.locals, at_test, names)  # a walrus in the test
     found = Jumps(function=leaving.function)
     if stmt.orelse:
-        found |= run(a, stmt.orelse, tested | leaving.all)
+        found |= run(analysis, stmt.orelse, tested | leaving.all)
     _join_into(frame.locals, after_break, names)
     return found
 
 
-def _for(a: Analysis, stmt: tree.For, control: Origins) -> Jumps:
-    frame, names = a.frame, a.bound_in(stmt)
+def _for(analysis: Analysis, stmt: tree.For, control: Origins) -> Jumps:
+    frame, names = analysis.frame, analysis.bound_in(stmt)
     loop = (frame.instance, id(stmt))
-    if is_lazy(a, stmt.iter):
+    if is_lazy(analysis, stmt.iter):
         # Its items are made between the iterations, with the values that names have then.
-        iterated = a.evaluate_lazy(stmt.iter, control | a.exits[loop])
+        iterated = analysis.evaluate_lazy(stmt.iter, control | analysis.exits[loop])
     else:
-        iterated = a.evaluate(stmt.iter, control)
-    a.grow(a.iterated, loop, iterated)
-    control = control | a.heap.size(iterated)
-    inside = control | a.exits[loop]
+        iterated = analysis.evaluate(stmt.iter, control)
+    analysis.grow(analysis.iterated, loop, iterated)
+    control = control | analysis.heap.size(iterated)
+    inside = control | analysis.exits[loop]
     # Names have the values of before the loop, or of the end of any iteration.
     before, failing = frame.locals, frame.failing
-    _add_to_head(a, loop, before, names)
+    _add_to_head(analysis, loop, before, names)
     frame.loops = (*frame.loops, loop)
     frame.jumps.append((names, Environment(), Environment()))
-    frame.locals = {**before, **a.heads[loop]}
-    assign(a, stmt.target, a.heap.items(iterated), inside)
-    leaving = run(a, stmt.body, inside)
+    frame.locals = {**before, **analysis.heads[loop]}
+    assign(analysis, stmt.target, analysis.heap.items(iterated), inside)
+    leaving = run(analysis, stmt.body, inside)
     _, after_break, at_continue = frame.jumps.pop()
     for end in (frame.locals, at_continue):
-        _add_to_head(a, loop, end, names)
+        _add_to_head(analysis, loop, end, names)
     frame.loops = frame.loops[:-1]
-    a.add(a.exits, loop, leaving.all | (frame.failing - failing))
-    frame.locals = {**before, **a.heads[loop]}
+    analysis.add(analysis.exits, loop, leaving.all | (frame.failing - failing))
+    frame.locals = {**before, **analysis.heads[loop]}
     found = Jumps(function=leaving.function)
     if stmt.orelse:
-        found |= run(a, stmt.orelse, control | leaving.all)
+        found |= run(analysis, stmt.orelse, control | leaving.all)
     _join_into(frame.locals, after_break, names)
     return found
 
 
-def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
+def _try(analysis: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
     """`finally` runs after any part of the body, of a handler or of `else`."""
     if not stmt.finalbody:
-        return _except(a, stmt, control)
-    frame, names = a.frame, a.bound_in(stmt)
+        return _except(analysis, stmt, control)
+    frame, names = analysis.frame, analysis.bound_in(stmt)
     place, seen, at_any_time = (frame.instance, id(stmt), "finally"), Seen(), dict(frame.locals)
     frame.watching.append(seen)
     frame.assigned.append(at_any_time)
-    jumps = _except(a, stmt, control | a.exits[place])
+    jumps = _except(analysis, stmt, control | analysis.exits[place])
     frame.watching.pop()
     frame.assigned.pop()
-    a.add(a.exits, place, seen.all(a.heap))
+    analysis.add(analysis.exits, place, seen.all(analysis.heap))
     _join_into(frame.locals, at_any_time, names)
     at_end = Environment()
     frame.assigned.append(at_end)
-    jumps |= run(a, stmt.finalbody, control)
+    jumps |= run(analysis, stmt.finalbody, control)
     frame.assigned.pop()
     if frame.jumps:
         # After a `break` or a `continue` in the body, `finally` assigns, too.
@@ -285,23 +289,23 @@ def _try(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
     return jumps
 
 
-def _except(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
-    frame, names = a.frame, a.bound_in(stmt)
+def _except(analysis: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
+    frame, names = analysis.frame, analysis.bound_in(stmt)
     place = (frame.instance, id(stmt), "try")
     seen = Seen()
     at_any_time, after = dict(frame.locals), Environment()
     frame.watching.append(seen)
     frame.assigned.append(at_any_time)
     # A part of the body runs only if the parts before it have not failed, in this and in earlier iterations.
-    jumps = run(a, stmt.body, control | a.exits[place])
+    jumps = run(analysis, stmt.body, control | analysis.exits[place])
     frame.watching.pop()
     frame.assigned.pop()
-    caught = seen.all(a.heap)
+    caught = seen.all(analysis.heap)
     if stmt.handlers:
-        a.add(a.exits, place, caught)
+        analysis.add(analysis.exits, place, caught)
     _join_into(at_any_time, frame.locals, names)
     if stmt.orelse:
-        jumps |= run(a, stmt.orelse, control | jumps.all | caught)
+        jumps |= run(analysis, stmt.orelse, control | jumps.all | caught)
     if not _leaves(stmt.orelse or stmt.body):
         _join_into(after, frame.locals, names)
     for handler in stmt.handlers:
@@ -309,8 +313,11 @@ def _except(a: Analysis, stmt: tree.Try, control: Origins) -> Jumps:
         if handler.name:
             # The message can contain all that the body has computed, and outputs of tools.
             message = AbstractValue(ANYTHING, caught, control)
-            a.assign(handler.name, anything(a, handler, message, a.thrown) if a.thrown.sites else message)
-        jumps |= run(a, handler.body, control | caught)
+            analysis.assign(
+                handler.name,
+                anything(analysis, handler, message, analysis.thrown) if analysis.thrown.sites else message,
+            )
+        jumps |= run(analysis, handler.body, control | caught)
         if not _leaves(handler.body):
             _join_into(after, frame.locals, names)
     frame.locals = {**at_any_time, **after}
@@ -324,20 +331,20 @@ def _constants_of(pattern: tree.Pattern) -> Iterator[str | float | None]:
             yield value
 
 
-def _match(a: Analysis, stmt: tree.Match, control: Origins) -> Jumps:
-    frame, names = a.frame, a.bound_in(stmt)
-    value = a.evaluate(stmt.subject, control)
-    control = control | a.heap.condition(value)
+def _match(analysis: Analysis, stmt: tree.Match, control: Origins) -> Jumps:
+    frame, names = analysis.frame, analysis.bound_in(stmt)
+    value = analysis.evaluate(stmt.subject, control)
+    control = control | analysis.heap.condition(value)
     before, after, jumps = frame.locals, Environment(), _NO_JUMPS
     for case in stmt.cases:
         frame.locals = dict(before)
         constants = made_with(_constants_of(case.pattern))
         control = control | compared(constants, "case", constants)
-        bind_pattern(a, case.pattern, value, control)
+        bind_pattern(analysis, case.pattern, value, control)
         if case.guard is not None:
-            control = control | a.heap.condition(a.evaluate(case.guard, control))
+            control = control | analysis.heap.condition(analysis.evaluate(case.guard, control))
         _join_into(before, frame.locals, names)  # a pattern that fails late has bound its names
-        jumps |= run(a, case.body, control)
+        jumps |= run(analysis, case.body, control)
         if not _leaves(case.body):
             _join_into(after, frame.locals, names)
     _join_into(after, before, names)

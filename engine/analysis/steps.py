@@ -30,12 +30,12 @@ class _Place(NamedTuple):
 class Steps:
     """The steps of a solved analysis."""
 
-    def __init__(self, a: Analysis) -> None:
-        self._a = a
-        calls = [call for call in a.facts.every(tree.Call) if self._is_followed(call)]
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        calls = [call for call in analysis.facts.every(tree.Call) if self._is_followed(call)]
         #: The ids of these calls and of all nodes around them: no other expression needs a look.
-        self._around = {id(node) for call in calls for node in (call, *a.facts.ancestors(call))}
-        self._places = {name: self._places_in(f.body) for name, f in a.facts.functions.items()}
+        self._around = {id(node) for call in calls for node in (call, *analysis.facts.ancestors(call))}
+        self._places = {name: self._places_in(f.body) for name, f in analysis.facts.functions.items()}
         #: By function: how many calls each step has.
         self._crowds = {name: Counter(p.number for p in found.values()) for name, found in self._places.items()}
         self._known: dict[Instance, tuple[Step, bool]] = {}
@@ -52,17 +52,17 @@ class Steps:
         """The step in which a call is made, by the id of its node, and whether no other call is made in that step."""
         base, is_alone = self._of_instance(instance)
         place = self._places.get(instance[0], {}).get(node)
-        if not is_alone or place is None or (instance, place.binds) in self._a.held:
+        if not is_alone or place is None or (instance, place.binds) in self._analysis.held:
             return base, False
         return (*base, place.number), not loops and self._crowds[instance[0]][place.number] == 1
 
     def _of_instance(self, instance: Instance) -> tuple[Step, bool]:
-        if instance == self._a.entry:
+        if instance == self._analysis.entry:
             return (), True
         if instance not in self._known:
             # A recursion has no steps.
             self._known[instance] = (), False
-            found = [self._of(caller, node, loops) for caller, loops, node in self._a.callers[instance]]
+            found = [self._of(caller, node, loops) for caller, loops, node in self._analysis.callers[instance]]
             self._known[instance] = found[0] if len(found) == 1 else (_common(step for step, _ in found), False)
         return self._known[instance]
 
@@ -100,7 +100,7 @@ class Steps:
 
     def _is_followed(self, call: tree.Call) -> bool:
         """Whether a call is one of a tool or of a function of the source."""
-        is_function = isinstance(call.func, tree.Name) and call.func.id in self._a.facts.functions
+        is_function = isinstance(call.func, tree.Name) and call.func.id in self._analysis.facts.functions
         return is_function or tool_name(call.func) is not None
 
 

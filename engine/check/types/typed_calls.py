@@ -259,33 +259,33 @@ class Calls(Expressions):
         self.report(error("argument-type", node.args[0], message, hint=CONVERT), "TypeError")
         return True
 
-    def _result(self, a: Alternative, name: str, node: tree.Call, types: list[Type]) -> Type:
+    def _result(self, alternative: Alternative, name: str, node: tree.Call, types: list[Type]) -> Type:
         """What a method of a value returns."""
         site = id(node)
-        if signatures.splits(a.name, name):
+        if signatures.splits(alternative.name, name):
             return self.sites.container("list", site, plain("str"))
-        if name == "copy" and a.name in CHANGEABLE:
-            return self.sites.container(a.name, site, a.items, a.fields)
-        if a.name != "dict":
-            return signatures.of_method(a.name, name)
-        keys = plain("str") if a.fields is not None else None
+        if name == "copy" and alternative.name in CHANGEABLE:
+            return self.sites.container(alternative.name, site, alternative.items, alternative.fields)
+        if alternative.name != "dict":
+            return signatures.of_method(alternative.name, name)
+        keys = plain("str") if alternative.fields is not None else None
         match name:
             case "items":
-                return self.sites.container("view", site, self.sites.positions([keys, self.values(a)]))
+                return self.sites.container("view", site, self.sites.positions([keys, self.values(alternative)]))
             case "values":
-                return self.sites.container("view", site, self.values(a))
+                return self.sites.container("view", site, self.values(alternative))
             case "keys":
                 return self.sites.container("view", site, keys)
             case "get" if types and not node.keywords:
-                return self._got(a, node, types[1] if len(types) > 1 else plain("None"))
+                return self._got(alternative, node, types[1] if len(types) > 1 else plain("None"))
         return signatures.of_method("dict", name)
 
-    def _got(self, a: Alternative, node: tree.Call, default: Type) -> Type:
+    def _got(self, alternative: Alternative, node: tree.Call, default: Type) -> Type:
         """What ``d.get(key, default)`` returns."""
         key = node.args[0].constant if isinstance(node.args[0], tree.Strings) else None
-        if key is None or a.fields is None:
-            return self.sites.join([self.values(a), default])
-        field = next((f for f in a.fields if f.key == key), None)
+        if key is None or alternative.fields is None:
+            return self.sites.join([self.values(alternative), default])
+        field = next((f for f in alternative.fields if f.key == key), None)
         if field is None:
             return default
         return field.type if field.required else self.sites.join([field.type, default])

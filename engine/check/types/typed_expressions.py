@@ -445,18 +445,18 @@ class Expressions:
             self.sites.escape(tuple(a for a in type_ if a.name != "dict"))
         return items or None
 
-    def _items(self, a: Alternative) -> Type:
-        if a.name in ("str", "range"):
-            return plain("str" if a.name == "str" else "int")
-        if a.name == "bytes":
+    def _items(self, alternative: Alternative) -> Type:
+        if alternative.name in ("str", "range"):
+            return plain("str" if alternative.name == "str" else "int")
+        if alternative.name == "bytes":
             return plain("int")
-        if a.name == "dict":
-            return plain("str") if a.fields is not None else None
-        return self.values(a)
+        if alternative.name == "dict":
+            return plain("str") if alternative.fields is not None else None
+        return self.values(alternative)
 
-    def values(self, a: Alternative) -> Type:
+    def values(self, alternative: Alternative) -> Type:
         """All values in a container."""
-        return self.sites.join([f.type for f in a.fields]) if a.fields else a.items
+        return self.sites.join([f.type for f in alternative.fields]) if alternative.fields else alternative.items
 
     def _subscript(self, node: tree.Subscript, s: State) -> Type:
         base, index = self.expr(node.value, s), self.expr(node.slice, s)
@@ -482,17 +482,17 @@ class Expressions:
     def _all_closed(self, base: Type) -> bool:
         return all(a.name != "dict" or a.fields is not None for a in base or ())
 
-    def _item(self, a: Alternative, index: Type, position: object, site: int) -> Type:
+    def _item(self, alternative: Alternative, index: Type, position: object, site: int) -> Type:
         """The item of a container. Nothing is known about a container that has no such item: the operation fails there."""
-        if a.name == "str":
+        if alternative.name == "str":
             return plain("str")
         if index == plain("slice"):
-            return self.sites.container("list", site, a.items) if a.name == "list" else None
-        if a.fields is not None:
-            exact = [f.type for f in a.fields if f.key == position and type(f.key) is type(position)]
+            return self.sites.container("list", site, alternative.items) if alternative.name == "list" else None
+        if alternative.fields is not None:
+            exact = [f.type for f in alternative.fields if f.key == position and type(f.key) is type(position)]
             if exact:
                 return exact[0]
-        return self.values(a) if a.name in ("list", "dict", "tuple") else None
+        return self.values(alternative) if alternative.name in ("list", "dict", "tuple") else None
 
     def _unknown_key(self, node: tree.Subscript, key: str, base: Type) -> None:
         keys = [str(f.key) for a in base or () for f in a.fields or () if a.name == "dict"]
