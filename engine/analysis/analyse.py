@@ -52,23 +52,25 @@ def _hole(parameter: str, path: str) -> Hole:
 
 def _anything(checked: Checked, line: int) -> Manifest:
     """The manifest of a program whose callees alone are known."""
-    found: dict[str, PlannedCall] = {}
+    planned_calls: dict[str, PlannedCall] = {}
     for _, name in checked.facts.callees:
         definition = checked.facts.catalog.get(name)
         assert definition is not None
         manifest = definition.manifest
         if manifest is None:
             own = definition.declared
-            found[name] = PlannedCall(name, definition.effects, uses=dict(own.uses), source=own.source)
+            planned_calls[name] = PlannedCall(name, definition.effects, uses=dict(own.uses), source=own.source)
         else:
-            found |= {c.tool: PlannedCall(c.tool, c.effects, uses=c.uses, source=c.source) for c in manifest.calls}
+            planned_calls |= {
+                c.tool: PlannedCall(c.tool, c.effects, uses=c.uses, source=c.source) for c in manifest.calls
+            }
     origins = tuple(f"parameter:{p.name}" for p in checked.definition.parameters)
-    origins += tuple(f"call:{i}" for i in range(len(found)))
+    origins += tuple(f"call:{i}" for i in range(len(planned_calls)))
     unknown = Value(data=origins, open=True)
     calls = tuple(
         PlannedCall(
             c.tool, c.effects, 0, (), dict.fromkeys([*c.uses, ANY_NAME], unknown), c.uses, c.source, origins, None
         )
-        for c in found.values()
+        for c in planned_calls.values()
     )
     return Manifest(checked.definition.effects, calls, unknown, origins, origins, given_up=line)

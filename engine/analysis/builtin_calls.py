@@ -192,7 +192,7 @@ def _zip(analysis: Analysis, call: Invocation) -> AbstractValue:
 def _extreme(analysis: Analysis, call: Invocation) -> AbstractValue:
     """`min` and `max`"""
     given = [*call.arguments.positional, *([call.arguments.more] if call.arguments.more is not NEVER else [])]
-    found = analysis.heap.items(given[0]) if len(given) == 1 else join(given)
+    item = analysis.heap.items(given[0]) if len(given) == 1 else join(given)
     key = keyword_callback(call, "key")
     control = frozenset[str]().union(*(analysis.heap.condition(v) for v in call.all))
     if key is not None:
@@ -201,8 +201,8 @@ def _extreme(analysis: Analysis, call: Invocation) -> AbstractValue:
             over = new_tuple(analysis, call.node, given, "compared")
         if call.arguments.more is not NEVER:
             analysis.sized(only_site(over), "unknown")
-        control |= analysis.heap.condition(call_back(analysis, call.node, key, [found], call.control, over))
-    return (found | call.arguments.named.get("default", NEVER)).under(control)
+        control |= analysis.heap.condition(call_back(analysis, call.node, key, [item], call.control, over))
+    return (item | call.arguments.named.get("default", NEVER)).under(control)
 
 
 def _next(analysis: Analysis, call: Invocation) -> AbstractValue:
@@ -234,12 +234,12 @@ def _number(function: Callable[..., Any]) -> _Function:
             if function is int and value is not None and not value.sites and all(map(_is_count, value.alternatives)):
                 return value
             return arithmetic(analysis, *call.all) if function is abs else numbers(analysis, *call.all)
-        found = NEVER
+        folded = NEVER
         for x in known[0]:
             with suppress(Exception):
-                found = found | (constant(function(x)) if len(str(x)) < 20 else A_NUMBER)
+                folded = folded | (constant(function(x)) if len(str(x)) < 20 else A_NUMBER)
         value = call.arguments.positional[0]
-        return AbstractValue(found.alternatives, value.data, value.control)
+        return AbstractValue(folded.alternatives, value.data, value.control)
 
     return result
 

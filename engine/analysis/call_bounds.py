@@ -55,10 +55,10 @@ class Bounds:
         return self._known[key]
 
     def _runs(self, instance: Instance, loops: tuple[Loop, ...]) -> Polynomial:
-        found = self._of_instance(instance)
+        runs = self._of_instance(instance)
         for loop in loops:
-            found = times(found, self._once(("loop", loop), partial(self._of_loop, loop)))
-        return found
+            runs = times(runs, self._once(("loop", loop), partial(self._of_loop, loop)))
+        return runs
 
     def _of_loop(self, loop: Loop) -> Polynomial:
         return self.of_items(self._analysis.iterated[loop])
@@ -68,11 +68,11 @@ class Bounds:
             return ONE
 
         def total() -> Polynomial:
-            found = ZERO
+            runs = ZERO
             for caller, loops, _ in self._analysis.callers[instance]:
                 if caller in self._analysis.live or not caller[0]:
-                    found = plus(found, self._runs(caller, loops))
-            return found
+                    runs = plus(runs, self._runs(caller, loops))
+            return runs
 
         return self._once(("instance", instance), total)
 
@@ -81,10 +81,10 @@ class Bounds:
         if scalar is not None:
             return number(len(str(scalar[0])))
         assert not isinstance(t, Constant)
-        found = ZERO
+        length = ZERO
         for part in t:
-            found = plus(found, self._of_part(part))
-        return found
+            length = plus(length, self._of_part(part))
+        return length
 
     def _of_part(self, part: object) -> Polynomial:
         if isinstance(part, str):
@@ -102,11 +102,11 @@ class Bounds:
         container = self._analysis.heap.at[site]
         if container.kind == "open" and not container.sizes:
             return None
-        found = largest([self._of_size(size) for size in container.sizes])
+        count = largest([self._of_size(size) for size in container.sizes])
         for instance, loops, amount, _ in container.growth:
             more = ONE if amount is None else self.of_items(self._analysis.lengths[amount])
-            found = plus(found, times(self._runs(instance, loops), more))  # type: ignore[arg-type]
-        return found
+            count = plus(count, times(self._runs(instance, loops), more))  # type: ignore[arg-type]
+        return count
 
     def _of_size(self, size: tuple[Any, ...]) -> Polynomial:
         kind, *details = size
@@ -120,19 +120,19 @@ class Bounds:
             case "pieces":
                 return plus(self.of_items(self._analysis.lengths[details[0]]), _EXTRA_PIECES)
             case "sum":
-                found = ZERO
+                count = ZERO
                 for key in details:
-                    found = plus(found, self.of_items(self._analysis.lengths[key]))
-                return found
+                    count = plus(count, self.of_items(self._analysis.lengths[key]))
+                return count
             case "value":
                 return self._of_number(self._analysis.lengths[details[0]])
             case "range":
                 return self._of_range([self._analysis.lengths[key] for key in details[0]])
             case "loops":
-                found = ONE
+                count = ONE
                 for loop in details[0]:
-                    found = times(found, self._once(("loop", loop), partial(self._of_loop, loop)))
-                return found
+                    count = times(count, self._once(("loop", loop), partial(self._of_loop, loop)))
+                return count
             case "bound":
                 return self._substituted(details[0], details[1])
         return None
@@ -176,7 +176,7 @@ class Bounds:
         if bound is None:
             return None
         substitution = self._analysis.substitutions[place]
-        found = ZERO
+        total = ZERO
         for term in bound:
             product = number(term.times)
             for s in term.of:
@@ -192,8 +192,8 @@ class Bounds:
                     else:
                         ours = self.of_items(at_path(self._analysis, value, s.path))
                 product = times(product, ours)
-            found = plus(found, product)
-        return found
+            total = plus(total, product)
+        return total
 
     def _anywhere(self, value: AbstractValue) -> Polynomial:
         """The most items of any container inside a value, or characters of any text in it."""

@@ -188,17 +188,17 @@ def copy_of(analysis: Analysis, node: object, value: AbstractValue, tag: str = "
 
 def spread(analysis: Analysis, unpacked: AbstractValue, i: int, total: int, starred: bool) -> AbstractValue:
     """The value of place `i` of `total` when `unpacked` is unpacked."""
-    found = NEVER
+    item = NEVER
     for site in unpacked.sites:
         one = AbstractValue(sites=frozenset({site}))
         container = analysis.heap.at[site]
         if container.kind == "list" and not starred:
-            found = found | container.fields.get(i, NEVER) | container.fields.get(REST, NEVER)
+            item = item | container.fields.get(i, NEVER) | container.fields.get(REST, NEVER)
         else:
-            found = found | analysis.heap.items(one)
+            item = item | analysis.heap.items(one)
     if unpacked.alternatives:
-        found = found | analysis.heap.items(AbstractValue(unpacked.alternatives))
-    return AbstractValue(found.alternatives, found.data | unpacked.data, found.control | unpacked.control, found.sites)
+        item = item | analysis.heap.items(AbstractValue(unpacked.alternatives))
+    return AbstractValue(item.alternatives, item.data | unpacked.data, item.control | unpacked.control, item.sites)
 
 
 def is_plain_list(analysis: Analysis, value: AbstractValue) -> list[AbstractValue] | None:
@@ -221,11 +221,11 @@ def numbers(analysis: Analysis, *values: AbstractValue) -> AbstractValue:
 
 def booleans(analysis: Analysis, *values: AbstractValue, by: str = "") -> AbstractValue:
     """A boolean that is computed from values, by an operator, a function or a method."""
-    found = text_of(analysis, *values, alternatives=templates.TRUE_OR_FALSE)
+    boolean = text_of(analysis, *values, alternatives=templates.TRUE_OR_FALSE)
     directly = [
         marks_in(v.alternatives) for each in values for v in (each, analysis.heap.items(each) if each.sites else each)
     ]
-    return found._replace(data=compared(found.data, by, frozenset().union(*directly)))
+    return boolean._replace(data=compared(boolean.data, by, frozenset().union(*directly)))
 
 
 def read_keys(analysis: Analysis, control: Origins, *values: AbstractValue) -> None:

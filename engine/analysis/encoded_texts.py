@@ -40,10 +40,8 @@ def json_text(analysis: Analysis, call: Invocation) -> AbstractValue:
     ):
         return text_of(analysis, *call.all)
     options = text_of(analysis, *given.named.values()) if given.named else NEVER
-    found = encoded(analysis, "json", call.node, given.positional[0])
-    return AbstractValue(
-        found.alternatives, found.data | without_constants(options.data), found.control | options.control
-    )
+    text = encoded(analysis, "json", call.node, given.positional[0])
+    return AbstractValue(text.alternatives, text.data | without_constants(options.data), text.control | options.control)
 
 
 def _keeps_indent(analysis: Analysis, value: AbstractValue) -> bool:

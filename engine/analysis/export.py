@@ -138,12 +138,12 @@ class _Export:
         picked = (p for p in marks.picked if not any(p != other and p in other for other in marks.picked))
         return tuple(sorted(compared, key=repr)), tuple(sorted(picked))
 
-    def _constants(self, found: Iterable[str | int | float]) -> tuple[str | int | float, ...]:
+    def _constants(self, constants: Iterable[str | int | float]) -> tuple[str | int | float, ...]:
         """Constants that can be stored. Texts that schemas list, and numbers that a program counts to, say nothing."""
         written = {n.value for n in self._analysis.facts.every(tree.Constant)}
-        found = [c for c in found if isinstance(c, str) or abs(c) in written]
+        constants = [c for c in constants if isinstance(c, str) or abs(c) in written]
         kept: list[str | int | float] = []
-        for one in sorted(found, key=lambda c: (-len(str(c)), repr(c))):
+        for one in sorted(constants, key=lambda c: (-len(str(c)), repr(c))):
             if (
                 one not in self._analysis.listed
                 and problem_in(one) is None
@@ -160,10 +160,10 @@ class _Export:
         return f"call:{self._number[int(name)]}" if kind == "call" else origin
 
     def _bound(self, polynomial: Polynomial) -> Bound:
-        found = as_bound(polynomial)
-        if found is None:
+        bound = as_bound(polynomial)
+        if bound is None:
             return None
-        return tuple(Term(t.times, tuple(Symbol(s.kind, self._origin(s.origin), s.path) for s in t.of)) for t in found)
+        return tuple(Term(t.times, tuple(Symbol(s.kind, self._origin(s.origin), s.path) for s in t.of)) for t in bound)
 
     def _alternative(self, alternative: templates.Alternative, data: tuple[Origin, ...]) -> Alternative:
         if isinstance(alternative, templates.Constant):
@@ -201,11 +201,11 @@ class _Export:
 
     def _value(self, value: AbstractValue) -> Value:
         self._left = _MAX_VALUES
-        found = self._inner(value, frozenset())
+        exported = self._inner(value, frozenset())
         made = marks_of(self._analysis.heap.deep(value)[0]).made
-        shown = "\0".join(map(str, constants_shown(found)))
+        shown = "\0".join(map(str, constants_shown(exported)))
         hidden = self._constants(c for c in made if str(c).rstrip("/") not in shown)
-        return replace(found, made=hidden) if hidden else found
+        return replace(exported, made=hidden) if hidden else exported
 
     def _inner(self, value: AbstractValue, above: frozenset[Site]) -> Value:
         analysis = self._analysis

@@ -179,16 +179,16 @@ def _choice(analysis: Analysis, node: tree.IfExp, control: Origins) -> AbstractV
 
 
 def _logical(analysis: Analysis, node: tree.BoolOp, control: Origins) -> AbstractValue:
-    found, decided = NEVER, NO_ORIGINS
+    result, decided = NEVER, NO_ORIGINS
     for x in node.values:
         value = analysis.evaluate(x, control | decided)
-        found = found | value.under(decided)
+        result = result | value.under(decided)
         decided |= analysis.heap.condition(value)
-    return found.under(decided)
+    return result.under(decided)
 
 
 def _compare(analysis: Analysis, node: tree.Compare, control: Origins) -> AbstractValue:
-    found = [analysis.evaluate(node.left, control)]
+    operands = [analysis.evaluate(node.left, control)]
     # What compares decides how many items lazy operands make: `in` ends at the first that is equal.
     stopping = (
         analysis.stopping(node, NO_ORIGINS)
@@ -198,11 +198,11 @@ def _compare(analysis: Analysis, node: tree.Compare, control: Origins) -> Abstra
     with stopping as stops:
         for x in node.comparators:
             # Only the first two are always evaluated.
-            decided = analysis.heap.condition(join(found)) if len(found) > 1 else NO_ORIGINS
+            decided = analysis.heap.condition(join(operands)) if len(operands) > 1 else NO_ORIGINS
             if is_lazy(analysis, x):
-                decided |= stops | analysis.heap.condition(join(found))
-            found.append(analysis.evaluate(x, control | decided))
-    return booleans(analysis, *found, by=_operator(node.ops[0], *found) if len(node.ops) == 1 else "")
+                decided |= stops | analysis.heap.condition(join(operands))
+            operands.append(analysis.evaluate(x, control | decided))
+    return booleans(analysis, *operands, by=_operator(node.ops[0], *operands) if len(node.ops) == 1 else "")
 
 
 def _operator(op: str, left: AbstractValue, right: AbstractValue) -> str:
@@ -239,9 +239,9 @@ def _attribute(analysis: Analysis, node: tree.Attribute, control: Origins) -> Ab
 
 def _facade_constant(module: str, name: str) -> AbstractValue:
     if module in ("math", "string", "sys"):
-        found: Any = getattr(importlib.import_module(module), name, None)
-        if isinstance(found, str | int | float):
-            return constant(found)
+        attribute: Any = getattr(importlib.import_module(module), name, None)
+        if isinstance(attribute, str | int | float):
+            return constant(attribute)
     return AbstractValue(templates.ANYTHING)
 
 
@@ -251,33 +251,33 @@ def _subscript(analysis: Analysis, node: tree.Subscript, control: Origins) -> Ab
         bounds = [node.slice.lower, node.slice.upper, node.slice.step]
         given = [analysis.evaluate(b, control) for b in bounds if b is not None]
         decided = frozenset[str]().union(*(analysis.heap.condition(g) for g in given))
-        found = NEVER
+        result = NEVER
         if value.alternatives:
             # With a step, it is not one piece of the text.
             start = given[0].constants() if len(given) == 1 and node.slice.lower is not None else None
             rest = partial(from_place, start=start[0]) if start is not None and len(start) == 1 else None
             known = templates.pieces(value.alternatives, rest) if node.slice.step is None else templates.ANYTHING
-            found = AbstractValue(known, value.data | analysis.heap.sources(join(given)), value.control)
+            result = AbstractValue(known, value.data | analysis.heap.sources(join(given)), value.control)
         if value.sites:
             part = new_list(analysis, node, "slice", analysis.heap.values(value))
             analysis.sized(only_site(part), "length", analysis.remember(node, value))
             chosen = analysis.heap.shape(value) | analysis.picked(node)
-            found = found | AbstractValue(data=value.data, control=chosen, sites=part.sites)
-        return found.under(decided)
+            result = result | AbstractValue(data=value.data, control=chosen, sites=part.sites)
+        return result.under(decided)
     key = analysis.evaluate(node.slice, control)
     for site in value.sites:
         default = analysis.heap.at[site].default
         if default is not None:
             store(analysis, AbstractValue(sites=frozenset({site})), key, default.under(control | value.origins))
-    found = analysis.heap.item(value, key)
+    result = analysis.heap.item(value, key)
     if value.sites and key.alternatives and are_numbers(analysis, key) and is_plain_list(analysis, value) is None:
-        found = found.under(analysis.picked(node))
+        result = result.under(analysis.picked(node))
     path = _split_path(node.value) if key.constants() == [-1] else None
     whole = analysis.evaluate(path, control) if path is not None else NEVER
     if whole.alternatives and not whole.sites:
-        found = found._replace(alternatives=templates.pieces(whole.alternatives, last_name))
+        result = result._replace(alternatives=templates.pieces(whole.alternatives, last_name))
     # An object can be a slice.
-    return found | anything(analysis, node, value, key) if key.sites and value is not NEVER else found
+    return result | anything(analysis, node, value, key) if key.sites and value is not NEVER else result
 
 
 def _split_path(node: tree.Expr) -> tree.Expr | None:
@@ -352,8 +352,8 @@ def _chosen(
     # The calls of a lambda are recorded once, so their number is not known if it is called from several places.
     is_only_place = analysis.facts.table_calls[id(table)] == 1
     times = new_tuple(analysis, node, [NEVER], "once") if is_only_place else AbstractValue(templates.ANYTHING)
-    found = join(call_back(analysis, node, f, arguments.positional, control | decided, times) for f in table.values)
-    return found.under(decided)
+    result = join(call_back(analysis, node, f, arguments.positional, control | decided, times) for f in table.values)
+    return result.under(decided)
 
 
 def _unpacked(analysis: Analysis, call: Invocation, receiver: AbstractValue, result: AbstractValue) -> AbstractValue:

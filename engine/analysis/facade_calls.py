@@ -68,9 +68,9 @@ def call_facade(analysis: Analysis, module: str, name: str, call: Invocation) ->
     if name in facades()[module] and facades()[module][name].kind == "exception":
         return error_of(analysis, call)
     if module == "re":
-        found = _of_re(analysis, name, call)
-        if found is not None:
-            return found
+        result = _of_re(analysis, name, call)
+        if result is not None:
+            return result
     return function(analysis, call) if function is not None else _default(analysis, call)
 
 
@@ -117,9 +117,9 @@ def _of_re(analysis: Analysis, name: str, call: Invocation) -> AbstractValue | N
 
 
 def _loads(analysis: Analysis, call: Invocation) -> AbstractValue:
-    found = anything(analysis, call.node, *call.all)
+    parsed = anything(analysis, call.node, *call.all)
     analysis.sized(analysis.site(call.node, "any"), "length", analysis.remember(call.node, join(call.all)))
-    return found
+    return parsed
 
 
 # Paths
@@ -128,31 +128,31 @@ def _loads(analysis: Analysis, call: Invocation) -> AbstractValue:
 def _path_join(analysis: Analysis, call: Invocation) -> AbstractValue:
     if call.arguments.more is not NEVER or not call.arguments.positional:
         return text_of(analysis, *call.all)
-    found = call.arguments.positional[0]
+    path = call.arguments.positional[0]
     for part in call.arguments.positional[1:]:
-        found = _joined(analysis, found, part)
-    return found
+        path = _joined(analysis, path, part)
+    return path
 
 
 def _joined(analysis: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:
     """``posixpath.join(left, right)``: a right side that may begin with ``/`` replaces the left side."""
     ours, theirs = left.constants(), right.constants()
     if ours and theirs and len(ours) * len(theirs) <= _MAX_COMBINATIONS:
-        found = NEVER
+        path = NEVER
         for x in ours:
             for y in theirs:
                 with suppress(TypeError):
-                    found = found | constant(posixpath.join(x, y))  # type: ignore[call-overload]
-        return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
+                    path = path | constant(posixpath.join(x, y))  # type: ignore[call-overload]
+        return AbstractValue(path.alternatives, left.data | right.data, left.control | right.control)
     if right.alternatives == frozenset({(templates.INSIDE,)}):
         return concatenated(analysis, left, AbstractValue(frozenset({(templates.BELOW,)}), right.data, right.control))
     with_slash = concatenated(analysis, concatenated(analysis, left, constant("/")), right)
-    found = with_slash
+    path = with_slash
     if any(_may_end_with_slash(t) for t in left.alternatives):
-        found = found | concatenated(analysis, left, right)
+        path = path | concatenated(analysis, left, right)
     if any(_may_begin_with_slash(t) for t in right.alternatives) or not right.alternatives:
-        found = found | right
-    return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
+        path = path | right
+    return AbstractValue(path.alternatives, left.data | right.data, left.control | right.control)
 
 
 def _may_end_with_slash(t: templates.Alternative) -> bool:
@@ -180,8 +180,8 @@ def _computed(function: Callable[[str], str], value: AbstractValue) -> AbstractV
     known = value.constants()
     if not known or not all(isinstance(k, str) for k in known):
         return None
-    found = join(constant(function(str(k))) for k in known)
-    return AbstractValue(found.alternatives, value.data, value.control)
+    result = join(constant(function(str(k))) for k in known)
+    return AbstractValue(result.alternatives, value.data, value.control)
 
 
 def _path_piece(analysis: Analysis, call: Invocation) -> AbstractValue:
@@ -203,13 +203,13 @@ def _path_pieces(analysis: Analysis, call: Invocation) -> AbstractValue:
 
 
 def _relpath(analysis: Analysis, call: Invocation) -> AbstractValue:
-    found = text_of(analysis, *call.all)
-    if len(call.arguments.positional) != 2 or len(call.all) != 2 or found.sites:
-        return found
+    relative_path = text_of(analysis, *call.all)
+    if len(call.arguments.positional) != 2 or len(call.all) != 2 or relative_path.sites:
+        return relative_path
     path, start = call.arguments.positional
     parts = [without_folder(t, start.alternatives) for t in path.alternatives]
     known = not path.sites and not start.sites and all(parts)
-    return found._replace(alternatives=frozenset({(templates.INSIDE,)})) if parts and known else found
+    return relative_path._replace(alternatives=frozenset({(templates.INSIDE,)})) if parts and known else relative_path
 
 
 def _normpath(analysis: Analysis, call: Invocation) -> AbstractValue:

@@ -81,7 +81,7 @@ def _computed(analysis: Analysis, name: str, receiver: AbstractValue, call: Invo
     choices = [k for k in known if k]
     if len(choices) < len(known) or _combinations(choices) > _MAX_COMBINATIONS:
         return None
-    found = NEVER
+    folded = NEVER
     for one in itertools.product(*choices):
         if not isinstance(one[0], str) or sum(len(str(x)) for x in one) > _MAX_TEXT:
             return None
@@ -90,9 +90,9 @@ def _computed(analysis: Analysis, name: str, receiver: AbstractValue, call: Invo
             result = getattr(one[0], name)(*one[1:])
             if not isinstance(result, str | int | bool) or len(str(result)) > _MAX_TEXT:
                 return None
-            found = found | constant(result)
+            folded = folded | constant(result)
     inputs = join([receiver, *call.arguments.positional])
-    return AbstractValue(found.alternatives, inputs.data, inputs.control)
+    return AbstractValue(folded.alternatives, inputs.data, inputs.control)
 
 
 def _combinations(choices: list[list[object]]) -> int:
@@ -143,17 +143,17 @@ def _piece(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Abs
     if name_of(call.node) == "removeprefix" and len(call.all) == 1:
         known = partial(without_prefix, prefix=call.all[0].alternatives)
     data, control = receiver.data | analysis.heap.sources(taken), receiver.control | analysis.heap.condition(taken)
-    found = AbstractValue(templates.pieces(receiver.alternatives, known), data, control)
-    return found | text_of(analysis, receiver, *call.all) if receiver.sites else found
+    piece = AbstractValue(templates.pieces(receiver.alternatives, known), data, control)
+    return piece | text_of(analysis, receiver, *call.all) if receiver.sites else piece
 
 
 def _replaced_text(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    found = _text(analysis, receiver, call)
+    text = _text(analysis, receiver, call)
     given = [v.constants() or [] for v in call.all]
     if receiver.sites or [len(known) for known in given] != [1, 1]:
-        return found
+        return text
     paths = [with_ending(t, given[0][0], given[1][0]) or [(templates.ANY,)] for t in receiver.alternatives]
-    return found._replace(alternatives=templates.union(frozenset(t for some in paths for t in some)))
+    return text._replace(alternatives=templates.union(frozenset(t for some in paths for t in some)))
 
 
 def _same_case(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
@@ -189,15 +189,15 @@ def _format(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Ab
     """`format` of a literal. Arguments that it has no field for are evaluated, too, and have no effect on the text."""
     template = template_of(call.node)
     assert template is not None
-    found = EMPTY_TEXT
+    result = EMPTY_TEXT
     for part in read_template(template):
         if isinstance(part, str):
-            found = concatenated(analysis, found, constant(part))
+            result = concatenated(analysis, result, constant(part))
             continue
         value, *inner = (_argument(call, argument) for argument in (part.argument, *part.inner))
         text = formatted(analysis, value, part.conversion, part.spec or "", inner)
-        found = concatenated(analysis, found, apart(analysis, call.node, text, f"field {part.argument}"))
-    return found
+        result = concatenated(analysis, result, apart(analysis, call.node, text, f"field {part.argument}"))
+    return result
 
 
 def _argument(call: Invocation, argument: int | str) -> AbstractValue:
@@ -212,10 +212,10 @@ def _join(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> Abst
     data, control = analysis.heap.deep(join([receiver, given]))
     control |= analysis.heap.shape(given)
     if parts is not None and len(parts) <= templates.MAX_PARTS:
-        found = EMPTY_TEXT
+        text = EMPTY_TEXT
         for i, part in enumerate(parts):
-            found = concatenated(analysis, found if not i else concatenated(analysis, found, receiver), part)
-        return AbstractValue(found.alternatives, data, control)
+            text = concatenated(analysis, text if not i else concatenated(analysis, text, receiver), part)
+        return AbstractValue(text.alternatives, data, control)
     if given.alternatives or not given.sites:
         return AbstractValue(templates.ANYTHING, data, control)
     # The number of parts is not known.
@@ -246,28 +246,28 @@ def _replaced(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> 
 
 def _group(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     inner = analysis.heap.values(receiver)
-    found = (
+    group = (
         AbstractValue(inner.alternatives or templates.ANYTHING, *analysis.heap.deep(join([receiver, *call.all]))) | NONE
     )
-    return found | new_tuple(analysis, call.node, [found] * len(call.all)) if len(call.all) > 1 else found
+    return group | new_tuple(analysis, call.node, [group] * len(call.all)) if len(call.all) > 1 else group
 
 
 def _groups(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     inner = analysis.heap.values(receiver)
-    found = (
+    group = (
         AbstractValue(inner.alternatives or templates.ANYTHING, *analysis.heap.deep(join([receiver, *call.all]))) | NONE
     )
-    made = new_list(analysis, call.node, "groups", found | join(call.all))
+    made = new_list(analysis, call.node, "groups", group | join(call.all))
     analysis.sized(only_site(made), "unknown")
     return made
 
 
 def _groupdict(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     inner = analysis.heap.values(receiver)
-    found = (
+    group = (
         AbstractValue(inner.alternatives or templates.ANYTHING, *analysis.heap.deep(join([receiver, *call.all]))) | NONE
     )
-    made = new_dict(analysis, call.node, text_of(analysis, receiver), found | join(call.all))
+    made = new_dict(analysis, call.node, text_of(analysis, receiver), group | join(call.all))
     analysis.sized(only_site(made), "unknown")
     return made
 
@@ -301,15 +301,15 @@ def _known_text(analysis: Analysis, receiver: AbstractValue, call: Invocation) -
 
 def _value_of_buffer(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     """`getvalue`"""
-    found = _text(analysis, receiver, call)
+    text = _text(analysis, receiver, call)
     if (
         receiver.alternatives
         or not receiver.sites <= analysis.buffers
         or any(analysis.heap.kind(s) != "list" for s in receiver.sites)
     ):
-        return found
+        return text
     written = join(analysis.heap.at[s].fields.get(WRITTEN, NEVER) for s in receiver.sites)
-    return found._replace(alternatives=joined(analysis, call.node, written, EMPTY_TEXT.alternatives))
+    return text._replace(alternatives=joined(analysis, call.node, written, EMPTY_TEXT.alternatives))
 
 
 # Containers
@@ -404,9 +404,9 @@ def _intersect(analysis: Analysis, receiver: AbstractValue, call: Invocation) ->
 def _pop(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     is_dict = any(analysis.heap.kind(s) != "list" for s in receiver.sites)
     key = call.arguments.get(0)
-    found = analysis.heap.item(receiver, key) if key is not None and is_dict else analysis.heap.values(receiver)
+    item = analysis.heap.item(receiver, key) if key is not None and is_dict else analysis.heap.values(receiver)
     concern(analysis, receiver, call.control.union(*(analysis.heap.condition(v) for v in call.all[:1])))
-    return found | join(call.all[1:])
+    return item | join(call.all[1:])
 
 
 def _popitem(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
@@ -433,8 +433,8 @@ def _setdefault(analysis: Analysis, receiver: AbstractValue, call: Invocation) -
 
 def _get(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
     key = call.arguments.get(0) or NEVER
-    found = analysis.heap.item(receiver, key) | (call.arguments.get(1) or NONE)
-    return found.under(analysis.heap.shape(receiver) | key.origins)
+    item = analysis.heap.item(receiver, key) | (call.arguments.get(1) or NONE)
+    return item.under(analysis.heap.shape(receiver) | key.origins)
 
 
 def _items(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:

@@ -40,30 +40,32 @@ def binary(analysis: Analysis, node: tree.Node, left: AbstractValue, op: str, ri
     folded = _folded(left, op, right)
     if folded is not None:
         return folded
-    found = _of_containers(analysis, node, left, op, right) if (left.sites or right.sites) and op != "%" else NEVER
+    result = _of_containers(analysis, node, left, op, right) if (left.sites or right.sites) and op != "%" else NEVER
     if op == "%" and right.sites:
         return text_of(analysis, left, right)  # a text that is formatted with a tuple or an object
     if not left.alternatives or not right.alternatives:
         # A text can be repeated by a number.
         return (
-            found | text_of(analysis, left, right) if op == "*" and (left.alternatives or right.alternatives) else found
+            result | text_of(analysis, left, right)
+            if op == "*" and (left.alternatives or right.alternatives)
+            else result
         )
     plain_left, plain_right = left._replace(sites=frozenset()), right._replace(sites=frozenset())
     if op != "+":
         if op in ("&", "|", "^"):
-            return found | arithmetic(analysis, plain_left, plain_right) | booleans(analysis, plain_left, plain_right)
+            return result | arithmetic(analysis, plain_left, plain_right) | booleans(analysis, plain_left, plain_right)
         counted = _count(plain_left, op, plain_right)
         if counted is not None:
-            return found | counted
-        return found | (text_of if op in "*%" else arithmetic)(analysis, plain_left, plain_right)
+            return result | counted
+        return result | (text_of if op in "*%" else arithmetic)(analysis, plain_left, plain_right)
     counted = _count(plain_left, op, plain_right)
     if counted is not None:
-        return found | counted
+        return result | counted
     if _is_number(left) or _is_number(right):
-        return found | arithmetic(analysis, plain_left, plain_right)
+        return result | arithmetic(analysis, plain_left, plain_right)
     if _may_be_number(analysis, left) and _may_be_number(analysis, right):
-        found = found | numbers(analysis, plain_left, plain_right)
-    return found | concatenated(
+        result = result | numbers(analysis, plain_left, plain_right)
+    return result | concatenated(
         analysis, apart(analysis, node, plain_left, "left part"), apart(analysis, node, plain_right, "right part")
     )
 
@@ -73,7 +75,7 @@ def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue
     ours, theirs = left.constants(), right.constants()
     if function is None or not ours or not theirs or len(ours) * len(theirs) > _MAX_PAIRS:
         return None
-    found = NEVER
+    folded = NEVER
     for x in ours:
         for y in theirs:
             if any(isinstance(v, int) and abs(v) > _MAX_NUMBER for v in (x, y)):
@@ -83,8 +85,8 @@ def _folded(left: AbstractValue, op: str, right: AbstractValue) -> AbstractValue
             if (op == "%" and texts) or (op == "*" and texts and sum(map(len, texts)) * max([*sizes, 1]) > _MAX_TEXT):
                 return None
             with suppress(Exception):
-                found = found | constant(function(x, y))
-    return AbstractValue(found.alternatives, left.data | right.data, left.control | right.control)
+                folded = folded | constant(function(x, y))
+    return AbstractValue(folded.alternatives, left.data | right.data, left.control | right.control)
 
 
 def arithmetic(analysis: Analysis, *values: AbstractValue) -> AbstractValue:
@@ -182,11 +184,11 @@ def _of_containers(
     if op != "+" or any(analysis.heap.kind(s) == "dict" for s in sites):
         # What is equal decides about sets. Counters keep what is positive.
         control |= analysis.heap.condition(right) | (analysis.heap.condition(left) if op != "*" else frozenset())
-    found = AbstractValue(data=left.data | right.data, control=control)
+    containers = AbstractValue(data=left.data | right.data, control=control)
     for source in sites:
         original = analysis.heap.at[source]
         site = analysis.site(node, original.kind)
-        found = found | analysis.heap.make(site, original.kind)
+        containers = containers | analysis.heap.make(site, original.kind)
         for key, item in [*original.fields.items()]:
             analysis.heap.put(site, REST if original.kind == "list" else key, item.under(control))
         if original.kind == "list" and op in ("|", "&", "-", "^"):
@@ -202,7 +204,7 @@ def _of_containers(
             analysis.sized(site, "length", analysis.remember(node, left, "left"))
         else:
             analysis.sized(site, "unknown")
-    return found
+    return containers
 
 
 def concatenated(analysis: Analysis, left: AbstractValue, right: AbstractValue) -> AbstractValue:
@@ -228,10 +230,10 @@ def apart(analysis: Analysis, node: object, value: AbstractValue, tag: str = "pa
 
 def formatted_text(analysis: Analysis, node: tree.Strings, control: Origins) -> AbstractValue:
     """An f-string."""
-    found = AbstractValue(frozenset({()}))
+    text = AbstractValue(frozenset({()}))
     for p in node.pieces:
         if isinstance(p, tree.Text):
-            found = concatenated(analysis, found, constant(p.value))
+            text = concatenated(analysis, text, constant(p.value))
             continue
         for part in p.parts:
             value = (
@@ -239,8 +241,8 @@ def formatted_text(analysis: Analysis, node: tree.Strings, control: Origins) -> 
                 if isinstance(part, str)
                 else apart(analysis, part.value, _field(analysis, part, control))
             )
-            found = concatenated(analysis, found, value)
-    return found
+            text = concatenated(analysis, text, value)
+    return text
 
 
 def _field(analysis: Analysis, field: tree.Field, control: Origins) -> AbstractValue:
@@ -260,11 +262,11 @@ def formatted(
         return value._replace(alternatives=templates.texts(value.alternatives))
     known = value.constants()
     if known and len(known) <= _MAX_PAIRS and not re.search(r"\d{3}", spec):
-        found = NEVER
+        text = NEVER
         for x in known:
             with suppress(Exception):
-                found = found | constant(format(x, spec))
-        return value._replace(alternatives=found.alternatives)
+                text = text | constant(format(x, spec))
+        return value._replace(alternatives=text.alternatives)
     # Dates take any format.
     if are_numbers(analysis, value) and re.fullmatch(r"[+-]?(0\d\d?)?(\.\d\d?)?[dfeg]", spec):
         return value._replace(alternatives=templates.SOME_NUMBER)

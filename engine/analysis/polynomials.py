@@ -29,10 +29,10 @@ def plus(left: Polynomial, right: Polynomial) -> Polynomial:
     """The sum."""
     if left is None or right is None:
         return None
-    found = dict(left)
+    terms = dict(left)
     for product, times in right.items():
-        found[product] = found.get(product, 0) + times
-    return _limited(found)
+        terms[product] = terms.get(product, 0) + times
+    return _limited(terms)
 
 
 def times(left: Polynomial, right: Polynomial) -> Polynomial:
@@ -41,30 +41,30 @@ def times(left: Polynomial, right: Polynomial) -> Polynomial:
         return {}
     if left is None or right is None:
         return None
-    found: dict[tuple[Symbol, ...], int] = {}
+    terms: dict[tuple[Symbol, ...], int] = {}
     for ours, n in left.items():
         for theirs, m in right.items():
             product = tuple(sorted(ours + theirs))
-            found[product] = found.get(product, 0) + n * m
-    return _limited(found)
+            terms[product] = terms.get(product, 0) + n * m
+    return _limited(terms)
 
 
-def _limited(found: dict[tuple[Symbol, ...], int]) -> Polynomial:
-    if len(found) > MAX_TERMS or any(len(p) > MAX_DEGREE or n > MAX_NUMBER for p, n in found.items()):
+def _limited(terms: dict[tuple[Symbol, ...], int]) -> Polynomial:
+    if len(terms) > MAX_TERMS or any(len(p) > MAX_DEGREE or n > MAX_NUMBER for p, n in terms.items()):
         return None
-    return found
+    return terms
 
 
 def largest(choices: list[Polynomial]) -> Polynomial:
     """At least each of them: the largest constant, and the sum of the others."""
     constants = [c.get((), 0) for c in choices if c is not None and c.keys() <= {()}]
-    found: Polynomial = number(max(constants, default=0))
+    bound: Polynomial = number(max(constants, default=0))
     different: list[Polynomial] = []
     for choice in choices:
         if (choice is None or not choice.keys() <= {()}) and choice not in different:
             different.append(choice)
-            found = plus(found, choice)
-    return found
+            bound = plus(bound, choice)
+    return bound
 
 
 def as_bound(polynomial: Polynomial) -> Bound:

@@ -65,25 +65,25 @@ def _arguments_in(
     analysis: Analysis, key: Hashable, tool: ToolDefinition, item: AbstractValue
 ) -> dict[str, AbstractValue]:
     """The arguments of a call that are the values of a dictionary."""
-    found = {}
+    arguments = {}
     for p in tool.parameters:
         given = analysis.heap.item(item, constant(p.name))
         if p.required:
-            found[p.name] = given
+            arguments[p.name] = given
         elif given.alternatives or given.sites:
-            found[p.name] = given | default_value(analysis, (key, p.name), p.default)
-    return found
+            arguments[p.name] = given | default_value(analysis, (key, p.name), p.default)
+    return arguments
 
 
 def _bound(definition: ToolDefinition, given: Arguments) -> dict[str, AbstractValue]:
     """The arguments by the names of the parameters."""
-    found = dict(given.named)
+    arguments = dict(given.named)
     for p, value in zip(definition.parameters, given.positional, strict=False):
-        found[p.name] = found.get(p.name, NEVER) | value
+        arguments[p.name] = arguments.get(p.name, NEVER) | value
     if given.more is not NEVER:
         for p in definition.parameters:
-            found[p.name] = found.get(p.name, NEVER) | given.more
-    return found
+            arguments[p.name] = arguments.get(p.name, NEVER) | given.more
+    return arguments
 
 
 def _recorded(analysis: Analysis, key: Hashable, node: tree.Node, definition: ToolDefinition) -> Recorded:
@@ -105,11 +105,11 @@ def _facts(
     analysis: Analysis, definition: ToolDefinition, arguments: dict[str, AbstractValue]
 ) -> dict[str, templates.Alternatives]:
     """What the primitive declares about places of its output."""
-    found: dict[str, templates.Alternatives] = {}
+    outputs: dict[str, templates.Alternatives] = {}
     for path, fact in definition.declared.outputs.items():
         kind, _, name = fact.rpartition(" ")
         if fact in ("word", "number"):
-            found[path] = frozenset({(templates.WORD if fact == "word" else templates.NUMBER,)})
+            outputs[path] = frozenset({(templates.WORD if fact == "word" else templates.NUMBER,)})
         elif kind in ("same as", "below"):
             value = arguments.get(name)
             if value is None:
@@ -123,15 +123,15 @@ def _facts(
                 texts = [templates.in_normal_form(t, *ends) for t in texts]
             known = frozenset(texts)
             if known and not value.sites:
-                found[path] = templates.union(known)
-    return found
+                outputs[path] = templates.union(known)
+    return outputs
 
 
 def _sizes(
     analysis: Analysis, node: tree.Node, definition: ToolDefinition, arguments: dict[str, AbstractValue]
 ) -> dict[str, tuple[object, ...]]:
     """What the primitive declares about the sizes of lists in its output: ``at most 100 items``, ``at most limit items``."""
-    found: dict[str, tuple[object, ...]] = {}
+    sizes: dict[str, tuple[object, ...]] = {}
     for path, fact in definition.declared.outputs.items():
         words = fact.split(" ")
         if words[:2] != ["at", "most"]:
@@ -139,15 +139,15 @@ def _sizes(
         if words[2].isdecimal():
             # More calls than a run may make say less than "once for each entry".
             if int(words[2]) < RunLimits().calls:
-                found[path] = ("number", int(words[2]))
+                sizes[path] = ("number", int(words[2]))
         else:
             parameter = definition.parameter(words[2])
             default = default_value(
                 analysis, (definition.name, words[2]), parameter.default if parameter is not None else None
             )
             given = arguments.get(words[2], default)
-            found[path] = ("value", analysis.remember(node, given, f"most {path}"))
-    return found
+            sizes[path] = ("value", analysis.remember(node, given, f"most {path}"))
+    return sizes
 
 
 def _saved(

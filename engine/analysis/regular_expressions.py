@@ -22,9 +22,9 @@ def match_objects(
     known = templates.pieces(subject.alternatives) if subject.alternatives and not subject.sites else templates.ANYTHING
     piece = AbstractValue(known, data, control)
     site = analysis.site(node, "match")
-    found = analysis.heap.make(site, "open", outside=True)
+    container = analysis.heap.make(site, "open", outside=True)
     analysis.heap.put(site, REST, piece | NONE)  # a group that has not matched
-    match = AbstractValue(data=data, control=control, sites=found.sites)
+    match = AbstractValue(data=data, control=control, sites=container.sites)
     if name in ("match", "search", "fullmatch"):
         return match | NONE
     groups = new_list(analysis, node, "groups", piece)

@@ -290,10 +290,10 @@ class Analysis:
         if not origins <= old:
             table[key] = old | origins
 
-    def note(self, found: set[K], *more: K) -> None:
+    def note(self, known: set[K], *more: K) -> None:
         """Add to a set. Each reader wants to know all that is in it."""
-        if not found.issuperset(more):
-            found.update(more)
+        if not known.issuperset(more):
+            known.update(more)
             self.rounds.changed = True
 
     def remember(self, node: object, value: AbstractValue, tag: str = "") -> Hashable:
@@ -312,15 +312,15 @@ class Analysis:
 
     def picked(self, node: tree.Node) -> Origins:
         """The mark of an expression that chooses items, or their order."""
-        found = self._picks.get(id(node))
-        if found is None:
+        mark = self._picks.get(id(node))
+        if mark is None:
             span, lines = node.span, self.facts.lines[node.span.line - 1 : node.span.end_line]
             lines[-1] = lines[-1][: span.end_column - 1]
             lines[0] = lines[0][span.column - 1 :]
             text = "\n".join(lines)
             # One line, without comments.
-            found = self._picks[id(node)] = picks([ast.unparse(ast.parse(f"({text}\n)", mode="eval"))])
-        return found
+            mark = self._picks[id(node)] = picks([ast.unparse(ast.parse(f"({text}\n)", mode="eval"))])
+        return mark
 
     def throw(self, value: AbstractValue) -> None:
         """Note what an exception carries."""
@@ -357,13 +357,13 @@ class Analysis:
 
     def bound_in(self, stmt: tree.Stmt) -> frozenset[str]:
         """The names that a statement binds, at any depth."""
-        found = self._bound.get(id(stmt))
-        if found is None:
+        names = self._bound.get(id(stmt))
+        if names is None:
             nodes = list(tree.walk(stmt))
             assigned = {b.name for node in nodes if isinstance(node, BINDING) for b in bindings(node)}
-            found = frozenset(assigned.union(*map(fixed_names, nodes)))
-            self._bound[id(stmt)] = found
-        return found
+            names = frozenset(assigned.union(*map(fixed_names, nodes)))
+            self._bound[id(stmt)] = names
+        return names
 
     def lookup(self, name: str) -> AbstractValue:
         """The value of a name."""

@@ -47,11 +47,11 @@ def run(analysis: Analysis, body: tuple[tree.Stmt, ...], control: Origins) -> Ju
     if loops and _runs_once(analysis, body):
         analysis.frame.loops = ()
     for stmt in body:
-        found = _statement(analysis, stmt, control | jumps.all)
+        new_jumps = _statement(analysis, stmt, control | jumps.all)
         if analysis.rounds.changed and analysis.first_change is None:
             analysis.first_change = stmt
-        if found is not _NO_JUMPS:
-            jumps |= found
+        if new_jumps is not _NO_JUMPS:
+            jumps |= new_jumps
     analysis.frame.loops = loops
     return jumps
 
@@ -225,11 +225,11 @@ def _while(analysis: Analysis, stmt: tree.While, control: Origins) -> Jumps:
     analysis.add(analysis.exits, loop, leaving.all | tested | (frame.failing - failing))
     frame.locals = {**before, **analysis.heads[loop]}
     _join_into(frame.locals, at_test, names)  # a walrus in the test
-    found = Jumps(function=leaving.function)
+    jumps = Jumps(function=leaving.function)
     if stmt.orelse:
-        found |= run(analysis, stmt.orelse, tested | leaving.all)
+        jumps |= run(analysis, stmt.orelse, tested | leaving.all)
     _join_into(frame.locals, after_break, names)
-    return found
+    return jumps
 
 
 def _for(analysis: Analysis, stmt: tree.For, control: Origins) -> Jumps:
@@ -257,11 +257,11 @@ def _for(analysis: Analysis, stmt: tree.For, control: Origins) -> Jumps:
     frame.loops = frame.loops[:-1]
     analysis.add(analysis.exits, loop, leaving.all | (frame.failing - failing))
     frame.locals = {**before, **analysis.heads[loop]}
-    found = Jumps(function=leaving.function)
+    jumps = Jumps(function=leaving.function)
     if stmt.orelse:
-        found |= run(analysis, stmt.orelse, control | leaving.all)
+        jumps |= run(analysis, stmt.orelse, control | leaving.all)
     _join_into(frame.locals, after_break, names)
-    return found
+    return jumps
 
 
 def _try(analysis: Analysis, stmt: tree.Try, control: Origins) -> Jumps:

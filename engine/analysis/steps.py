@@ -37,7 +37,7 @@ class Steps:
         self._around = {id(node) for call in calls for node in (call, *analysis.facts.ancestors(call))}
         self._places = {name: self._places_in(f.body) for name, f in analysis.facts.functions.items()}
         #: By function: how many calls each step has.
-        self._crowds = {name: Counter(p.number for p in found.values()) for name, found in self._places.items()}
+        self._crowds = {name: Counter(p.number for p in places.values()) for name, places in self._places.items()}
         self._known: dict[Instance, tuple[Step, bool]] = {}
 
     def of_calls(self, calls: Iterable[Recorded]) -> Step:
@@ -62,13 +62,15 @@ class Steps:
         if instance not in self._known:
             # A recursion has no steps.
             self._known[instance] = (), False
-            found = [self._of(caller, node, loops) for caller, loops, node in self._analysis.callers[instance]]
-            self._known[instance] = found[0] if len(found) == 1 else (_common(step for step, _ in found), False)
+            caller_steps = [self._of(caller, node, loops) for caller, loops, node in self._analysis.callers[instance]]
+            self._known[instance] = (
+                caller_steps[0] if len(caller_steps) == 1 else (_common(step for step, _ in caller_steps), False)
+            )
         return self._known[instance]
 
     def _places_in(self, body: tuple[tree.Stmt, ...]) -> dict[int, _Place]:
         """The steps of the calls in a function, by the ids of their nodes."""
-        found: dict[int, _Place] = {}
+        steps: dict[int, _Place] = {}
         count = 0
         # Each node with its step, and whether that is a loop.
         pending: list[tuple[tree.Node, _Place, bool]] = [(stmt, _Place(0, ""), False) for stmt in reversed(body)]
@@ -87,7 +89,7 @@ class Steps:
                     # What the loop runs over is made before the loop.
                     before, place, count = (node.iter, place, True), _Place(count + 1, ""), count + 1
             elif isinstance(node, tree.Call) and self._is_followed(node):
-                found[id(node)] = place
+                steps[id(node)] = place
             inner = (
                 child
                 for child in tree.children(node)
@@ -96,7 +98,7 @@ class Steps:
             )
             pending += reversed([(child, place, in_loop) for child in inner])
             pending += [before] if before is not None else []
-        return found
+        return steps
 
     def _is_followed(self, call: tree.Call) -> bool:
         """Whether a call is one of a tool or of a function of the source."""

@@ -43,15 +43,15 @@ def origins_of(analysis: Analysis, origins: Iterable[Origin], substitution: Subs
 
 def decided_by(analysis: Analysis, planned: PlannedCall, substitution: Substitution) -> Origins:
     """What decides here whether and how often a call of the saved tool is made."""
-    found: set[Origin] = set()
+    deciding: set[Origin] = set()
     for origin in planned.control:
         data, control = origins_of(analysis, [origin], substitution)
         kind, _, name = origin.partition(":")
         counted = origin in planned.counted and (
             kind == "call" or analysis.heap.is_counted(substitution.arguments.get(name, NEVER))
         )
-        found |= (sizes_of(data) if counted else data) | control
-    return comparisons(planned.compared).union(picks(planned.picked), found)
+        deciding |= (sizes_of(data) if counted else data) | control
+    return comparisons(planned.compared).union(picks(planned.picked), deciding)
 
 
 def instantiate(analysis: Analysis, value: Value, substitution: Substitution, site: Hashable) -> AbstractValue:
@@ -66,9 +66,9 @@ def instantiate(analysis: Analysis, value: Value, substitution: Substitution, si
             alternatives |= _alternatives(analysis, stored, substitution)
         else:
             alternatives |= templates.constant(stored)
-    found = AbstractValue(templates.union(frozenset(alternatives)), data, control)
+    result = AbstractValue(templates.union(frozenset(alternatives)), data, control)
     if value.open:
-        found = found | _open(analysis, data, control, site)
+        result = result | _open(analysis, data, control, site)
     if value.items is not None:
         made = analysis.heap.make((site, "list"), outside=True)
         if value.places is None:
@@ -76,7 +76,7 @@ def instantiate(analysis: Analysis, value: Value, substitution: Substitution, si
         for i, place in enumerate(value.places or ()):
             analysis.heap.put((site, "list"), i, instantiate(analysis, place, substitution, (site, i)))
         _size(analysis, (site, "list"), value, substitution)
-        found = found | made
+        result = result | made
     if value.fields is not None or value.rest is not None:
         made = analysis.heap.make((site, "dict"), "dict", outside=True)
         for name, inner in (value.fields or {}).items():
@@ -85,8 +85,8 @@ def instantiate(analysis: Analysis, value: Value, substitution: Substitution, si
             analysis.heap.put((site, "dict"), REST, instantiate(analysis, value.rest, substitution, (site, "*")))
             analysis.heap.put((site, "dict"), KEYS, AbstractValue(templates.ANYTHING, data, control))
         _size(analysis, (site, "dict"), value, substitution)
-        found = found | made
-    return found
+        result = result | made
+    return result
 
 
 def _size(analysis: Analysis, site: Hashable, value: Value, substitution: Substitution) -> None:
@@ -111,11 +111,11 @@ def _alternatives(
     if len(stored) == 1 and isinstance(stored[0], Hole):
         # A value of which nothing is known has its origins itself.
         return {(templates.ANY,)} if stored[0].kind == "any" else set(_of_hole(analysis, stored[0], substitution))
-    found: frozenset[templates.Alternative] = frozenset({()})
+    alternatives: frozenset[templates.Alternative] = frozenset({()})
     for part in stored:
         options = frozenset({(part,)}) if isinstance(part, str) else _of_hole(analysis, part, substitution)
-        found = templates.concatenated(found, options or templates.ANYTHING)
-    return set(found)
+        alternatives = templates.concatenated(alternatives, options or templates.ANYTHING)
+    return set(alternatives)
 
 
 def _of_hole(analysis: Analysis, hole: Hole, substitution: Substitution) -> templates.Alternatives:

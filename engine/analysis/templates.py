@@ -55,32 +55,32 @@ def template(parts: Iterable[Part]) -> Template:
 
     The text of a parameter begins with an empty part. Without it, the template is the parameter, which may be a number.
     """
-    found: list[Part] = []
+    merged: list[Part] = []
     for part in parts:
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         if isinstance(part, str):
             if part and isinstance(last, str):
-                found[-1] = last + part
+                merged[-1] = last + part
             elif part:
-                found.append(part)
+                merged.append(part)
             continue
         if isinstance(part, Count):
             part = NUMBER
         elif part.kind == "bytes":
             part = ANY
-        elif part.kind == "inside" and isinstance(last, str) and last.endswith("/") and found != ["/"]:
+        elif part.kind == "inside" and isinstance(last, str) and last.endswith("/") and merged != ["/"]:
             part = BELOW
-            found[-1:] = [last.removesuffix("/")] if last != "/" else []
-        if part.kind not in ("any", "below") or found[-1:] != [part]:
-            found.append(part)
-    if len(found) > 1 and all(isinstance(part, Hole) and part.kind == "any" for part in found):
+            merged[-1:] = [last.removesuffix("/")] if last != "/" else []
+        if part.kind not in ("any", "below") or merged[-1:] != [part]:
+            merged.append(part)
+    if len(merged) > 1 and all(isinstance(part, Hole) and part.kind == "any" for part in merged):
         return (ANY,)
-    for i, part in enumerate(found):
+    for i, part in enumerate(merged):
         if isinstance(part, str) and len(part) > MAX_CHARACTERS:
-            return (*found[:i], part[:_KEPT_CHARACTERS], ANY)
-    if len(found) == 1 and _is_parameter(found[0]):
-        return ("", *found)
-    return tuple(found) if len(found) <= MAX_PARTS else template([*found[:3], ANY])
+            return (*merged[:i], part[:_KEPT_CHARACTERS], ANY)
+    if len(merged) == 1 and _is_parameter(merged[0]):
+        return ("", *merged)
+    return tuple(merged) if len(merged) <= MAX_PARTS else template([*merged[:3], ANY])
 
 
 def scalar_of(alternative: Alternative) -> tuple[object] | None:
@@ -135,18 +135,18 @@ def _limited(all_of_them: Alternatives, max_constants: int = MAX_CONSTANTS) -> A
     plain = {t for t in all_of_them if isinstance(t, Constant) and isinstance(t.value, bool | None)}
     numbers = {t for t in all_of_them if isinstance(t, Constant)} - plain
     texts = [t for t in all_of_them if not isinstance(t, Constant)]
-    found: set[Alternative] = set(plain)
+    kept: set[Alternative] = set(plain)
     if len(numbers) + len(plain) + 1 > MAX_ALTERNATIVES:
-        found.add((NUMBER,))
+        kept.add((NUMBER,))
     else:
-        found |= numbers
-    if len(texts) + len(found) > MAX_ALTERNATIVES:
+        kept |= numbers
+    if len(texts) + len(kept) > MAX_ALTERNATIVES:
         # What begins a text need not be a text: a number stays one.
         scalars = [t for t in texts if _is_scalar(t)]
         texts = [template([*_common_start(texts), ANY])] if all(t == (NUMBER,) for t in scalars) else [(ANY,)]
-        found |= set(scalars[:1]) & {(NUMBER,)}
+        kept |= set(scalars[:1]) & {(NUMBER,)}
     # Only unknown texts that begin with nothing cover numbers, too.
-    return frozenset({(ANY,)}) if (ANY,) in texts else frozenset(found | {*texts})
+    return frozenset({(ANY,)}) if (ANY,) in texts else frozenset(kept | {*texts})
 
 
 def _is_scalar(t: Alternative) -> bool:
@@ -306,5 +306,5 @@ def _is_plain_piece(part: Hole) -> bool:
 
 def pieces(alternatives: Alternatives, known: Callable[[Alternative], list[Template]] | None = None) -> Alternatives:
     """The alternatives of pieces of a text. `known` says what a piece of one can be, if more is known about it."""
-    found = [(known(t) if known is not None else None) or [piece(t)] for t in alternatives]
-    return _limited(frozenset(t for some in found for t in some))
+    options = [(known(t) if known is not None else None) or [piece(t)] for t in alternatives]
+    return _limited(frozenset(t for some in options for t in some))

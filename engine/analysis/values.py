@@ -65,13 +65,13 @@ class AbstractValue(NamedTuple):
         """Its possible Python values, if they are all known. It may be empty."""
         if self.sites:
             return None
-        found = []
+        constants = []
         for alternative in self.alternatives:
             scalar = templates.scalar_of(alternative)
             if scalar is None:
                 return None
-            found.append(scalar[0])
-        return found
+            constants.append(scalar[0])
+        return constants
 
     @property
     def origins(self) -> Origins:
@@ -103,10 +103,10 @@ def lost(kept: Alternatives, *before: Alternatives) -> Origins:
 
 def join(values: Iterable[AbstractValue]) -> AbstractValue:
     """One of several values."""
-    found = NEVER
+    joined = NEVER
     for value in values:
-        found = found | value
-    return found
+        joined = joined | value
+    return joined
 
 
 def sizes_of(origins: Iterable[Origin]) -> Origins:
@@ -122,9 +122,9 @@ def compared(origins: Origins, by: str = "", directly: Origins = NO_ORIGINS) -> 
     )
 
 
-def comparisons(found: Iterable[Comparison]) -> Origins:
+def comparisons(tests: Iterable[Comparison]) -> Origins:
     """The marks of comparisons."""
-    return frozenset(_comparison(json.dumps(c.constant), c.by) for c in found)
+    return frozenset(_comparison(json.dumps(c.constant), c.by) for c in tests)
 
 
 def _comparison(constant: str, by: str) -> Origin:
@@ -165,18 +165,18 @@ class Marks(NamedTuple):
 @lru_cache(maxsize=4096)
 def marks_of(origins: Origins) -> Marks:
     """What the marks of origins say."""
-    found: dict[str, set[str]] = {_SIZE: set(), _MADE: set(), _TESTED: set(), _PICKED: set()}
+    by_kind: dict[str, set[str]] = {_SIZE: set(), _MADE: set(), _TESTED: set(), _PICKED: set()}
     plain: set[str] = set()
     for origin in origins:
-        marked = found.get(origin[: len(_SIZE)])
+        marked = by_kind.get(origin[: len(_SIZE)])
         if marked is None:
             plain.add(origin)
         else:
             marked.add(origin[len(_SIZE) :])
-    made = frozenset(map(json.loads, found[_MADE]))
-    tests = frozenset(Comparison(*json.loads(mark)) for mark in found[_TESTED])
+    made = frozenset(map(json.loads, by_kind[_MADE]))
+    tests = frozenset(Comparison(*json.loads(mark)) for mark in by_kind[_TESTED])
     return Marks(
-        frozenset(plain | found[_SIZE]), frozenset(found[_SIZE] - plain), made, tests, frozenset(found[_PICKED])
+        frozenset(plain | by_kind[_SIZE]), frozenset(by_kind[_SIZE] - plain), made, tests, frozenset(by_kind[_PICKED])
     )
 
 
@@ -294,16 +294,16 @@ class Heap:
 
     def reach(self, value: AbstractValue) -> set[Site]:
         """The sites of a value, and of all that it contains."""
-        found: set[Site] = set()
+        reached: set[Site] = set()
         pending = [*value.sites]
         while pending:
             site = pending.pop()
-            if site not in found:
-                found.add(site)
+            if site not in reached:
+                reached.add(site)
                 for inner in self.at[site].fields.values():
                     pending += inner.sites
                     self.followed += 1 + len(inner.sites)
-        return found
+        return reached
 
     def deep(self, value: AbstractValue) -> tuple[Origins, Origins]:
         """The data and the control of a value and of all that it contains. The constants in it are data, marked."""
@@ -331,14 +331,14 @@ class Heap:
 
     def shape(self, value: AbstractValue) -> Origins:
         """The origins that decide how many items a value has, and in which order."""
-        found = set(value.data | value.control)
+        origins = set(value.data | value.control)
         for site in value.sites:
             container = self.at[site]
             for inner in container.fields.values():
-                found |= inner.control
+                origins |= inner.control
                 if container.outside:
-                    found |= inner.data
-        return frozenset(found)
+                    origins |= inner.data
+        return frozenset(origins)
 
     def count(self, site: Site, counted: bool) -> None:
         """Note whether a container has one item for each one of a parameter or an output. It stays one that has not."""
@@ -356,56 +356,56 @@ class Heap:
         """As `shape`. Origins of which only the number of items decides are marked."""
         if not self.is_counted(value):
             return self.shape(value)
-        found = set(sizes_of(value.data) | value.control)
+        origins = set(sizes_of(value.data) | value.control)
         for container in (self.at[site] for site in value.sites):
             for inner in container.fields.values():
-                found |= inner.control
+                origins |= inner.control
                 if container.outside:
-                    found |= sizes_of(inner.data)
-        return frozenset(found)
+                    origins |= sizes_of(inner.data)
+        return frozenset(origins)
 
     def items(self, value: AbstractValue) -> AbstractValue:
         """What an iteration over a value gives: items, keys, characters."""
-        found = NEVER
+        item = NEVER
         for site in value.sites:
             container = self.at[site]
             for key, inner in container.fields.items():
                 if container.kind == "list":
-                    found = found | inner
+                    item = item | inner
                 elif container.kind == "open" or key is KEYS:
-                    found = found | inner
+                    item = item | inner
                 elif not isinstance(key, Key):
-                    found = found | constant(key).under(inner.control)
+                    item = item | constant(key).under(inner.control)
         if value.alternatives:
-            found = found | AbstractValue(templates.pieces(_texts_only(value.alternatives)))
-        return AbstractValue(found.alternatives, found.data | value.data, found.control | value.control, found.sites)
+            item = item | AbstractValue(templates.pieces(_texts_only(value.alternatives)))
+        return AbstractValue(item.alternatives, item.data | value.data, item.control | value.control, item.sites)
 
     def values(self, value: AbstractValue) -> AbstractValue:
         """The values of a dictionary, or the items of a list, whatever their keys."""
-        found = join(
+        item = join(
             inner
             for site in value.sites
             for key, inner in self.at[site].fields.items()
             if key is not KEYS or self.kind(site) == "open"
         )
-        return AbstractValue(found.alternatives, found.data | value.data, found.control | value.control, found.sites)
+        return AbstractValue(item.alternatives, item.data | value.data, item.control | value.control, item.sites)
 
     def item(self, value: AbstractValue, key: AbstractValue) -> AbstractValue:
         """``value[key]``."""
         constants = key.constants()
-        found = NEVER
+        item = NEVER
         for site in value.sites:
             fields = self.at[site].fields
             if constants is None or self.kind(site) == "open" or any(isinstance(k, int) and k < 0 for k in constants):
-                found = found | self.values(AbstractValue(sites=frozenset({site})))
+                item = item | self.values(AbstractValue(sites=frozenset({site})))
             else:
-                found = found | fields.get(REST, NEVER) | join(fields.get(k, NEVER) for k in constants)
+                item = item | fields.get(REST, NEVER) | join(fields.get(k, NEVER) for k in constants)
         if value.alternatives:
-            found = found | AbstractValue(templates.pieces(_texts_only(value.alternatives)))
+            item = item | AbstractValue(templates.pieces(_texts_only(value.alternatives)))
         # A key that is not known decides which item it is, and with many of them it can say anything.
         data, decided = (NO_ORIGINS, key.origins) if constants is not None else (self.deep(key)[0], self.condition(key))
         return AbstractValue(
-            found.alternatives, found.data | value.data | data, found.control | value.control | decided, found.sites
+            item.alternatives, item.data | value.data | data, item.control | value.control | decided, item.sites
         )
 
 

@@ -194,28 +194,28 @@ def _target(schema: Schema) -> str:
 
 def _mapped(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     """The schema with each of its inner schemas changed."""
-    found = dict(schema)
+    mapped = dict(schema)
     for key, value in schema.items():
         if key == "properties":
-            found[key] = {name: change(part) for name, part in value.items()}
+            mapped[key] = {name: change(part) for name, part in value.items()}
         elif key in ("anyOf", "prefixItems"):
-            found[key] = [change(part) for part in value]
+            mapped[key] = [change(part) for part in value]
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
-            found[key] = change(value)
-    return found
+            mapped[key] = change(value)
+    return mapped
 
 
 def _alternatives(node: tree.Expr) -> list[tree.Expr]:
     """The members of a union, in order."""
-    found: list[tree.Expr] = []
+    members: list[tree.Expr] = []
     stack = [node]
     while stack:
         part = stack.pop()
         if isinstance(part, tree.BinOp) and part.op == "|":
             stack += [part.right, part.left]
         else:
-            found.append(part)
-    return found
+            members.append(part)
+    return members
 
 
 def is_literal(node: tree.Expr | None) -> bool:

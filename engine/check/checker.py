@@ -80,17 +80,17 @@ def check(source: str | bytes, catalog: Catalog, limits: CheckLimits | None = No
         )
         return Report(capped(in_order([*parsed.diagnostics, *others])), None)
     facts = Facts(parsed.module, known, limits, parsed.python)
-    found = in_order(_findings(facts))
-    if any(d.severity == Severity.ERROR for d in found):
-        return Report(_with_working_fixes(capped(found), _errors(found), facts, _findings), None)
+    findings = in_order(_findings(facts))
+    if any(d.severity == Severity.ERROR for d in findings):
+        return Report(_with_working_fixes(capped(findings), _errors(findings), facts, _findings), None)
     failing = tuple(map(with_spelled_names, until_too_many(failing_types.check(facts))))
-    found = in_order([*found, *failing])
+    findings = in_order([*findings, *failing])
     if any(d.severity == Severity.ERROR for d in failing):
-        return Report(_with_working_fixes(capped(found), _errors(found), facts, _all_findings), None)
+        return Report(_with_working_fixes(capped(findings), _errors(findings), facts, _all_findings), None)
     outcome = uncompilable(facts.module.source) or _checked(facts)
     if isinstance(outcome, Diagnostic):
-        return Report(capped(in_order([*found, outcome])), None)
-    return Report(capped(found), outcome)
+        return Report(capped(in_order([*findings, outcome])), None)
+    return Report(capped(findings), outcome)
 
 
 class _KnownTools:
@@ -148,7 +148,7 @@ def _all_findings(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _with_working_fixes(
-    found: tuple[Diagnostic, ...],
+    diagnostics: tuple[Diagnostic, ...],
     before: Counter[tuple[str, str]],
     facts: Facts,
     findings: Callable[[Facts], Iterable[Diagnostic]],
@@ -159,7 +159,7 @@ def _with_working_fixes(
     """
     budget = MAX_TRIAL_BYTES
     verified: list[Diagnostic] = []
-    for d in found:
+    for d in diagnostics:
         if d.fix is not None:
             budget -= len(facts.module.source)
             if budget < 0 or not _fix_works(d, before, facts, findings):
@@ -183,8 +183,8 @@ def _fix_works(
     return after[d.code, d.message] < before[d.code, d.message] and not after - before
 
 
-def _errors(found: Iterable[Diagnostic]) -> Counter[tuple[str, str]]:
-    return Counter((d.code, d.message) for d in dict.fromkeys(found) if d.severity == Severity.ERROR)
+def _errors(diagnostics: Iterable[Diagnostic]) -> Counter[tuple[str, str]]:
+    return Counter((d.code, d.message) for d in dict.fromkeys(diagnostics) if d.severity == Severity.ERROR)
 
 
 def check_or_raise(source: str | bytes, catalog: Catalog) -> Checked:

@@ -150,8 +150,8 @@ class Facts(Struct, eq=False, dict=True):
     @cached_property
     def public(self) -> tuple[tree.FunctionDef, ...]:
         """The functions at module level whose names don't begin with an underscore."""
-        found = (f for f in self.functions.values() if self.parent(f) is self.module)
-        return tuple(f for f in found if not f.name.startswith("_") and f.name not in self.scopes.lambdas)
+        functions = (f for f in self.functions.values() if self.parent(f) is self.module)
+        return tuple(f for f in functions if not f.name.startswith("_") and f.name not in self.scopes.lambdas)
 
     @cached_property
     def tool_calls_itself(self) -> bool:
@@ -189,15 +189,15 @@ class Facts(Struct, eq=False, dict=True):
     @cached_property
     def unbound(self) -> dict[int, tree.Name]:
         """The names that are read but never bound, by id of the node."""
-        found = {}
+        names = {}
         for node in self.every(tree.Name):
             is_unbound = id(node) in self.scopes.unbound and self.fixed(node.id) is None
             if node.id == "type" and self.is_type_question(self.parent(node) or node):
                 continue
             # Other rules check annotations, decorators, patterns, classes and other statements of the module.
             if (is_unbound or self.only_in_annotations(node.id)) and not self._is_read_elsewhere(node):
-                found[id(node)] = node
-        return found
+                names[id(node)] = node
+        return names
 
     def _is_read_elsewhere(self, node: tree.Name) -> bool:
         if id(node) in self.annotations or id(node) in self.decorating:
@@ -264,7 +264,7 @@ class Facts(Struct, eq=False, dict=True):
         uses: defaultdict[str, list[tree.Name]] = defaultdict(list)
         for node in self.every(tree.Name):
             uses[node.id].append(node)
-        found: dict[str, tree.Dict] = {}
+        tables: dict[str, tree.Dict] = {}
         for name, stmt in made.items():
             home = self.function_of(stmt)
             inside = {id(node) for node in tree.walk(stmt.value)}
@@ -275,8 +275,8 @@ class Facts(Struct, eq=False, dict=True):
                 and all(self._is_table_use(use, home) for use in others)
             ):
                 assert isinstance(stmt.value, tree.Dict)
-                found[name] = stmt.value
-        return found
+                tables[name] = stmt.value
+        return tables
 
     def _is_function_value(self, node: tree.Expr) -> bool:
         if isinstance(node, tree.Lambda):
@@ -462,15 +462,15 @@ class Facts(Struct, eq=False, dict=True):
     @cached_property
     def batch_tools(self) -> tuple[tree.Expr, ...]:
         """The arguments that name the tools of batches: ``tools.start_batch(tool="NAME", …)``."""
-        found: list[tree.Expr] = []
+        arguments: list[tree.Expr] = []
         for call, name in self.tool_calls:
             definition = self.catalog.get(name)
             if definition is None:
                 continue
             for i, p in enumerate(definition.parameters):
                 if definition.declared.uses.get(p.name) == "tool":
-                    found += [*(k.value for k in call.keywords if k.arg == p.name), *call.args[i : i + 1]]
-        return tuple(found)
+                    arguments += [*(k.value for k in call.keywords if k.arg == p.name), *call.args[i : i + 1]]
+        return tuple(arguments)
 
     @cached_property
     def callees(self) -> tuple[tuple[tree.Expr, str], ...]:
@@ -503,14 +503,14 @@ class Facts(Struct, eq=False, dict=True):
         known = self._reached.get(start)
         if known is not None:
             return known
-        found: set[str] = set()
+        reached: set[str] = set()
         pending = list(self.edges.get(start, ()))
         while pending:
             name = pending.pop()
-            if name not in found:
-                found.add(name)
+            if name not in reached:
+                reached.add(name)
                 pending.extend(self.edges.get(name, ()))
-        return self._reached.setdefault(start, frozenset(found))
+        return self._reached.setdefault(start, frozenset(reached))
 
 
 def walk_own(*nodes: tree.Node) -> Iterator[tree.Node]:
@@ -558,8 +558,8 @@ def attribute_chain(node: tree.Expr) -> tuple[tree.Expr, list[str]]:
 def targets(node: tree.Node) -> Iterator[tree.Expr]:
     """The names, items and attributes that `node` itself assigns or deletes."""
     match node:
-        case tree.Assign(targets=found) | tree.Delete(targets=found):
-            for target in found:
+        case tree.Assign(targets=all_targets) | tree.Delete(targets=all_targets):
+            for target in all_targets:
                 yield from tree.single_targets(target)
         case tree.AugAssign(target=target) | tree.For(target=target) | tree.Comprehension(target=target):
             yield from tree.single_targets(target)

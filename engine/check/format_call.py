@@ -43,13 +43,13 @@ def read_template(template: str) -> list[str | FormatField]:
         ValueError: Python can't read the template, or a field is not in the language. The text describes the problem.
     """
     reader = _Reader()
-    found: list[str | FormatField] = []
+    parts: list[str | FormatField] = []
     for before, name, spec, conversion in Formatter().parse(template):
         if before:
-            found.append(before)
+            parts.append(before)
         if name is not None:
-            found.append(reader.field(name, spec or "", conversion))
-    return found
+            parts.append(reader.field(name, spec or "", conversion))
+    return parts
 
 
 def missing_argument(call: tree.Call, fields: list[str | FormatField]) -> int | str | None:

@@ -31,13 +31,13 @@ def growing_iterables(facts: Facts) -> frozenset[Span]:
     if not loops or not growing.anywhere:
         return frozenset()
     named = consumed_names(facts)
-    found: set[Span] = set()
+    spans: set[Span] = set()
     for loop in loops:
         sources = _sources(facts, named, loop.iter)
         region = _region(facts, named, loop) if sources else None
         if sources and (growing.within(region) if region is not None else growing.anywhere):
-            found.update(source.span for source in sources)
-    return frozenset(found)
+            spans.update(source.span for source in sources)
+    return frozenset(spans)
 
 
 def _region(facts: Facts, named: dict[int, tree.Expr], loop: tree.For | tree.Comprehension) -> tree.Node | None:

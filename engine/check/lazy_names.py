@@ -52,7 +52,7 @@ def lazy_names(
         if isinstance(block := getattr(node, name, None), tuple)
         for i, stmt in enumerate(block)
     }
-    found: dict[int, tree.Expr] = {}
+    lazy_values: dict[int, tree.Expr] = {}
     # By function and name: what a lazy value reads, and how many lazy values it is made of.
     reads: dict[tuple[int, str], frozenset[str]] = {}
     chains: dict[tuple[int, str], int] = {}
@@ -74,9 +74,9 @@ def lazy_names(
         if chain > MAX_CHAIN:
             continue
         if not any(_changes(facts, part, names) or (acts and _acts(part, acting)) for part in between):
-            found[id(use)] = assign.value
+            lazy_values[id(use)] = assign.value
             reads[key], chains[key] = names, chain
-    return found
+    return lazy_values
 
 
 def _between(

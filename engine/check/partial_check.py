@@ -49,10 +49,10 @@ def partial_findings(
 
 
 def _relocated(
-    found: Iterable[Diagnostic], places: dict[tuple[int, int], Span], translation: _Translation, lines: list[str]
+    diagnostics: Iterable[Diagnostic], places: dict[tuple[int, int], Span], translation: _Translation, lines: list[str]
 ) -> Iterator[Diagnostic]:
     lost = translation.lost
-    for d in found:
+    for d in diagnostics:
         at = places.get((d.span.line, d.span.column))
         word = re.match(r"\w*", lines[d.span.line - 1][d.span.column - 1 :])
         if (

@@ -101,12 +101,12 @@ class Scope:
 
     def visible(self) -> frozenset[str]:
         """The names of all functions, lambdas and comprehensions around."""
-        found: set[str] = set()
+        names: set[str] = set()
         scope: Scope | None = self
         while scope is not None and scope.kind != "module":
-            found.update(scope.symbols)
+            names.update(scope.symbols)
             scope = scope.parent
-        return frozenset(found)
+        return frozenset(names)
 
 
 class Scopes(NamedTuple):

@@ -302,7 +302,7 @@ class _Lowering(ast.NodeTransformer):
 
         Reading changes both: a stream advances, and a `defaultdict` gets a new key. The text does not show this to any rule.
         """
-        found: set[str | None] = set()
+        makers: set[str | None] = set()
         for node in self.facts.every(tree.Call):
             if self.facts.facade(node.func) not in _CHANGED_BY_READING:
                 continue
@@ -310,8 +310,8 @@ class _Lowering(ast.NodeTransformer):
             if isinstance(above, tree.Call) and self.facts.facade(above.func) in _READERS:
                 continue  # csv.reader(io.StringIO(text)) is not shared
             function = self.facts.function_of(node)
-            found.add(function.name if function is not None else None)
-        return found
+            makers.add(function.name if function is not None else None)
+        return makers
 
 
 def _name(name: str) -> ast.Name:

@@ -60,8 +60,8 @@ class _AskedCatalog:
         self._known: dict[str, tuple[ToolDefinition, str | None] | None] = {}
 
     def get(self, name: str) -> ToolDefinition | None:
-        found = self._found(name)
-        return found[0] if found is not None else None
+        entry = self._found(name)
+        return entry[0] if entry is not None else None
 
     def names(self) -> list[str]:
         if self._names is None:
@@ -69,8 +69,8 @@ class _AskedCatalog:
         return self._names
 
     def outdated(self, name: str) -> str | None:
-        found = self._found(name)
-        return found[1] if found is not None else None
+        entry = self._found(name)
+        return entry[1] if entry is not None else None
 
     def look_alike(self, name: str) -> str | None:
         like: str | None = self._ask({"like": name})
@@ -103,8 +103,8 @@ def _check(source: str, ask: Ask, compiled: bool) -> Any:
     answer: dict[str, Any] = {"findings": [d.as_dict() for d in report.diagnostics]}
     if report.checked is not None:
         manifest = analyse(report.checked)
-        found = capped((*report.diagnostics, *unknown_parts(report.checked, manifest)))
-        answer["findings"] = [d.as_dict() for d in found]
+        findings = capped((*report.diagnostics, *unknown_parts(report.checked, manifest)))
+        answer["findings"] = [d.as_dict() for d in findings]
         answer["tool"] = _tool(report.checked, manifest)
         if compiled:
             try:

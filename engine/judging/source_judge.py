@@ -155,8 +155,8 @@ class SourceJudge:
     async def _ask(self, task: str, text: str, form: type[_T], answer: AnswerQuestion | None = None) -> _T | Diagnostic:
         """The answer, after a check of its form. If the process exceeded its bounds, a finding says so."""
         try:
-            found = await self._pool.call({"task": task, "source": text}, answer)
-            return msgspec.convert(found, form)
+            reply = await self._pool.call({"task": task, "source": text}, answer)
+            return msgspec.convert(reply, form)
         except msgspec.ValidationError as error:
             raise broke_protocol(_NAME, error) from None
         except Failure as failure:

@@ -11,19 +11,19 @@ from albert_tools.engine.model.failure import Failure
 from albert_tools.engine.model.schema import Violation
 
 
-def refused_arguments(definition: ToolDefinition, found: list[Violation]) -> Failure:
+def refused_arguments(definition: ToolDefinition, violations: list[Violation]) -> Failure:
     """The failure for these violations; ``details["violations"]`` lists them.
 
     The code is `permission_denied` if a violation breaks the rule ``path_traversal``, and `invalid_arguments` otherwise.
     """
-    leaving = any(v["rule"] == "path_traversal" for v in found)
+    leaving = any(v["rule"] == "path_traversal" for v in violations)
     return Failure(
         "permission_denied" if leaving else "invalid_arguments",
-        f"{definition.name}: " + "; ".join(v["message"] for v in found),
-        hint=_usage(definition, found),
+        f"{definition.name}: " + "; ".join(v["message"] for v in violations),
+        hint=_usage(definition, violations),
         rule="path_traversal" if leaving else None,
         tool=definition.name,
-        details={"violations": found},
+        details={"violations": violations},
     )
 
 
@@ -31,15 +31,15 @@ def refused_arguments(definition: ToolDefinition, found: list[Violation]) -> Fai
 _OF_THE_CALL = ("unknown", "required", "excludes")
 
 
-def _usage(definition: ToolDefinition, found: list[Violation]) -> str | None:
+def _usage(definition: ToolDefinition, violations: list[Violation]) -> str | None:
     """How to call the tool, or how to write the single wrong argument. None if the message already contains this."""
-    named = {v["field"].partition(".")[0].partition("[")[0] for v in found}
+    named = {v["field"].partition(".")[0].partition("[")[0] for v in violations}
     parameter = definition.parameter(min(named)) if len(named) == 1 else None
-    if parameter is None or any(v["rule"] in _OF_THE_CALL for v in found):
+    if parameter is None or any(v["rule"] in _OF_THE_CALL for v in violations):
         return f"call the tool as {definition.signature()}"
     shape = spell(parameter.schema)
     stated = (f"expected {shape}", "expected one of ")
-    if any(text in v["message"] for v in found for text in stated):
+    if any(text in v["message"] for v in violations for text in stated):
         return None
     return f"{definition.name} takes {parameter.name}: {shape}"
 

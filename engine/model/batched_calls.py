@@ -7,12 +7,12 @@ from albert_tools.engine.model.manifest import Manifest, PlannedCall
 
 def batched_calls(manifest: Manifest) -> dict[int, frozenset[int]]:
     """For each planned call that makes a batch, the planned calls of the batch's tool, by their indexes."""
-    found = {}
+    batches = {}
     for i, call in enumerate(manifest.calls):
         tools = _tools(call)
         if tools:
-            found[i] = frozenset(j for j, each in enumerate(manifest.calls) if _is_made_by(each, call, tools))
-    return found
+            batches[i] = frozenset(j for j, each in enumerate(manifest.calls) if _is_made_by(each, call, tools))
+    return batches
 
 
 def _tools(call: PlannedCall) -> set[str]:

@@ -270,8 +270,8 @@ def pins_of(callees: Mapping[str, ToolDefinition]) -> tuple[Callee, ...]:
 
 def category_of(effects: Iterable[str]) -> Category:
     """The category of a tool with these effects. The strongest effect decides."""
-    found = set(effects)
-    return next((category for effect, category in _CATEGORY_OF_EFFECT if effect in found), "read_only")
+    all_effects = set(effects)
+    return next((category for effect, category in _CATEGORY_OF_EFFECT if effect in all_effects), "read_only")
 
 
 def spell(schema: Schema, definitions: dict[str, Schema] | None = None, depth: int = 0) -> str:

@@ -31,8 +31,8 @@ _OF_TYPE: dict[str, Json] = {"string": "text", "integer": 1, "number": 1, "boole
 def bounds_of(schema: Schema) -> str:
     """The bounds of a value in words: ``1 to 4,096 characters``. The text is empty if the schema only has a type."""
     for inner in schema.get("anyOf", ()):
-        if found := bounds_of(inner):
-            return found
+        if bounds := bounds_of(inner):
+            return bounds
     parts = [
         _range(
             schema.get("minimum"),
@@ -87,9 +87,9 @@ def _shown(parameter: ToolParameter) -> Json:
     """The example in the description if it matches the schema, otherwise None."""
     # The example may be split over several lines of the docstring.
     text = " ".join(parameter.description.split())
-    for found in _EXAMPLE.finditer(text):
+    for match in _EXAMPLE.finditer(text):
         try:
-            value, _ = json.JSONDecoder().raw_decode(text, found.end())
+            value, _ = json.JSONDecoder().raw_decode(text, match.end())
         except (ValueError, RecursionError):
             continue
         for candidate in (value, [value]):

@@ -42,9 +42,9 @@ def difference(expected: Any, got: Any) -> Difference | None:
     else:
         return Difference("", shown(expected), shown(got))
     for step, one, other in pairs:
-        found = difference(one, other)
-        if found is not None:
-            return found._replace(place=step + found.place)
+        inner = difference(one, other)
+        if inner is not None:
+            return inner._replace(place=step + inner.place)
     return None
 
 

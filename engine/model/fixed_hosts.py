@@ -14,8 +14,8 @@ BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#@\\\s]+)", re.IGNORECASE)
 
 def fixed_hosts(value: Value) -> list[str] | None:
     """The hosts of all URLs that a value can be; None if one of them is not fixed."""
-    found = [host_of(one) for each in values_in(value) for one in _texts(each)]
-    return None if None in found else list(dict.fromkeys(host for host in found if host is not None))
+    url_hosts = [host_of(one) for each in values_in(value) for one in _texts(each)]
+    return None if None in url_hosts else list(dict.fromkeys(host for host in url_hosts if host is not None))
 
 
 def host_of(url: Alternative) -> str | None:

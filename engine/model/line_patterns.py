@@ -124,8 +124,8 @@ def _expression(pattern: str, ignore_case: bool, single_lines: bool) -> _Find:
         re2.purge()
 
     def find(text: bytes, at: int) -> int:
-        found = search(text, at)
-        return -1 if found is None else int(found.start())
+        match = search(text, at)
+        return -1 if match is None else int(match.start())
 
     return find
 

@@ -191,8 +191,8 @@ class Manifest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
 
     def as_dict(self) -> dict[str, Any]:
         """The stored JSON form. Fields with default values are left out."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
 
     @classmethod
     def from_dict(cls, document: Any) -> Manifest:
@@ -219,10 +219,10 @@ class Declared(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
 
 def with_paths(template: tuple[Part, ...]) -> tuple[Part, ...]:
     """A template with the paths in it as they are before they get their normal form."""
-    found: list[Part] = []
+    expanded: list[Part] = []
     for part in template:
-        found += with_paths(part.of) if isinstance(part, Hole) and part.kind == "path" else [part]
-    return tuple(found)
+        expanded += with_paths(part.of) if isinstance(part, Hole) and part.kind == "path" else [part]
+    return tuple(expanded)
 
 
 def constants_shown(value: Value) -> Iterator[str | float | None]:

@@ -89,17 +89,19 @@ def inside(one: PlannedCall, arguments: Mapping[str, Any], given: Mapping[str, A
 
 def values_at(given: Mapping[str, Any], name: str, path: str = "") -> list[Any]:
     """The values of a parameter, or of a place in it: ``.rows[*].name``. A place that does not exist has none."""
-    found = [given[name]] if name in given else []
+    selected = [given[name]] if name in given else []
     for step in _STEP.finditer(path):
         if step[0] == "~":
-            found = [inner for value in found for inner in _all_in(value)]
+            selected = [inner for value in selected for inner in _all_in(value)]
         elif step[2] is not None:
-            found = [value[int(step[2])] for value in found if isinstance(value, list) and int(step[2]) < len(value)]
+            selected = [
+                value[int(step[2])] for value in selected if isinstance(value, list) and int(step[2]) < len(value)
+            ]
         elif step[1] is None:
-            found = [inner for value in found for inner in _items(value)]
+            selected = [inner for value in selected for inner in _items(value)]
         else:
-            found = [value[step[1]] for value in found if isinstance(value, dict) and step[1] in value]
-    return found
+            selected = [value[step[1]] for value in selected if isinstance(value, dict) and step[1] in value]
+    return selected
 
 
 def length(value: Any) -> int:
@@ -126,9 +128,9 @@ def _wrong_argument(
     # An argument that is left out has its default. A planned call that stands for several has all their arguments.
     if not arguments.keys() <= one.arguments.keys() and ANY_NAME not in one.arguments:
         return ""
-    for name, found in arguments.items():
+    for name, actual in arguments.items():
         match = _Match(given, spell, one.uses.get(name) in PATH_USES)
-        if not match.value(one.arguments.get(name) or one.arguments[ANY_NAME], found):
+        if not match.value(one.arguments.get(name) or one.arguments[ANY_NAME], actual):
             return name
     return None
 
@@ -142,35 +144,35 @@ class _Match:
         self._is_path = is_path
         self._paths: dict[tuple[Hole, str], bool] = {}
 
-    def value(self, known: Value, found: Any) -> bool:
+    def value(self, known: Value, actual: Any) -> bool:
         """Whether a JSON value is one that `known` describes."""
-        if known.open or any(self._alternative(one, found) for one in known.alternatives):
+        if known.open or any(self._alternative(one, actual) for one in known.alternatives):
             return True
-        if isinstance(found, list):
+        if isinstance(actual, list):
             items, places = known.items, known.places
             if places is not None:
-                return len(places) == len(found) and all(map(self.value, places, found))
-            return items is not None and all(self.value(items, item) for item in found)
-        if isinstance(found, dict) and (known.fields is not None or known.rest is not None):
+                return len(places) == len(actual) and all(map(self.value, places, actual))
+            return items is not None and all(self.value(items, item) for item in actual)
+        if isinstance(actual, dict) and (known.fields is not None or known.rest is not None):
             fields = known.fields or {}
-            described = [(fields.get(name, known.rest), value) for name, value in found.items()]
+            described = [(fields.get(name, known.rest), value) for name, value in actual.items()]
             return all(of is not None and self.value(of, value) for of, value in described)
         return False
 
-    def _alternative(self, one: Alternative, found: Any) -> bool:
+    def _alternative(self, one: Alternative, actual: Any) -> bool:
         if not isinstance(one, tuple):
-            return type(one) is type(found) and one == found
-        if len(one) == 1 and isinstance(one[0], Hole) and (whole := self._hole(one[0], found)) is not None:
+            return type(one) is type(actual) and one == actual
+        if len(one) == 1 and isinstance(one[0], Hole) and (whole := self._hole(one[0], actual)) is not None:
             return whole
-        if not isinstance(found, str):
+        if not isinstance(actual, str):
             return False
         if len(one) == 1 and isinstance(one[0], Hole) and one[0].kind == "json":
-            return len(found) in ends_of("json", found, 0, partial(self._decoded, one[0]))
+            return len(actual) in ends_of("json", actual, 0, partial(self._decoded, one[0]))
         options = [self._options(part) for part in one]
         first = one[0] if one else ""
         if isinstance(first, Hole) and first.kind == "path" and (len(one) == 1 or not isinstance(options[0], tuple)):
-            return self._path_and_more(first, options[1:], found)
-        return _spans(options, found) or (self._is_path and _path_spans(options, found, self._spell))
+            return self._path_and_more(first, options[1:], actual)
+        return _spans(options, actual) or (self._is_path and _path_spans(options, actual, self._spell))
 
     def _path_and_more(self, path: Hole, more: list[_Option], text: str) -> bool:
         """Whether a text is a path in normal form, and what was added to it."""
@@ -194,28 +196,29 @@ class _Match:
                 self._paths[key] = _path_spans(options, path, self._spell)
         return self._paths[key]
 
-    def _hole(self, hole: Hole, found: Any) -> bool | None:
+    def _hole(self, hole: Hole, actual: Any) -> bool | None:
         """Whether a value fills a hole that is the whole template; None if it must be matched as a text."""
         if hole.kind == "parameter":
             same = any(
-                type(value) is type(found) and value == found for value in values_at(self._given, hole.name, hole.path)
+                type(value) is type(actual) and value == actual
+                for value in values_at(self._given, hole.name, hole.path)
             )
             return True if same else None
         if hole.kind == "output":
             return True
         if hole.kind == "path":
             return None
-        if hole.kind == "any" or not isinstance(found, str):
-            return hole.kind in ("any", "part", "number") and not isinstance(found, list | dict)
+        if hole.kind == "any" or not isinstance(actual, str):
+            return hole.kind in ("any", "part", "number") and not isinstance(actual, list | dict)
         return None
 
-    def _decoded(self, hole: Hole, found: Any) -> bool:
+    def _decoded(self, hole: Hole, decoded: Any) -> bool:
         """Whether a hole that is a value in an encoding can be one of this value."""
         known = hole.value
         assert known is not None
         if hole.kind != "query":
-            return self.value(known, found)
-        of = [((known.fields or {}).get(name, known.rest), text) for name, text in found]
+            return self.value(known, decoded)
+        of = [((known.fields or {}).get(name, known.rest), text) for name, text in decoded]
         return known.open or known.items is not None or all(v is not None and self._is_text(v, text) for v, text in of)
 
     def _is_text(self, known: Value, text: str) -> bool:
@@ -235,13 +238,13 @@ class _Match:
         assert hole.value is not None
         texts = [[*map(self._options, one)] for one in hole.value.alternatives if isinstance(one, tuple)]
         separator = [*map(self._options, hole.of)]
-        found, starts, done = set(places), places, set[int]()
+        reached, starts, done = set(places), places, set[int]()
         while starts:
             ends = set[int]().union(*(_after(options, starts, text) for options in texts))
-            found |= ends
+            reached |= ends
             done |= starts
             starts = _after(separator, ends, text) - done
-        return found
+        return reached
 
     def _options(self, part: Part) -> _Option:
         """What is known about a part of a template."""
@@ -284,18 +287,22 @@ def _path_spans(options: list[_Option], path: str, spell: Spell) -> bool:
         if len(start) * len(known) > MAX_STARTS:
             return False
         start = [before + text for before in start for text in known]
-    found = spell(path)
+    normal_path = spell(path)
     if not rest:
-        return found in map(spell, start)
+        return normal_path in map(spell, start)
     # The normal form has no slash at its end, and a point instead of nothing.
-    texts = [found, f"{found}/", *([""] if found == "." else [])]
-    if "" in start and Hole("below") in rest and not found.startswith("/"):
+    texts = [normal_path, f"{normal_path}/", *([""] if normal_path == "." else [])]
+    if "" in start and Hole("below") in rest and not normal_path.startswith("/"):
         # The path of the folder may be empty. Then the paths in it have no slash at their beginning.
-        texts += [f"/{found}"]
+        texts += [f"/{normal_path}"]
     if rest[0] == Hole("below"):
         folders = {spell(text).rstrip("/") for text in start}
         # Below the present folder, the paths in normal form have no slash at their beginning.
-        if "." in folders and not found.startswith("/") and any(_spans(rest, f"/{text}", path=True) for text in texts):
+        if (
+            "." in folders
+            and not normal_path.startswith("/")
+            and any(_spans(rest, f"/{text}", path=True) for text in texts)
+        ):
             return True
         heads = list(folders)
     else:
@@ -339,7 +346,7 @@ def _after_hole(hole: Hole, places: set[int], text: str, path: bool) -> set[int]
     """The places at which a hole can end that begins at one of `places`."""
     if hole.kind in _RUNS:
         run = _RUNS[hole.kind]
-        return _ranges(places, lambda p, _: found.end() if (found := run.match(text, p)) else p)
+        return _ranges(places, lambda p, _: match.end() if (match := run.match(text, p)) else p)
     if hole.kind in ("below", "inside"):
         return _ranges(places, lambda p, _: _end_of_path(text, p, hole.kind == "inside", path))
     if hole.kind == "part" and hole.of:
@@ -353,13 +360,13 @@ def _ranges(places: set[int], end_of: Callable[[int, int], int], again: bool = F
 
     No later place has a lesser end. Unless `again` is true, a place inside of an earlier range has the end of that range.
     """
-    found: set[int] = set()
+    covered: set[int] = set()
     end = -1
     for place in sorted(places):
         if place > end or again:
             before, end = end, max(end, end_of(place, max(place, end)))
-            found.update(range(max(place, before + 1), end + 1))
-    return found
+            covered.update(range(max(place, before + 1), end + 1))
+    return covered
 
 
 def _end_of_path(text: str, start: int, is_relative: bool, is_normal: bool) -> int:

@@ -81,11 +81,11 @@ def only_one(beginning: str, ids: Iterable[str], what: str, command: str) -> str
         Failure: `not_found`; `invalid_arguments` if several ids begin with `beginning`.
     """
     known = list(ids)
-    found = [beginning] if beginning in known else [i for i in known if beginning and i.startswith(beginning)]
-    if len(found) == 1:
-        return found[0]
+    matches = [beginning] if beginning in known else [i for i in known if beginning and i.startswith(beginning)]
+    if len(matches) == 1:
+        return matches[0]
     raise Failure(
-        "invalid_arguments" if found else "not_found",
-        f"{f'several {what}s begin' if found else f'no {what} begins'} with {beginning[:100]!r}",
+        "invalid_arguments" if matches else "not_found",
+        f"{f'several {what}s begin' if matches else f'no {what} begins'} with {beginning[:100]!r}",
         hint=f"`{command}` lists them",
     )

@@ -81,19 +81,19 @@ def contradiction(definition: ToolDefinition, arguments: Mapping[str, Any], outp
 
 def values_at(output: Any, place: str) -> Iterator[Any]:
     """The values at a place of an output. A place that the output doesn't have has no values."""
-    found = [output]
+    selected = [output]
     for step in _STEP.finditer(place):
         name = step[1]
         inner: list[Any] = []
-        for value in found:
+        for value in selected:
             if name is not None:
                 inner += [value[name]] if isinstance(value, dict) and name in value else []
             elif isinstance(value, dict):
                 inner += value.values()
             elif isinstance(value, list):
                 inner += value
-        found = inner
-    yield from found
+        selected = inner
+    yield from selected
 
 
 def _holds(fact: str, arguments: Mapping[str, Any], uses: Mapping[str, str], spell: Spell) -> Callable[[Any], bool]:

@@ -66,12 +66,12 @@ def _shows(call: PlannedCall) -> bool:
 
 def _paths(manifest: Manifest, uses: Collection[str], fits: Callable[[PlannedCall], bool]) -> dict[_Path, list[int]]:
     """The calls that use each path."""
-    found: dict[_Path, list[int]] = {}
+    by_path: dict[_Path, list[int]] = {}
     for i, call in enumerate(manifest.calls):
         if fits(call):
             for path in _paths_of(call, uses):
-                found.setdefault(path, []).append(i)
-    return found
+                by_path.setdefault(path, []).append(i)
+    return by_path
 
 
 def _paths_of(call: PlannedCall, uses: Collection[str]) -> set[_Path]:
@@ -119,12 +119,14 @@ def _joined(path: _Path) -> _Path:
             parts[-1] += part
         else:
             parts.append(part)
-    found = [_IDLE.sub("/", unicodedata.normalize("NFKC", p).casefold()) if isinstance(p, str) else p for p in parts]
-    if found and isinstance(found[0], str):
-        found[0] = found[0].removeprefix("./")
-    if found and isinstance(found[-1], str):
-        found[-1] = "" if found == ["."] else found[-1].removesuffix("/.")
-    return tuple(part for part in found if part != "")
+    normal_parts = [
+        _IDLE.sub("/", unicodedata.normalize("NFKC", p).casefold()) if isinstance(p, str) else p for p in parts
+    ]
+    if normal_parts and isinstance(normal_parts[0], str):
+        normal_parts[0] = normal_parts[0].removeprefix("./")
+    if normal_parts and isinstance(normal_parts[-1], str):
+        normal_parts[-1] = "" if normal_parts == ["."] else normal_parts[-1].removesuffix("/.")
+    return tuple(part for part in normal_parts if part != "")
 
 
 def _is_same_each_time(part: Part) -> bool:

@@ -128,12 +128,12 @@ class Primitive(Struct, frozen=True):
 
         assert self.settle is not None
         if inspect.iscoroutinefunction(self.settle):
-            found = await self.settle(call)
+            settled = await self.settle(call)
         else:
-            found = await asyncio.to_thread(self.settle, call)
-        if not isinstance(found, Settled) or found.outcome not in OUTCOMES:
-            raise TypeError(f"{found!r} is not a `Settled`")
-        return found
+            settled = await asyncio.to_thread(self.settle, call)
+        if not isinstance(settled, Settled) or settled.outcome not in OUTCOMES:
+            raise TypeError(f"{settled!r} is not a `Settled`")
+        return settled
 
     def repeatable(self, arguments: Mapping[str, Any]) -> bool:
         """Whether making a call twice has the same effect as making it once."""
@@ -379,7 +379,7 @@ def _parameters(
 ) -> tuple[str | None, list[ToolParameter]]:
     """The name of the parameter for the context (if there is one), and the other parameters."""
     context = None
-    found = []
+    parameters = []
     for p in inspect.signature(function).parameters.values():
         if p.name not in hints:
             raise TypeError(f"{tool}: parameter {p.name!r} needs an annotation; it becomes the schema")
@@ -394,8 +394,10 @@ def _parameters(
         required = p.default is p.empty
         if not required:
             _check_default(tool, p.name, p.default, schema)
-        found.append(ToolParameter(p.name, schema, texts.get(p.name, ""), required, None if required else p.default))
-    return context, found
+        parameters.append(
+            ToolParameter(p.name, schema, texts.get(p.name, ""), required, None if required else p.default)
+        )
+    return context, parameters
 
 
 def _problems(made: Primitive, schemas: Mapping[str, Schema], uses: Mapping[str, str]) -> Iterator[str]:
@@ -524,9 +526,9 @@ def _check_default(tool: str, name: str, value: Any, schema: Schema) -> None:
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"{tool}: the default of {name!r} is not JSON, {value!r}") from error
     # ``x: int = None`` is a common way to write an optional parameter. A caller can't pass None.
-    found = violations(value, schema, name) if value is not None else []
-    if found:
-        raise TypeError(f"{tool}: the default of {name!r} breaks its own schema: {found[0]['message']}")
+    schema_violations = violations(value, schema, name) if value is not None else []
+    if schema_violations:
+        raise TypeError(f"{tool}: the default of {name!r} breaks its own schema: {schema_violations[0]['message']}")
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:

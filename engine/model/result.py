@@ -60,16 +60,16 @@ class ToolInvocation(Struct, frozen=True):
 
     def violations(self) -> list[Violation]:
         """All errors in the fields, except in the arguments."""
-        found: list[Violation] = []
+        field_violations: list[Violation] = []
         if type(self.tool) is not str or not _good_name(self.tool[: MAX_IDENTIFIER + 1]):
-            found += violations(self.tool, _NAME, "tool")
+            field_violations += violations(self.tool, _NAME, "tool")
         values = _values(self)
         if values == _NOT_GIVEN:
-            return found  # The usual case.
+            return field_violations  # The usual case.
         for name, value in zip(_FIELDS, values, strict=True):
             if not ((value is None and name in _OPTIONAL) or (value == "" and name in _MAY_BE_EMPTY)):
-                found += violations(value, INVOCATION_FIELDS[name], name)
-        return found
+                field_violations += violations(value, INVOCATION_FIELDS[name], name)
+        return field_violations
 
 
 _FIELDS = tuple(name for name in INVOCATION_FIELDS if name != "tool")
@@ -207,22 +207,22 @@ class ToolResult(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Json]:
         """``{"ok": true, "output": …}`` or ``{"ok": false, "error": {…}}``, and the other keys that have a value."""
-        found: dict[str, Json] = {"ok": self.ok, "tool": self.tool, "version": self.version}
+        fields: dict[str, Json] = {"ok": self.ok, "tool": self.tool, "version": self.version}
         if self.error is None:
-            found["output"] = self.output
+            fields["output"] = self.output
         else:
-            found["error"] = self.error.as_dict()
+            fields["error"] = self.error.as_dict()
         if self.timestamp_utc:
-            found["timestamp_utc"] = self.timestamp_utc
-        found["policy"] = self.policy
-        found["effects"] = [e.as_dict() for e in self.effects]
-        found["log"] = self.log
-        found["seconds"] = round(self.seconds, 6)
-        found["calls"] = self.calls
+            fields["timestamp_utc"] = self.timestamp_utc
+        fields["policy"] = self.policy
+        fields["effects"] = [e.as_dict() for e in self.effects]
+        fields["log"] = self.log
+        fields["seconds"] = round(self.seconds, 6)
+        fields["calls"] = self.calls
         for name in ("request_id", "trace_id", "span_id", "run_id", "budget_consumed", "metadata"):
             if getattr(self, name) not in (None, {}):
-                found[name] = getattr(self, name)
-        return found
+                fields[name] = getattr(self, name)
+        return fields
 
 
 def denial_policy(denial: Failure) -> dict[str, Json]:

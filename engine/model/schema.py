@@ -163,18 +163,18 @@ def violations(value: Any, schema: Schema, field: str = "") -> list[Violation]:
 
     `field` is the path to `value`. The violations contain longer paths: ``rows[3].name``.
     """
-    found: list[Violation] = []
-    _Walk(schema).walk(value, schema, field, found)
-    return found[:MAX_VIOLATIONS]
+    violations: list[Violation] = []
+    _Walk(schema).walk(value, schema, field, violations)
+    return violations[:MAX_VIOLATIONS]
 
 
 #: If one of these rules is violated, the caller probably meant another alternative.
 _OTHER_ALTERNATIVE = ("type", "enum", "const")
 
 
-def _report(found: list[Violation], field: str, rule: str, message: str) -> None:
-    if len(found) < MAX_VIOLATIONS:
-        found.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
+def _report(violations: list[Violation], field: str, rule: str, message: str) -> None:
+    if len(violations) < MAX_VIOLATIONS:
+        violations.append({"field": field, "rule": rule, "message": f"{field}: {message}" if field else message})
 
 
 class _Walk:
@@ -192,28 +192,28 @@ class _Walk:
 
     def violations(self, value: Any, schema: Schema, field: str) -> list[Violation]:
         """All violations of `schema` in `value`."""
-        found: list[Violation] = []
-        self.walk(value, schema, field, found)
-        return found
+        violations: list[Violation] = []
+        self.walk(value, schema, field, violations)
+        return violations
 
-    def walk(self, value: Any, schema: Schema, field: str, found: list[Violation]) -> None:
-        """Append the violations of `schema` in `value` to `found`, until it is full."""
+    def walk(self, value: Any, schema: Schema, field: str, violations: list[Violation]) -> None:
+        """Append the violations of `schema` in `value` to `violations`, until it is full."""
         # Most schemas only have a type, and most values have it.
         if not schema or (len(schema) == 1 and _NAMES.get(type(value), "") == schema.get("type")):
             return
-        if len(found) >= MAX_VIOLATIONS:
+        if len(violations) >= MAX_VIOLATIONS:
             return
         if self.depth == MAX_WALK_DEPTH:
-            _report(found, field, "depth", "is nested too deep")
+            _report(violations, field, "depth", "is nested too deep")
             return
         self.depth += 1
         if "$defs" in schema and schema is not self.root:
             # A schema that was made separately has its own definitions.
-            found += _Walk(schema).violations(value, schema, field)
+            violations += _Walk(schema).violations(value, schema, field)
         elif "$ref" in schema:
-            found += self.referenced(value, str(schema["$ref"]), field)
+            violations += self.referenced(value, str(schema["$ref"]), field)
         else:
-            self.against(value, schema, field, found)
+            self.against(value, schema, field, violations)
         self.depth -= 1
 
     def referenced(self, value: Any, reference: str, field: str) -> list[Violation]:
@@ -226,7 +226,7 @@ class _Walk:
             self.checked[key] = self.violations(value, target, field)
         return self.checked[key]
 
-    def against(self, value: Any, schema: Schema, field: str, found: list[Violation]) -> None:
+    def against(self, value: Any, schema: Schema, field: str, violations: list[Violation]) -> None:
         """Append the violations of a schema that is no reference."""
         for combiner in ("anyOf", "oneOf"):
             if combiner in schema:
@@ -237,70 +237,76 @@ class _Walk:
                         t for t in tried if not any(v["field"] == field and v["rule"] in _OTHER_ALTERNATIVE for v in t)
                     ]
                     if len(meant) == 1:
-                        found += meant[0]
+                        violations += meant[0]
                     else:
-                        _report(found, field, "type", f"expected {spell(schema)}, got {_show(value)}")
+                        _report(violations, field, "type", f"expected {spell(schema)}, got {_show(value)}")
                     return
         kinds = schema.get("type")
         if kinds is not None and kinds != _NAMES.get(type(value)):
             names = kinds if isinstance(kinds, list) else [kinds]
             if not (any(_is(value, k) for k in names) if kinds is names else _is(value, kinds)):
-                _report(found, field, "type", f"expected {spell({'type': names})}, got {_show(value)}")
+                _report(violations, field, "type", f"expected {spell({'type': names})}, got {_show(value)}")
                 return
         if "enum" in schema and not any(_same(value, v) for v in schema["enum"]):
             near = _near(value, schema["enum"])
             said = f"expected one of {', '.join(literal(v) for v in schema['enum'])}, got {_show(value)}"
             if near is not None:
                 said = f"{json.dumps(value)} is not one of the choices; did you mean {json.dumps(near)}?"
-            _report(found, field, "enum", said)
+            _report(violations, field, "enum", said)
         if "const" in schema and not _same(value, schema["const"]):
-            _report(found, field, "const", f"expected {literal(schema['const'])}, got {_show(value)}")
+            _report(violations, field, "const", f"expected {literal(schema['const'])}, got {_show(value)}")
         if isinstance(value, str):
-            _text(value, schema, field, found)
+            _text(value, schema, field, violations)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            _number(value, schema, field, found)
+            _number(value, schema, field, violations)
         elif isinstance(value, (list, tuple)):
-            self.array(value, schema, field, found)
+            self.array(value, schema, field, violations)
         elif isinstance(value, dict):
-            self.object(value, schema, field, found)
+            self.object(value, schema, field, violations)
 
-    def array(self, value: Any, schema: Schema, field: str, found: list[Violation]) -> None:
+    def array(self, value: Any, schema: Schema, field: str, violations: list[Violation]) -> None:
         """Append the violations in an array."""
         if len(value) < schema.get("minItems", 0):
-            _report(found, field, "min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}")
+            _report(
+                violations, field, "min_items", f"must have {schema['minItems']:,} items or more, has {len(value):,}"
+            )
         if len(value) > schema.get("maxItems", len(value)):
-            _report(found, field, "max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}")
+            _report(
+                violations, field, "max_items", f"must have {schema['maxItems']:,} items or fewer, has {len(value):,}"
+            )
         prefix, rest = schema.get("prefixItems", ()), schema.get("items")
         if not prefix and not rest:
             return
         for i, item in enumerate(value):
             inner = prefix[i] if i < len(prefix) else rest
             if isinstance(inner, dict):
-                self.walk(item, inner, f"{field}[{i}]", found)
+                self.walk(item, inner, f"{field}[{i}]", violations)
 
-    def object(self, value: dict[str, Any], schema: Schema, field: str, found: list[Violation]) -> None:
+    def object(self, value: dict[str, Any], schema: Schema, field: str, violations: list[Violation]) -> None:
         """Append the violations in an object."""
         properties = schema.get("properties", {})
         for name in schema.get("required", ()):
             if name not in value:
-                _report(found, f"{field}.{name}" if field else name, "required", "is required")
+                _report(violations, f"{field}.{name}" if field else name, "required", "is required")
         others = schema.get("additionalProperties")
         for name, item in value.items():
             at = f"{field}.{name}" if field else str(name)
             if name in properties:
-                self.walk(item, properties[name], at, found)
-            elif others is False and len(found) < MAX_VIOLATIONS:
+                self.walk(item, properties[name], at, violations)
+            elif others is False and len(violations) < MAX_VIOLATIONS:
                 from albert_tools.engine.model.nearest_name import did_you_mean
 
-                _report(found, at, "unknown", f"unknown name{did_you_mean(str(name), properties)}")
+                _report(violations, at, "unknown", f"unknown name{did_you_mean(str(name), properties)}")
             elif isinstance(others, dict):
-                self.walk(item, others, at, found)
+                self.walk(item, others, at, violations)
         for names in schema.get("x-excludes", ()):
             # `in` can't be used here, because 0 equals False, but 0 counts as given.
             given = [n for n in names if value.get(n) is not None and value[n] is not False]
             if len(given) > 1:
                 at = f"{field}.{given[1]}" if field else given[1]
-                _report(found, at, "excludes", f"can't be given together with {' and '.join([given[0], *given[2:]])}")
+                _report(
+                    violations, at, "excludes", f"can't be given together with {' and '.join([given[0], *given[2:]])}"
+                )
 
 
 def _near(value: Any, choices: list[Any]) -> str | None:
@@ -310,32 +316,32 @@ def _near(value: Any, choices: list[Any]) -> str | None:
     return nearest(value, [c for c in choices if isinstance(c, str)]) if isinstance(value, str) else None
 
 
-def _text(value: str, schema: Schema, field: str, found: list[Violation]) -> None:
+def _text(value: str, schema: Schema, field: str, violations: list[Violation]) -> None:
     if len(value) < schema.get("minLength", 0):
         least = schema["minLength"]
         message = "must not be empty" if least == 1 else f"must have {least} characters or more"
-        _report(found, field, "min_length", message)
+        _report(violations, field, "min_length", message)
     if len(value) > schema.get("maxLength", len(value)):
         message = f"must have {schema['maxLength']:,} characters or fewer, has {len(value):,}"
-        _report(found, field, "max_length", message)
+        _report(violations, field, "max_length", message)
     if "pattern" in schema and not re.search(schema["pattern"], value):
-        _report(found, field, "pattern", f"must match {schema['pattern']}")
+        _report(violations, field, "pattern", f"must match {schema['pattern']}")
     if "format" in schema:
         faults = FORMATS.get(schema["format"])
         if faults is not None:
             for rule, message in faults(value):
-                _report(found, field, rule, message)
+                _report(violations, field, rule, message)
 
 
-def _number(value: float, schema: Schema, field: str, found: list[Violation]) -> None:
+def _number(value: float, schema: Schema, field: str, violations: list[Violation]) -> None:
     if "minimum" in schema and not value >= schema["minimum"]:
-        _report(found, field, "minimum", f"must be {schema['minimum']} or more, is {value}")
+        _report(violations, field, "minimum", f"must be {schema['minimum']} or more, is {value}")
     if "maximum" in schema and not value <= schema["maximum"]:
-        _report(found, field, "maximum", f"must be {schema['maximum']} or less, is {value}")
+        _report(violations, field, "maximum", f"must be {schema['maximum']} or less, is {value}")
     if "exclusiveMinimum" in schema and not value > schema["exclusiveMinimum"]:
-        _report(found, field, "minimum", f"must be more than {schema['exclusiveMinimum']}, is {value}")
+        _report(violations, field, "minimum", f"must be more than {schema['exclusiveMinimum']}, is {value}")
     if "exclusiveMaximum" in schema and not value < schema["exclusiveMaximum"]:
-        _report(found, field, "maximum", f"must be less than {schema['exclusiveMaximum']}, is {value}")
+        _report(violations, field, "maximum", f"must be less than {schema['exclusiveMaximum']}, is {value}")
 
 
 def _same(a: Any, b: Any) -> bool:

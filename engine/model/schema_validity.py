@@ -46,13 +46,13 @@ def parameters_of(tool: str, schema: Any) -> list[ToolParameter]:
     if fault is not None:
         raise TypeError(f"{tool}: the schema of its arguments is not usable: {fault}")
     definitions, required = schema.get("$defs", {}), schema.get("required", ())
-    found = []
+    parameters = []
     for name, part in schema.get("properties", {}).items():
         own = {key: value for key, value in part.items() if key not in ("description", "default")}
         if definitions and "$ref" in str(own):
             own["$defs"] = definitions
-        found.append(ToolParameter(name, own, part.get("description", ""), name in required, part.get("default")))
-    return found
+        parameters.append(ToolParameter(name, own, part.get("description", ""), name in required, part.get("default")))
+    return parameters
 
 
 def _unusable(schema: Schema) -> Iterator[str]:

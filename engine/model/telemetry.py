@@ -101,9 +101,9 @@ def new_span(parent: Span | None = None, trace: str | None = None) -> Span:
     if isinstance(trace, str) and len(trace) <= _MAX_TRACE:
         if _TRACE.fullmatch(trace) and trace != _NO_TRACE:
             return Span(trace.lower(), new_id())
-        found = _TRACEPARENT.fullmatch(trace)
-        if found and found[2] != _NO_TRACE and found[3] != _NO_SPAN and _valid_version(found[1], found[5]):
-            return Span(found[2], new_id(), found[3], bool(int(found[4], 16) & 1))
+        match = _TRACEPARENT.fullmatch(trace)
+        if match and match[2] != _NO_TRACE and match[3] != _NO_SPAN and _valid_version(match[1], match[5]):
+            return Span(match[2], new_id(), match[3], bool(int(match[4], 16) & 1))
     return Span(new_id() + new_id(), new_id())
 
 

@@ -83,24 +83,24 @@ def look_alikes(text: str) -> str | None:
 
     Returns None if there are no such letters.
     """
-    found = _look_alikes(text)
-    if not found:
+    letters = _look_alikes(text)
+    if not letters:
         return None
-    names = [f"{c} is {unicodedata.name(c)}" for c in found[:_MAX_REPORTED]]
-    more = len(found) - len(names)
+    names = [f"{c} is {unicodedata.name(c)}" for c in letters[:_MAX_REPORTED]]
+    more = len(letters) - len(names)
     return ", ".join(names) + (f", and {more} more" if more else "")
 
 
 def _look_alikes(text: str) -> list[str]:
     if text.isascii():
         return []
-    found: dict[str, None] = {}
+    letters: dict[str, None] = {}
     for word in text.split():
         if word.isascii():
             continue
         if any(c.isascii() and c.isalpha() for c in word) or _SAME.issuperset(c for c in word if c.isalpha()):
-            found |= {c: None for c in word if not c.isascii() and c.isalnum() and _script(c) in _LIKE}
-    return list(found)
+            letters |= {c: None for c in word if not c.isascii() and c.isalnum() and _script(c) in _LIKE}
+    return list(letters)
 
 
 def _script(c: str) -> str:

@@ -372,7 +372,7 @@ def _bound_in_blocks(facts: Facts, function: tree.FunctionDef | None) -> default
     The key is the id of the loop, of the ``try``, or of the tuple of statements in ``finally``. A statement like ``n += 1`` only
     succeeds if the name has a value, so it does not count.
     """
-    found: defaultdict[int, set[str]] = defaultdict(set)
+    bound: defaultdict[int, set[str]] = defaultdict(set)
     for node in facts.own_nodes(function) if function else ():
         names = {*fixed_names(node)}
         if isinstance(node, BIND_LOCALS) and not isinstance(node, tree.AugAssign):
@@ -382,18 +382,18 @@ def _bound_in_blocks(facts: Facts, function: tree.FunctionDef | None) -> default
         if not names:
             continue
         if isinstance(node, tree.For):
-            found[id(node)] |= names
+            bound[id(node)] |= names
         # No exception can follow the last assignment of a body.
         last = isinstance(node, tree.Assign | tree.AnnAssign) and len(names) == 1
         for above in facts.ancestors(node):
             if isinstance(above, tree.For | tree.While):
-                found[id(above)] |= names
+                bound[id(above)] |= names
             elif isinstance(above, tree.Try):
                 if node.span.line <= above.body[-1].span.end_line and not (last and above.body[-1] is node):
-                    found[id(above)] |= names
+                    bound[id(above)] |= names
                 if not above.finalbody or node.span.line < above.finalbody[0].span.line:
-                    found[id(above.finalbody)] |= names
-    return found
+                    bound[id(above.finalbody)] |= names
+    return bound
 
 
 def is_always_true(test: tree.Expr) -> bool:

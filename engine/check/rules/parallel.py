@@ -236,8 +236,8 @@ def _owned(facts: Facts, helper: tree.FunctionDef, fresh: frozenset[str]) -> fro
     spoiled: set[str] = set()
     for node in tree.walk(*helper.body):
         match node:
-            case tree.Assign(targets=found, value=value):
-                for t, given in (pair for target in found for pair in _pairs(target, value)):
+            case tree.Assign(targets=all_targets, value=value):
+                for t, given in (pair for target in all_targets for pair in _pairs(target, value)):
                     if isinstance(t, tree.Name) and not _new(facts, given):
                         spoiled.add(t.id)
                     for s in tree.walk(t):

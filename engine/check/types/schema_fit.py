@@ -54,14 +54,14 @@ _SCHEMAS: dict[str, Schema] = {
 
 def schema_for(type_: Type) -> Schema:
     """A schema that all values of a type fit."""
-    found: list[Schema] = []
+    alternatives: list[Schema] = []
     for each in type_ or ():
         schema = _schema_of(each)
         if schema is None:
             return {}
-        if schema not in found:
-            found.append(schema)
-    return found[0] if len(found) == 1 else union_of(found) if found else {}
+        if schema not in alternatives:
+            alternatives.append(schema)
+    return alternatives[0] if len(alternatives) == 1 else union_of(alternatives) if alternatives else {}
 
 
 def _schema_of(value: Alternative) -> Schema | None:

@@ -113,10 +113,10 @@ class Calls(Expressions):
             return
         takes = parameter.description or spell_schema(parameter.schema)
         values = [v for a in type_ or () for v in a.constant]
-        found = violations(values[0], parameter.schema, parameter.name) if len(values) == 1 else []
+        schema_violations = violations(values[0], parameter.schema, parameter.name) if len(values) == 1 else []
         why = (
-            found[0]["message"]
-            if found
+            schema_violations[0]["message"]
+            if schema_violations
             else f"{parameter.name}: expected {spell_schema(parameter.schema)}, got {spell(type_)}"
         )
         message = f"{name} does not take this value: {why}"

@@ -105,17 +105,17 @@ class Expressions:
         """The state where two paths join. None is a path that is not taken."""
         if a is None or b is None:
             return b if a is None else a
-        found: State = {}
+        merged: State = {}
         for name, type_ in a.items():
             other = b.get(name)
             if other is type_:
-                found[name] = type_
+                merged[name] = type_
                 continue
             joined = self.sites.join([type_, other])
             if joined is not None:
-                found[name] = joined
+                merged[name] = joined
         self.sites.escape(*(type_ for name, type_ in b.items() if name not in a))
-        return found
+        return merged
 
     def _become(self, s: State, other: State | None) -> None:
         """Set the names of a state to those of another."""
@@ -439,8 +439,8 @@ class Expressions:
             return None
         if type_ is None:
             return None
-        found = [self._items(a) for a in type_ if not operations.iterating(a.name)]
-        items = self.sites.join(found) if found else None
+        item_types = [self._items(a) for a in type_ if not operations.iterating(a.name)]
+        items = self.sites.join(item_types) if item_types else None
         if items is None:
             self.sites.escape(tuple(a for a in type_ if a.name != "dict"))
         return items or None

@@ -104,13 +104,13 @@ def widened(type_: Type) -> Type:
 
 def join(types: Iterable[Type]) -> Type:
     """The type of a value that has one of the types."""
-    found: dict[Alternative, None] = {}
+    alternatives: dict[Alternative, None] = {}
     for each in types:
         if each is None:
             return None
-        found |= dict.fromkeys(each)
-    joined: Type = tuple(found)
-    if len(found) > MAX_ALTERNATIVES:
+        alternatives |= dict.fromkeys(each)
+    joined: Type = tuple(alternatives)
+    if len(alternatives) > MAX_ALTERNATIVES:
         joined = widened(joined) or ()
         return joined if len(joined) <= MAX_ALTERNATIVES else None
     return joined
@@ -167,8 +167,8 @@ class _Schema:
             if key in schema:
                 return join([self.type(part, depth + 1) for part in schema[key]])
         kinds = schema.get("type", ())
-        found = [self._kind(kind, schema, depth) for kind in (kinds if isinstance(kinds, list | tuple) else [kinds])]
-        return join(found) if found else None
+        types = [self._kind(kind, schema, depth) for kind in (kinds if isinstance(kinds, list | tuple) else [kinds])]
+        return join(types) if types else None
 
     def _kind(self, kind: str, schema: dict[str, Any], depth: int) -> Type:
         if kind == "array":
