@@ -136,13 +136,13 @@ def _changed_rules(home: Home, file: HomeFile) -> str | None:
 def _rules(service: ToolService, governance: Governance) -> list[Finding]:
     allowed = [p.name for p in service.registry.primitives() if p.name in governance.allowed]
     none = "no gated primitive (read_system_logs, and those of an application, are off until they are named)"
-    found = [Finding("allowed", ", ".join(allowed) or none)]
+    findings = [Finding("allowed", ", ".join(allowed) or none)]
     if service.registry.imported:
-        found.append(Finding("application", f"{', '.join(service.registry.imported)}, as primitives_from says"))
-    found += _threads(service)
+        findings.append(Finding("application", f"{', '.join(service.registry.imported)}, as primitives_from says"))
+    findings += _threads(service)
     if service.problem_of_rules:
-        found.append(Finding("edited rules", f"{service.problem_of_rules}; the previous rules stay in force", False))
-    return found + [Finding("rule", f"{f['rule']}: {f['message']}", False) for f in mistakes(service, governance)]
+        findings.append(Finding("edited rules", f"{service.problem_of_rules}; the previous rules stay in force", False))
+    return findings + [Finding("rule", f"{f['rule']}: {f['message']}", False) for f in mistakes(service, governance)]
 
 
 def _threads(service: ToolService) -> list[Finding]:
@@ -150,9 +150,9 @@ def _threads(service: ToolService) -> list[Finding]:
     own = [p for p in service.registry.primitives() if p.name not in PLACES]
     names = ", ".join(p.name for p in own if not p.is_async and not p.definition.sandbox)
     why = "a call that exceeds its time ends, and its thread runs on; an async or confined function (`sandbox=True`) is stopped"
-    found = [Finding("threads", f"{names}: {why}", note=True)] if names else []
+    findings = [Finding("threads", f"{names}: {why}", note=True)] if names else []
     still = ", ".join(f"{name} ({count:,})" for name, count in running_on().items())
-    return found + (
+    return findings + (
         [Finding("threads", f"still running after the end of their calls: {still}", False)] if still else []
     )
 
@@ -165,14 +165,14 @@ def _waiting(service: ToolService, home: Home) -> list[Finding]:
             check_private(folder, what)
         except Failure as failure:
             return [Finding("private", f"{failure.message} ({failure.hint})", False)]
-    found = [Finding("private", "only the owner can read the state"), _record(home)]
+    findings = [Finding("private", "only the owner can read the state"), _record(home)]
     old = [str(path) for name in _OLD_RECORD if os.path.lexists(path := home.local.state / name)]
     if old:
         message = f"{' and '.join(old)}: an earlier version wrote this, and nothing reads it; delete it or keep it"
-        found.append(Finding("old record", message, note=True))
+        findings.append(Finding("old record", message, note=True))
     try:
         count = len(service.approvals.all(("open",)))
-        found.append(
+        findings.append(
             Finding(
                 "approvals",
                 f"{count:,} wait{'s' if count == 1 else ''} for an answer: `albert approvals`"
@@ -182,12 +182,12 @@ def _waiting(service: ToolService, home: Home) -> list[Finding]:
         )
         runs = service.runs.list(MAX_RUNS)
     except Failure as failure:
-        return [*found, Finding("approvals", failure.message, False)]
+        return [*findings, Finding("approvals", failure.message, False)]
     suspended, cut_short = (sum(run.state == state for run in runs) for state in ("suspended", "interrupted"))
     more = f", of the last {MAX_RUNS:,}" if len(runs) == MAX_RUNS else ""
     hint = ": `albert runs`" if suspended + cut_short else ""
-    found.append(Finding("runs", f"{suspended:,} suspended, {cut_short:,} interrupted{more}{hint}"))
-    return found + [Finding("damaged", f"run {run.id}: {run.problem}", False) for run in runs if run.problem]
+    findings.append(Finding("runs", f"{suspended:,} suspended, {cut_short:,} interrupted{more}{hint}"))
+    return findings + [Finding("damaged", f"run {run.id}: {run.problem}", False) for run in runs if run.problem]
 
 
 def _record(home: Home) -> Finding:
@@ -205,26 +205,26 @@ def _record(home: Home) -> Finding:
 
 
 async def _saved(service: ToolService, home: Home) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     try:
         listed = [t for t in await service.list() if t.kind == "composite"]
         outdated = [t.name for t in listed if t.outdated]
-        found.append(Finding("saved", f"{len(listed):,} tool{'' if len(listed) == 1 else 's'}"))
+        findings.append(Finding("saved", f"{len(listed):,} tool{'' if len(listed) == 1 else 's'}"))
         waiting = len(await asyncio.to_thread(service.reviews.queue))
         offered = "; until you approve them, agents are not offered them by their names"
-        found.append(Finding("reviews", f"{waiting:,} wait: `albert review`{offered}" if waiting else "none wait"))
+        findings.append(Finding("reviews", f"{waiting:,} wait: `albert review`{offered}" if waiting else "none wait"))
         if outdated:
             again = f"{', '.join(outdated)}: `albert upgrade` checks {'it' if len(outdated) == 1 else 'them'} again"
-            found.append(Finding("outdated", again, note=True))
+            findings.append(Finding("outdated", again, note=True))
         hidden = [f"{t.name}: {t.problem}" for t in listed if t.problem and t.version]
         damaged = await asyncio.to_thread(home.tools.verify)
         for why in [*hidden, *(f"{path}: {reason}; {_REPAIR}" for path, reason in damaged[:MAX_DAMAGED])]:
-            found.append(Finding("damaged", why, False))
+            findings.append(Finding("damaged", why, False))
         if len(damaged) > MAX_DAMAGED:
-            found.append(Finding("damaged", f"… and {len(damaged) - MAX_DAMAGED:,} more", False))
+            findings.append(Finding("damaged", f"… and {len(damaged) - MAX_DAMAGED:,} more", False))
     except Failure as failure:
-        found.append(Finding("saved", failure.message, False))
-    return found
+        findings.append(Finding("saved", failure.message, False))
+    return findings
 
 
 async def _sandbox(tried: bool) -> AsyncGenerator[Finding, None]:
@@ -278,15 +278,15 @@ def mistakes(service: ToolService, rules: Governance) -> list[dict[str, str]]:
     primitives, home = service.registry.primitives(), os.path.expanduser("~")
     found_workspace = service.workspace_or_failure
     workspace = "" if isinstance(found_workspace, Failure) else str(found_workspace.root)
-    found = lint(
+    mistakes = lint(
         rules, [p.definition for p in (*primitives, *ACTIONS)], [s.name for s in service.store.list()], workspace, home
     )
     missing = (problem.partition(": ") for problem in service.registry.problems)
-    found += lint_settings(rules, primitives, PLACES)
-    found += [
+    mistakes += lint_settings(rules, primitives, PLACES)
+    mistakes += [
         {"rule": rule, "message": message}
         for rule, message in partly_forbidden(rules.layers(), primitives, workspace or "/workspace", home)
     ]
     if rules.notify and (problem := problem_of(rules.notify[0], workspace)) is not None:
-        found.append({"rule": "notify", "message": problem})
-    return [*({"rule": rule, "message": message} for rule, _, message in missing), *found]
+        mistakes.append({"rule": "notify", "message": problem})
+    return [*({"rule": rule, "message": message} for rule, _, message in missing), *mistakes]

@@ -110,12 +110,14 @@ class ToolService(engine.ToolService):
         registry = ToolRegistry(primitives, store, builtin_loaders(builtins))
         registry.refresh = _Mounts(stored, registry)
         registry.refresh()
-        found = _workspace(workspace, homes)
-        rules = _rules(governance, stored, found, {*builtin_loaders(), *registry.primitive_names, *RESERVED})
-        _import_primitives(rules, registry, found)
+        workspace_or_failure = _workspace(workspace, homes)
+        rules = _rules(
+            governance, stored, workspace_or_failure, {*builtin_loaders(), *registry.primitive_names, *RESERVED}
+        )
+        _import_primitives(rules, registry, workspace_or_failure)
         examiner = _Examiner()
         context = ServiceContext(
-            found,
+            workspace_or_failure,
             rules,
             modes=stored.modes(),
             ask=ask,
@@ -144,10 +146,10 @@ class ToolService(engine.ToolService):
         Args:
             folder: The folder of the workspace.
         """
-        found = _workspace(folder, self.home.local)
+        workspace_or_failure = _workspace(folder, self.home.local)
         primitives = {*builtin_loaders(), *self.registry.primitive_names, *RESERVED}
-        rules = _rules(self.given_rules, self.home, found, primitives)
-        async with self.beside(workspace_or_failure=found, rules=rules) as service:
+        rules = _rules(self.given_rules, self.home, workspace_or_failure, primitives)
+        async with self.beside(workspace_or_failure=workspace_or_failure, rules=rules) as service:
             service.home = self.home
             yield service
 
@@ -243,8 +245,8 @@ class _Examiner:
 
         from albert_tools.checkup import checkup, document
 
-        async with aclosing(checkup(self.service, self.service.home, trials)) as found:
-            return document([finding async for finding in found])
+        async with aclosing(checkup(self.service, self.service.home, trials)) as findings:
+            return document([finding async for finding in findings])
 
 
 def other_home(place: str | None) -> OtherHome:

@@ -151,10 +151,12 @@ def with_answers(primitives: Iterable[Primitive], answers: Mapping[str, Answer])
     """
     own = {primitive.name: primitive for primitive in primitives}
     for name in answers:
-        found = own.get(name) or builtin_loaders([name])[name]()
-        definition = replace(found.definition, sandbox=False)
+        original = own.get(name) or builtin_loaders([name])[name]()
+        definition = replace(original.definition, sandbox=False)
         function = partial(_answer_named, answers[name])
-        own[name] = replace(found, definition=definition, function=function, context=None, is_async=False, preview=None)
+        own[name] = replace(
+            original, definition=definition, function=function, context=None, is_async=False, preview=None
+        )
     return [*own.values()], [name for name in builtin_loaders() if name not in own]
 
 
@@ -196,8 +198,8 @@ class ScratchWorkspace:
 
     def files(self) -> dict[str, str]:
         """All files in the workspace as text, by path."""
-        found = sorted(p for p in self.folder.rglob("*") if p.is_file())
-        return {p.relative_to(self.folder).as_posix(): p.read_text(encoding="utf-8") for p in found}
+        paths = sorted(p for p in self.folder.rglob("*") if p.is_file())
+        return {p.relative_to(self.folder).as_posix(): p.read_text(encoding="utf-8") for p in paths}
 
 
 @contextmanager

@@ -58,9 +58,9 @@ def builtin(name: str) -> Primitive:
     Raises:
         KeyError: no primitive has that name.
     """
-    found = getattr(import_module(f"albert_tools.builtins.{PLACES[name]}"), name)
-    assert isinstance(found, Primitive)
-    return found
+    primitive = getattr(import_module(f"albert_tools.builtins.{PLACES[name]}"), name)
+    assert isinstance(primitive, Primitive)
+    return primitive
 
 
 def builtin_loaders(names: Iterable[str] | None = None) -> dict[str, Callable[[], Primitive]]:

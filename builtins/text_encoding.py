@@ -21,16 +21,16 @@ def known_encoding(name: str) -> str:
         Failure: `encoding_error`: the encoding is unknown, or does not decode to text.
     """
     try:
-        found = codecs.lookup(name)
+        encoding = codecs.lookup(name)
         # Python checks the codec only if there is a byte to decode. LookupError: the codec does not produce text (hex, rot13).
         b"x".decode(name)
     except UnicodeDecodeError:
         pass
     except (LookupError, ValueError):
         raise _unknown(name) from None
-    if found.name in _NOT_FOR_FILES:
+    if encoding.name in _NOT_FOR_FILES:
         raise _unknown(name)
-    return found.name
+    return encoding.name
 
 
 def decode(data: bytes, encoding: str, what: str, cut: bool = False, hint: str | None = None) -> str:

@@ -72,12 +72,12 @@ def _found(entry: str, workspace: str | None) -> list[Primitive]:
     if not hasattr(module, attribute):
         raise _Missing(f"it has no {attribute!r}{did_you_mean(attribute, vars(module))}")
     value: Any = getattr(module, attribute)
-    found = list(value) if isinstance(value, list | tuple) else [value]
-    for each in found:
+    primitives = list(value) if isinstance(value, list | tuple) else [value]
+    for each in primitives:
         if not isinstance(each, Primitive):
             what = "a function" if callable(each) else f"of type {type(each).__name__}"
             raise _Missing(f"it is {what} and no primitive; put @primitive(effects=[…]) over the function")
-    return found
+    return primitives
 
 
 def _imported(name: str, workspace: str | None) -> ModuleType:

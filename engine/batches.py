@@ -119,15 +119,15 @@ class Batches:
         Raises:
             Failure: `not_found`, `io_error`.
         """
-        found = [each for each in self.all() if batch and each.batch.startswith(batch) and of(each)]
-        if len(found) != 1:
-            why = "there is no batch" if not found else "several batches begin with"
+        matches = [each for each in self.all() if batch and each.batch.startswith(batch) and of(each)]
+        if len(matches) != 1:
+            why = "there is no batch" if not matches else "several batches begin with"
             raise Failure(
                 "not_found",
                 f"{why} {batch[:40]!r}",
                 hint="give the id that `start_batch` returned; `albert batch` lists all",
             )
-        return found[0]
+        return matches[0]
 
     def all(self) -> list[Batch]:
         """All batches, oldest first. Raises Failure `io_error`."""
@@ -145,13 +145,13 @@ class Batches:
             Failure: `suspended` at the first run that has not ended; that of a run that has failed.
         """
         for run in batch.runs:
-            found = self._result(run)
-            if found is None:
+            ended = self._result(run)
+            if ended is None:
                 hint = f"wait for its end: `albert batch show {batch.batch}`"
                 raise Failure("suspended", f"the run {run} has no result yet", hint=hint)
-            if found.error is not None:
-                raise found.error
-            yield from found.output
+            if ended.error is not None:
+                raise ended.error
+            yield from ended.output
 
     def part(self, batch: Batch, first: int, count: int) -> list[Json]:
         """At most `count` results from item `first` on, as `results`; fewer if a run has not ended.
@@ -161,7 +161,7 @@ class Batches:
         Raises:
             Failure: `damaged`, `io_error`.
         """
-        found: list[Json] = []
+        part: list[Json] = []
         start, left_out = divmod(first, batch.per_run)
         for number, run in enumerate(batch.runs[start:], start):
             ended = self._result(run)
@@ -169,11 +169,11 @@ class Batches:
                 break
             items = min(batch.per_run, batch.items - number * batch.per_run)
             results = ended.output if ended.error is None else [{"error": ended.error.message}] * items
-            found += results[left_out:]
+            part += results[left_out:]
             left_out = 0
-            if len(found) >= count:
+            if len(part) >= count:
                 break
-        return found[:count]
+        return part[:count]
 
     def _result(self, run: str) -> ToolResult | None:
         """The result of a run; None if it has not ended."""

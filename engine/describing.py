@@ -147,20 +147,20 @@ class Describer(Struct, eq=False):
             )
 
         def load() -> Description:
-            found = self.lookup.look_up(name, version).version
-            assert found is not None
+            tool_version = self.lookup.look_up(name, version).version
+            assert tool_version is not None
             versions, total = self.lookup.store.history(name, MAX_VERSIONS)
             description = Description(
-                found.definition,
-                found.source,
-                found.calls,
-                found.created,
-                self.lookup.outdated(found),
-                newest=self.lookup.newest(found.calls),
+                tool_version.definition,
+                tool_version.source,
+                tool_version.calls,
+                tool_version.created,
+                self.lookup.outdated(tool_version),
+                newest=self.lookup.newest(tool_version.calls),
                 versions=tuple(versions),
                 users=self.context.reviews.definers(name) if self.context.reviews is not None else {},
                 total=total,
-                review=self.context.reviews.of(found) if self.context.reviews is not None else None,
+                review=self.context.reviews.of(tool_version) if self.context.reviews is not None else None,
             )
             return self._judged(description)
 
@@ -204,5 +204,5 @@ class Describer(Struct, eq=False):
 
     async def callers(self, name: str, *, session: str | None = None) -> tuple[str, ...]:
         """The composites that call a saved tool, in any version, by name; in a session those that its lease covers."""
-        found = await asyncio.to_thread(self.lookup.store.callers, name)
-        return tuple(caller for caller, _ in found if self.access.covers(session, caller))
+        callers = await asyncio.to_thread(self.lookup.store.callers, name)
+        return tuple(caller for caller, _ in callers if self.access.covers(session, caller))

@@ -87,7 +87,7 @@ async def run_examples(
         One entry ``{line, message, expected, got}`` for each example that failed, without the values after `MAX_REPORT`. The list
         is empty if all examples pass.
     """
-    found: list[dict[str, Json]] = []
+    problems: list[dict[str, Json]] = []
     left, space, room = MAX_TOTAL_SECONDS, ScratchSpace(MAX_SCRATCH_BYTES), MAX_REPORT
     async with pipeline.examples:
         for example in examples:
@@ -98,11 +98,11 @@ async def run_examples(
             if problem is not None:
                 values: dict[str, Json] = {name: problem.pop(name) for name in ("expected", "got") if name in problem}
                 room -= len(json.dumps(values, ensure_ascii=False, default=repr))
-                found.append({"line": example.line, **problem, **(values if room >= 0 else {})})
+                problems.append({"line": example.line, **problem, **(values if room >= 0 else {})})
             if left <= 0:
                 message = f"the examples take more than {MAX_TOTAL_SECONDS:g} s together"
-                return [*found, {"line": example.line, "message": message, "hint": "leave some out"}]
-    return found
+                return [*problems, {"line": example.line, "message": message, "hint": "leave some out"}]
+    return problems
 
 
 async def _run(
@@ -292,20 +292,20 @@ def denied_tools(
     rules, authority = context.governance, context.authority
     if isinstance(rules, Failure):
         return {p.name: rules for p in primitives if p.context is None and p.definition.effects}
-    found = {}
+    denied = {}
     for name in rules.denied:
-        found[name] = Failure("permission_denied", f"{name} is denied by the rules", rule="deny", tool=name)
+        denied[name] = Failure("permission_denied", f"{name} is denied by the rules", rule="deny", tool=name)
     if authority is not None:
         for p in primitives:
             decision = authority.policy.permits(p.definition, p.gated, authority.modes.mode)
             asks = decision.verdict == "ask" and (p.context is None or reads_outside(p))
             if not p.gated and (decision.verdict == "deny" or asks):
-                found[p.name] = decision.failure(p.name)
+                denied[p.name] = decision.failure(p.name)
     if session is not None:
         for p in filter(reads_outside, primitives):
             try:
                 recorded(context.sessions, "sessions").demand(session, p.name)
             except Failure as why:
                 # Without the hint of the lease, the report says how an example gets the tool's answer.
-                found.setdefault(p.name, Failure(why.code, why.message, rule=why.rule, tool=p.name))
-    return found
+                denied.setdefault(p.name, Failure(why.code, why.message, rule=why.rule, tool=p.name))
+    return denied

@@ -116,7 +116,7 @@ class Listing(Struct, eq=False):
             primitives, after = primitives[names.index(after) + 1 :], ""
         elif after:
             primitives = []
-        found = [t for t in (self._primitive(p, mode) for p in primitives) if (hidden or not t.hidden) and chosen(t)][
+        listed = [t for t in (self._primitive(p, mode) for p in primitives) if (hidden or not t.hidden) and chosen(t)][
             :limit
         ]
 
@@ -129,12 +129,12 @@ class Listing(Struct, eq=False):
                 ]
             rest: builtins.list[Listed] = []
             last = after
-            while len(found) + len(rest) < limit and (page := self.lookup.store.page(last, limit)):
+            while len(listed) + len(rest) < limit and (page := self.lookup.store.page(last, limit)):
                 rest += [*filter(chosen, self._all_listed(page, mode))]
                 last = page[-1].name
-            return rest[: limit - len(found)]
+            return rest[: limit - len(listed)]
 
-        return found + await asyncio.to_thread(saved)
+        return listed + await asyncio.to_thread(saved)
 
     async def search(self, text: str, limit: int = 20, *, session: str | None = None) -> builtins.list[Listed]:
         """Search the names, descriptions and sources of the tools.
@@ -167,18 +167,18 @@ class Listing(Struct, eq=False):
         def saved(any_word: bool) -> builtins.list[Summary]:
             looked = places
             while True:
-                found = self.lookup.store.search(text, looked, any_word)
+                summaries = self.lookup.store.search(text, looked, any_word)
                 if sees_all:
-                    return found
-                if len(found) < looked:
-                    kept = (summary for summary in found if self.access.covers(session, summary.name))
+                    return summaries
+                if len(summaries) < looked:
+                    kept = (summary for summary in summaries if self.access.covers(session, summary.name))
                     return sorted(kept, key=lambda summary: summary.name)[:places]
                 looked *= 10
 
         # What the session does not see must decide nothing: neither the order, which depends on the texts of all tools, nor whether
         # tools with only some of the words are shown.
-        found = await asyncio.to_thread(lambda: self._all_listed(saved(False) or saved(True)))
-        return [*found, *shared, *primitives][: max(0, limit)]
+        saved_tools = await asyncio.to_thread(lambda: self._all_listed(saved(False) or saved(True)))
+        return [*saved_tools, *shared, *primitives][: max(0, limit)]
 
     def _in_library(self, text: str, limit: int) -> builtins.list[Listed]:
         """The tools of the library that are not here in the same version."""

@@ -40,19 +40,19 @@ class OtherHome(Struct, frozen=True):
         Raises:
             Failure: `permission_denied` if one of them is revoked there; `damaged`, `io_error`.
         """
-        found: dict[str, ToolVersion] = {}
+        closure: dict[str, ToolVersion] = {}
         pending = [version]
         while pending:
             each = pending.pop()
-            if each.version in found:
+            if each.version in closure:
                 continue
             if self.reviews.of(each).state == "revoked":
                 problem = f"version {each.version[:12]} of {each.name} is revoked in {self.name}"
                 raise Failure("permission_denied", problem, hint="take over another version", rule="reviewed")
-            found[each.version] = each
+            closure[each.version] = each
             pending += [self.store.load(c.name, c.version) for c in each.calls if c.kind == "composite"]
         return sorted(
-            found.values(), key=lambda v: (v.definition.depth, v.name, -self.history(v.name).index(v.version))
+            closure.values(), key=lambda v: (v.definition.depth, v.name, -self.history(v.name).index(v.version))
         )
 
     def history(self, name: str) -> list[str]:
@@ -78,7 +78,7 @@ class Library:
         try:
             self._home = self._home or self._open_home()
             active = self._home.reviews.active()
-            names = [found.name for found in self._home.store.search(text, _LOOKED_AT) if found.name in active]
+            names = [summary.name for summary in self._home.store.search(text, _LOOKED_AT) if summary.name in active]
             versions = [self._home.store.load(name, active[name]) for name in names[:limit]]
             states = [(version, self._home.reviews.of(version)) for version in versions]
             return [(version, state) for version, state in states if state.approved]

@@ -48,15 +48,15 @@ class OwnBatches:
 
     def read(self, batch: str, first: int, count: int) -> Json:
         """As `BatchAccess`."""
-        found = self._batches.get(batch, self._is_own)
-        results = self._batches.part(found, first, count)
+        own_batch = self._batches.get(batch, self._is_own)
+        results = self._batches.part(own_batch, first, count)
         following = first + len(results)
         return {
-            "tool": found.tool,
-            "items": found.items,
-            "runs": dict(self._batches.states(found)),
+            "tool": own_batch.tool,
+            "items": own_batch.items,
+            "runs": dict(self._batches.states(own_batch)),
             "results": results,
-            "next_item": following if following < found.items else None,
+            "next_item": following if following < own_batch.items else None,
         }
 
     def _pinned(self, tool: str) -> Target:
@@ -74,13 +74,13 @@ class OwnBatches:
         return lookup.look_up(tool, pin.version)
 
     def _checked(self, target: Target, items: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
-        found = []
+        checked_items = []
         for number, item in enumerate(items):
             try:
-                found.append(validated_arguments(target.definition, item))
+                checked_items.append(validated_arguments(target.definition, item))
             except Failure as failure:
                 raise failure.copy(message=f"items[{number}]: {failure.message}") from None
-        return found
+        return checked_items
 
     def _is_own(self, batch: Batch) -> bool:
         origin, sessions = self._run.session.origin, self._run.service.sessions

@@ -60,17 +60,17 @@ class OwnerDecisions(Struct, eq=False):
         """
 
         def approved() -> VersionState:
-            found = self.pipeline.lookup.look_up(name, None).version
-            if found is None:
+            tool_version = self.pipeline.lookup.look_up(name, None).version
+            if tool_version is None:
                 raise Failure(
                     "invalid_arguments", f"{name} is a primitive, which is offered to every agent whose lease covers it"
                 )
             if version is not None:
-                found = self.pipeline.lookup.store.load(name, version)
-            problem = self.pipeline.lookup.outdated(found)
+                tool_version = self.pipeline.lookup.store.load(name, version)
+            problem = self.pipeline.lookup.outdated(tool_version)
             if problem is not None:
                 raise Failure("outdated", f"{name} is outdated: {problem}", hint="define it again", tool=name)
-            return self._reviews.approve(name, found.version, by, why, manifest, seen)
+            return self._reviews.approve(name, tool_version.version, by, why, manifest, seen)
 
         stored = (await asyncio.to_thread(self.pipeline.lookup.look_up, name, version)).version
         if stored is not None:

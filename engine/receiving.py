@@ -82,14 +82,14 @@ class Receiver(Struct, eq=False):
 
     def _is_missing(self, version: ToolVersion, wanted: ToolVersion) -> bool:
         """Whether this home lacks a version. A removed tool is still called by its callers."""
-        found, _ = self.store.history(version.name, HISTORY)
-        is_removed = version == wanted and not any(saved.current for saved in found)
-        return is_removed or all(saved.version != version.version for saved in found)
+        history, _ = self.store.history(version.name, HISTORY)
+        is_removed = version == wanted and not any(saved.current for saved in history)
+        return is_removed or all(saved.version != version.version for saved in history)
 
     def _replaced(self, version: ToolVersion, there: OtherHome) -> str:
         """The newest version here, which this one replaces; empty if the name is free. Raises Failure `exists`."""
-        name, found = version.name, self.store.history(version.name, 1)[0]
-        head = found[0].version if found and found[0].current else ""
+        name, saved = version.name, self.store.history(version.name, 1)[0]
+        head = saved[0].version if saved and saved[0].current else ""
         known = there.history(name)
         own = known.index(version.version)
         if not head or head in known[own + 1 :]:

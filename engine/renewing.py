@@ -57,8 +57,8 @@ class Renewer(Struct, eq=False):
         pinned: dict[str, ToolDefinition] = {version.name: version.definition}
         for callee in version.calls:
             if callee.kind == "composite":
-                found = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
-                pinned[callee.name] = (await self._renewed(found, True)).definition
+                callee_version = await asyncio.to_thread(self.lookup.store.load, callee.name, callee.version)
+                pinned[callee.name] = (await self._renewed(callee_version, True)).definition
         judgement = await self.judge(version.source, _PinnedTools(self.lookup.registry, pinned))
         checked = judgement.checked
         if checked is None or checked.calls != version.calls:

@@ -39,19 +39,19 @@ class Reviewer(Struct, eq=False):
         Raises:
             Failure: `unknown_tool`, `damaged`, `io_error`; `invalid_arguments` for a primitive.
         """
-        found = await self._current(name, version)
+        review = await self._current(name, version)
         if not rerun:
-            return found
+            return review
         examples: tuple[ExampleRun, ...] = ()
         problem = ""
         try:
-            examples = await self._examples(found.version)
+            examples = await self._examples(review.version)
         except Failure as failure:
             problem = failure.message
         repeated = None
-        if found.changes is not None and self.context.runs is not None:
-            repeated = await replays(self.runs, name, found.changes.since, found.version.version, self._files_in)
-        return replace(found, examples=examples, examples_problem=problem, replays=repeated)
+        if review.changes is not None and self.context.runs is not None:
+            repeated = await replays(self.runs, name, review.changes.since, review.version.version, self._files_in)
+        return replace(review, examples=examples, examples_problem=problem, replays=repeated)
 
     async def _examples(self, version: ToolVersion) -> tuple[ExampleRun, ...]:
         """Run the examples of a saved version. Raises as `define`."""
@@ -60,51 +60,51 @@ class Reviewer(Struct, eq=False):
         observed: dict[int, Observed] = {}
         problems = await run_examples(version, examples, self.pipeline, denied, observed)
         failed = {problem["line"]: problem["message"] for problem in problems}
-        found = []
+        runs = []
         for e in examples:
             seen = observed.get(e.line, Observed())
             files = touched_files([(effect.kind, effect.facts) for effect in seen.effects], e.files)
             problem = failed.get(e.line, "")
-            found.append(ExampleRun(e.line, e.arguments, expected_of(e), problem, tuple(sorted(seen.calls)), files))
-        return tuple(found)
+            runs.append(ExampleRun(e.line, e.arguments, expected_of(e), problem, tuple(sorted(seen.calls)), files))
+        return tuple(runs)
 
     def _files_in(self, folder: str) -> list[str]:
         return [entry.path for entry in self.context.workspace.listing(folder or ".") if entry.type == "file"]
 
     async def _current(self, name: str, version: str | None) -> VersionReview:
         """The review without runs. If what the version can do can't be found out anew, the review says why."""
-        found = (await asyncio.to_thread(self.pipeline.lookup.look_up, name, version)).version
-        if found is None:
+        tool_version = (await asyncio.to_thread(self.pipeline.lookup.look_up, name, version)).version
+        if tool_version is None:
             raise Failure("invalid_arguments", f"{name} is a primitive; only saved tools are reviewed", tool=name)
-        before = await asyncio.to_thread(self._before, found)
+        before = await asyncio.to_thread(self._before, tool_version)
         problem = ""
         try:
-            found = await self.sources.renewed(found, True)
+            tool_version = await self.sources.renewed(tool_version, True)
         except Failure as failure:
             problem = failure.message
         if before is not None:
             # If its source is refused now, the new version is compared with what was found out then.
             with suppress(Failure):
                 before = await self.sources.renewed(before, True)
-        collected = await asyncio.to_thread(self._collected, found, before)
+        collected = await asyncio.to_thread(self._collected, tool_version, before)
         return replace(collected, outdated=collected.outdated or problem or None)
 
-    def _collected(self, found: ToolVersion, before: ToolVersion | None) -> VersionReview:
+    def _collected(self, version: ToolVersion, before: ToolVersion | None) -> VersionReview:
         return VersionReview(
-            found,
-            self._state(found),
-            self._author(found),
-            outdated=self.pipeline.lookup.outdated(found),
-            listed_hosts=self._listed_hosts(found),
-            flows=tuple(dict.fromkeys((d.verdict, d.message) for d in self.context.flow_decisions(found.definition))),
-            changes=changes(before, found) if before is not None else None,
+            version,
+            self._state(version),
+            self._author(version),
+            outdated=self.pipeline.lookup.outdated(version),
+            listed_hosts=self._listed_hosts(version),
+            flows=tuple(dict.fromkeys((d.verdict, d.message) for d in self.context.flow_decisions(version.definition))),
+            changes=changes(before, version) if before is not None else None,
             graph=call_graph(
-                found, self.pipeline.lookup.store.load, self._primitive, lambda callee: self._state(callee).state
+                version, self.pipeline.lookup.store.load, self._primitive, lambda callee: self._state(callee).state
             ),
         )
 
-    def _listed_hosts(self, found: ToolVersion) -> frozenset[str]:
-        authority, manifest = self.context.authority, found.definition.manifest
+    def _listed_hosts(self, version: ToolVersion) -> frozenset[str]:
+        authority, manifest = self.context.authority, version.definition.manifest
         if authority is None or manifest is None:
             return frozenset()
         layers = authority.policy.layers
@@ -126,11 +126,11 @@ class Reviewer(Struct, eq=False):
             return "the owner"
         return self.context.reviews.author(version.name, version.version, version.author)
 
-    def _before(self, found: ToolVersion) -> ToolVersion | None:
+    def _before(self, version: ToolVersion) -> ToolVersion | None:
         """The version that was approved last, if it is another one and can be loaded."""
         if self.context.reviews is None:
             return None
-        return self.context.reviews.last_approved(found.name, found.version)
+        return self.context.reviews.last_approved(version.name, version.version)
 
     def _primitive(self, tool: str) -> ToolDefinition | None:
         try:

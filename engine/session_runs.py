@@ -166,18 +166,18 @@ class SessionRuns(Struct, eq=False):
 
         if missing := rules.missing_scopes(claims):
             raise Failure("permission_denied", f"the token lacks the scope {missing[0]}", rule="sign_in.scopes")
-        found = rules.lease_of(claims)
-        if found is None:
+        lease = rules.lease_of(claims)
+        if lease is None:
             raise Failure("permission_denied", "the rules give no lease to this account", rule="sign_in.leases")
-        person = Person(rules.issuer, claims["sub"], found.name, rules.terms(found))
-        tools = None if found.tools is None else frozenset(found.tools)
+        person = Person(rules.issuer, claims["sub"], lease.name, rules.terms(lease))
+        tools = None if lease.tools is None else frozenset(lease.tools)
         projections = recorded(self.context.projections, "sessions")
         session = projections.team_sessions.admit(
             person,
             str(self.context.workspace.root),
             claims["exp"],
-            found.hours * 3600,
-            lambda: Lease(tools, budget=found.budget, versions=self._versions(tools)),
+            lease.hours * 3600,
+            lambda: Lease(tools, budget=lease.budget, versions=self._versions(tools)),
         )
         return projections.sessions.token_of(session.id)
 

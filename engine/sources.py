@@ -88,13 +88,13 @@ class Sources(Struct, eq=False):
         """
 
         together: dict[str, ToolDefinition] = {}
-        found = []
+        checkups = []
         for source in sources:
             diagnostics, checked = await self._check(await self._text(source), together, session=session)
             if checked is not None:
                 together[checked.definition.name] = checked.definition
-            found.append(Checkup(diagnostics, len(checked.examples) if checked else 0))
-        return found
+            checkups.append(Checkup(diagnostics, len(checked.examples) if checked else 0))
+        return checkups
 
     async def format(self, source: str) -> str:
         """Write a source in canonical form.
@@ -213,8 +213,8 @@ class _Catalog(Struct, eq=False):
     def get(self, name: str) -> ToolDefinition | None:
         if name in self.together and self.lookup.registry.primitive(name) is None:
             return self.together[name]
-        found = self.lookup.registry.get(name)
-        return found if found is not None and self.access.covers(self.session, name) else None
+        definition = self.lookup.registry.get(name)
+        return definition if definition is not None and self.access.covers(self.session, name) else None
 
     def names(self) -> builtins.list[str]:
         known = [name for name in self.lookup.registry.names() if self.access.covers(self.session, name)]

@@ -140,7 +140,7 @@ def _from_schema(schema: dict[str, Any]) -> Any:
     required = schema.get("required", [])
     if not isinstance(required, list):
         raise _refused([("parameters.required", "type", "expected a list of names")])
-    found = []
+    parameters = []
     for name, part in properties.items():
         part = part if isinstance(part, dict) else {}
         entry = {"name": name, "type": _annotation(part), "description": str(part.get("description", ""))}
@@ -148,8 +148,8 @@ def _from_schema(schema: dict[str, Any]) -> Any:
             entry["default"] = part["default"]
         elif name not in required:
             entry["default"] = None
-        found.append(entry)
-    return found
+        parameters.append(entry)
+    return parameters
 
 
 def _annotation(schema: Any, depth: int = 0) -> str:
@@ -225,16 +225,16 @@ def _body(text: str) -> str:
 
 def _in_strings(lines: list[str]) -> set[int]:
     """The indexes of the lines that begin inside a string. Lines after the first syntax error are not included."""
-    found: set[int] = set()
+    indexes: set[int] = set()
     # From Python 3.12 on, an f-string consists of several tokens. Its text is in the middle tokens.
     textual = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     try:
         for token in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
             if token.type in textual:
-                found.update(range(token.start[0], token.end[0]))
+                indexes.update(range(token.start[0], token.end[0]))
     except (tokenize.TokenError, SyntaxError):
         pass
-    return found
+    return indexes
 
 
 def _message_of(error: Any) -> str:
@@ -253,7 +253,7 @@ def _message_of(error: Any) -> str:
     }.get(kind, str(error["msg"]))
 
 
-def _refused(found: list[tuple[str, str, str]]) -> Failure:
-    listed = [{"field": f, "rule": r, "message": f"{f}: {m}" if f else m} for f, r, m in found]
+def _refused(violations: list[tuple[str, str, str]]) -> Failure:
+    listed = [{"field": f, "rule": r, "message": f"{f}: {m}" if f else m} for f, r, m in violations]
     message = "; ".join(v["message"] for v in listed)
     return Failure("invalid_arguments", message, hint=_HINT, details={"violations": listed})

@@ -115,15 +115,17 @@ class Suggestions(Struct, eq=False):
         usable = [d for d in drafts if all(self._is_usable(token, *shape) for shape in d.shapes)]
         saved = [d for d in usable if self._is_saved(d)]
         names = self.lookup.registry.names()
-        found: list[Suggestion] = []
+        suggestions: list[Suggestion] = []
         for draft in [d for d in rank(usable, limit + len(saved)) if d not in saved][:limit]:
-            found.append(_suggestion(draft, name_of(draft, [*names, *(s.name for s in found)]), self._known))
-        return found
+            suggestions.append(
+                _suggestion(draft, name_of(draft, [*names, *(s.name for s in suggestions)]), self._known)
+            )
+        return suggestions
 
     def _is_usable(self, token: str | None, tool: str, arguments: tuple[str, ...]) -> bool:
         """Whether the tool is still there with these arguments, and covered by the lease."""
-        found = self._definition(tool)
-        return found is not None and all(map(found.parameter, arguments)) and self.access.covers(token, tool)
+        definition = self._definition(tool)
+        return definition is not None and all(map(definition.parameter, arguments)) and self.access.covers(token, tool)
 
     def _is_saved(self, draft: Draft) -> bool:
         try:
@@ -136,9 +138,9 @@ class Suggestions(Struct, eq=False):
         return self.lookup.registry.get(tool)
 
     def _known(self, tool: str) -> ToolDefinition:
-        found = self._definition(tool)
-        assert found is not None, "a draft has no unknown tools"
-        return found
+        definition = self._definition(tool)
+        assert definition is not None, "a draft has no unknown tools"
+        return definition
 
     def _belongs(self, session: str) -> tuple[str, str]:
         """The outermost session around a session. A home has one user, so the person has no name."""

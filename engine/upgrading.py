@@ -60,23 +60,23 @@ class Upgrader(Struct, eq=False):
             Failure: `unknown_tool`, `damaged` for the named tool; `io_error`.
         """
         proposed: dict[str, ToolDefinition] = {}
-        found = []
+        upgrades = []
         for version, newest in await asyncio.to_thread(self._versions, name):
             if version.definition.manifest is not None and not self._changed(version, proposed):
                 continue
             upgrade = await self._upgraded(version, newest, proposed, dry_run)
-            found += [upgrade] if upgrade is not None else []
-        return found
+            upgrades += [upgrade] if upgrade is not None else []
+        return upgrades
 
     def _versions(self, name: str | None) -> list[tuple[ToolVersion, str]]:
         """The version that each name means, and the newest one."""
         names = [name] if name is not None else self._sound()
-        found = [(version, self.lookup.store.load(version.name).version) for version in map(self.lookup.by_name, names)]
+        pairs = [(version, self.lookup.store.load(version.name).version) for version in map(self.lookup.by_name, names)]
         reviews = self.context.reviews
         if reviews is not None:
             # What the owner has revoked or rejected is not proposed again.
-            found = [each for each in found if reviews.of(each[0]).state != "revoked"]
-        return sorted(found, key=lambda each: (each[0].definition.depth, each[0].name))
+            pairs = [each for each in pairs if reviews.of(each[0]).state != "revoked"]
+        return sorted(pairs, key=lambda each: (each[0].definition.depth, each[0].name))
 
     def _sound(self) -> list[str]:
         return [
@@ -88,7 +88,9 @@ class Upgrader(Struct, eq=False):
     def _changed(self, version: ToolVersion, proposed: Mapping[str, ToolDefinition]) -> bool:
         """Whether a callee has another version now, or none."""
         now = {c.name: proposed.get(c.name) or self.lookup.registry.get(c.name) for c in version.calls}
-        return any(found is None or found.version != c.version for c in version.calls for found in [now[c.name]])
+        return any(
+            definition is None or definition.version != c.version for c in version.calls for definition in [now[c.name]]
+        )
 
     async def _upgraded(
         self, version: ToolVersion, newest: str, proposed: dict[str, ToolDefinition], dry_run: bool

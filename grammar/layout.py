@@ -97,8 +97,8 @@ class Scanner:
 
     def scan(self, text: str, line: int = 1, column: int = 1) -> Scan:
         """Scan a text that begins at `line` and `column`. All its lines end with ``\\n``, including the last one."""
-        found = Scan()
-        tokens = found.tokens
+        scan = Scan()
+        tokens = scan.tokens
         words, signs = self._words, self._signs
         line_start = 1 - column
         depth = 0
@@ -120,12 +120,12 @@ class Scanner:
                     if depth > MAX_NESTING and not too_deep:
                         too_deep = True
                         place = Span(line, begin, line, begin + 1)
-                        found.diagnostics.append(_too_deep("brackets", MAX_NESTING, place))
+                        scan.diagnostics.append(_too_deep("brackets", MAX_NESTING, place))
                 elif value in ")]}":
                     depth = max(0, depth - 1)
             elif kind == "newline":
                 if "#" in value:
-                    found.comments += _comments(value, line, begin, bool(tokens) and tokens[-1].end_line == line)
+                    scan.comments += _comments(value, line, begin, bool(tokens) and tokens[-1].end_line == line)
                 newline = Token("_NEWLINE", "", line, begin, line, begin)
                 line += value.count("\n")
                 line_start = start + value.rindex("\n") + 1
@@ -140,7 +140,7 @@ class Scanner:
                     indents.append(width)
                     tokens.append(newline._replace(type="_INDENT"))
                     if len(indents) == MAX_INDENTS + 2:
-                        found.diagnostics.append(
+                        scan.diagnostics.append(
                             _too_deep("blocks", MAX_INDENTS, Span(line, width + 1, line, width + 2))
                         )
                 while width < indents[-1]:
@@ -158,10 +158,10 @@ class Scanner:
             token = Token(kind, value, first_line, begin, line, end - line_start + 1)
             tokens.append(token)
             if kind in _LIMITED or not value.isascii():
-                found.diagnostics += _problems(token)
+                scan.diagnostics += _problems(token)
         if not text.translate(_LAYOUT).isprintable() or _BLANK.search(text):
-            found.diagnostics += _hidden(text)
-        return found
+            scan.diagnostics += _hidden(text)
+        return scan
 
 
 class _SoftKeywords:

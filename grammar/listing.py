@@ -60,19 +60,19 @@ def render(
         fold: Whether to wrap messages and hints at word boundaries.
         limit: The largest number of diagnostics to show. The others are only counted.
     """
-    found = in_order(diagnostics)
-    if not found:
+    findings = in_order(diagnostics)
+    if not findings:
         return ""
     lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     writer = _Writer(lines, visible(filename), _Paint(colour), max(width, MIN_WIDTH), fold)
     # Errors come before warnings.
-    chosen = in_order(sorted(found, key=lambda d: d.severity != Severity.ERROR)[:limit])
+    chosen = in_order(sorted(findings, key=lambda d: d.severity != Severity.ERROR)[:limit])
     parts = [writer.finding(d) for d in chosen]
-    if len(parts) < len(found):
-        uncounted = found[-1].message if found[-1].code == "more-findings" else ""
-        more = len(found) - len(parts) - bool(uncounted)
+    if len(parts) < len(findings):
+        uncounted = findings[-1].message if findings[-1].code == "more-findings" else ""
+        more = len(findings) - len(parts) - bool(uncounted)
         parts.append(f"… and {more:,} more{uncounted and f'; {uncounted}'}\n")
-    return "\n".join([*parts, _count(found)]) + "\n"
+    return "\n".join([*parts, _count(findings)]) + "\n"
 
 
 def visible(text: str) -> str:
@@ -209,7 +209,7 @@ def _together(edits: tuple[Edit, ...]) -> list[list[Edit]]:
     return groups
 
 
-def _count(found: Sequence[Diagnostic]) -> str:
-    errors = sum(d.severity == Severity.ERROR for d in found)
-    parts = [(errors, "error"), (len(found) - errors, "warning")]
+def _count(diagnostics: Sequence[Diagnostic]) -> str:
+    errors = sum(d.severity == Severity.ERROR for d in diagnostics)
+    parts = [(errors, "error"), (len(diagnostics) - errors, "warning")]
     return ", ".join(f"{n:,} {what}{'s' if n != 1 else ''}" for n, what in parts if n)

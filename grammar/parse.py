@@ -60,13 +60,13 @@ def parse(source: str | bytes, *, max_bytes: int = MAX_SOURCE_BYTES) -> Parsed:
     if isinstance(text, Diagnostic):
         return Parsed(None, (text,))
     lark, scanner = _lark()
-    found = scanner.scan(text)
-    if found.diagnostics:
-        return Parsed(None, in_order(found.diagnostics))
+    scan = scanner.scan(text)
+    if scan.diagnostics:
+        return Parsed(None, in_order(scan.diagnostics))
     try:
         with _PARSER_LOCK:
-            body: Any = lark.parse(found.tokens, start="module")
-        module = tree.Module(Span(1, 1, text.count("\n") + 1, 1), body, tuple(found.comments), text)
+            body: Any = lark.parse(scan.tokens, start="module")
+        module = tree.Module(Span(1, 1, text.count("\n") + 1, 1), body, tuple(scan.comments), text)
         _measure(module)
     except BuildError as error:
         return Parsed(None, (error.diagnostic,))
@@ -125,11 +125,11 @@ def _lark() -> tuple[Lark, layout.Scanner]:
 def _field(text: str, line: int, column: int) -> tree.Expr | None:
     """The expression inside the braces of an f-string. None if there is none. The parser calls it while it has the lock."""
     lark, scanner = _lark()
-    found = scanner.scan(text, line, column)
-    if found.diagnostics:
+    scan = scanner.scan(text, line, column)
+    if scan.diagnostics:
         return None
     try:
-        expr: Any = lark.parse(found.tokens, start="field")
+        expr: Any = lark.parse(scan.tokens, start="field")
     except UnexpectedToken:
         expr = None
     return expr  # type: ignore[no-any-return]
@@ -212,17 +212,17 @@ def _explain(text: str, error: UnexpectedToken, theirs: ast.Module | SyntaxError
     if cut is not None:
         return [cut]
     at = _line(lines, span.line)
-    found = at[span.column - 1 : span.end_column - 1]
-    if keyword.iskeyword(found) and expected and "a name" in expected:
-        message = f"{found!r} is a keyword, so it can't be a name"
-        return [Diagnostic("syntax", message, span, hint=f"choose another name, such as {found}_")]
+    fragment = at[span.column - 1 : span.end_column - 1]
+    if keyword.iskeyword(fragment) and expected and "a name" in expected:
+        message = f"{fragment!r} is a keyword, so it can't be a name"
+        return [Diagnostic("syntax", message, span, hint=f"choose another name, such as {fragment}_")]
     if isinstance(theirs, SyntaxError) and theirs.msg and theirs.msg != "invalid syntax":
         line = min(max(1, theirs.lineno or span.line), text.count("\n") + 1)
         column = max(1, theirs.offset or 1)
         end = theirs.end_offset if theirs.end_lineno == line and theirs.end_offset else column + 1
         hint = advice(theirs.msg, _line(lines, line)) or expected
         return [Diagnostic("syntax", theirs.msg, Span(line, column, line, max(end, column + 1)), hint=hint)]
-    what = f"{found!r} is not allowed here" if found.strip() else "something is missing here"
+    what = f"{fragment!r} is not allowed here" if fragment.strip() else "something is missing here"
     return [Diagnostic("syntax", what, span, hint=advice("", at) or expected)]
 
 

@@ -126,15 +126,15 @@ def _fits(room: int, doc: Doc, width: int) -> bool:
 
 def _tail(stack: list[tuple[int, bool, Doc]]) -> list[Doc]:
     """The text up to the next possible break. A group fits on the line only if there is room for this text after it."""
-    found: list[Doc] = []
+    tail: list[Doc] = []
     for _, broken, part in reversed(stack):
         if not isinstance(part, str):
             if isinstance(part, IfBroken):
-                found.append(part.broken if broken else part.flat)
+                tail.append(part.broken if broken else part.flat)
                 continue
             break
-        found.append(part)
-    return found
+        tail.append(part)
+    return tail
 
 
 def _column(column: int, text: str) -> int:

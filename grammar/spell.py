@@ -59,10 +59,10 @@ class Comments:
     def take(self, until: tuple[int, int], since: tuple[int, int] = (0, 0)) -> list[tree.Comment]:
         """Remove the comments from `since` up to `until`, both (line, column). Returns them in order."""
         part = slice(bisect_left(self._places, since), bisect_left(self._places, until))
-        found = self._left[part]
-        if found:
+        comments = self._left[part]
+        if comments:
             del self._left[part], self._places[part]
-        return found
+        return comments
 
     def put_back(self, comments: list[tree.Comment]) -> None:
         """Put back comments that were taken too early. They are then the next comments."""
@@ -430,9 +430,9 @@ _LITERAL = re.compile(r"([A-Za-z]*)('''|')(.*)\2\Z", re.DOTALL)
 
 def _quoted(raw: str) -> str:
     """A literal in double quotes, if this does not change its value."""
-    found = _LITERAL.match(raw)
-    if found is None or '"' in raw or "\\" in raw or "{" in raw:
+    match = _LITERAL.match(raw)
+    if match is None or '"' in raw or "\\" in raw or "{" in raw:
         return raw
-    prefix, quote, text = found.groups()
+    prefix, quote, text = match.groups()
     double = quote.replace("'", '"')
     return f"{prefix}{double}{text}{double}"

@@ -578,14 +578,14 @@ def single_targets(target: Expr) -> Iterator[Expr]:
 
 def children(node: Node) -> list[Node]:
     """The children of a node, in the order of the fields."""
-    found: list[Node] = []
+    children: list[Node] = []
     for get in _GETTERS[type(node)]:
         value = get(node)
         if type(value) is tuple:
-            found += [item for item in value if isinstance(item, Node)]
+            children += [item for item in value if isinstance(item, Node)]
         elif isinstance(value, Node):
-            found.append(value)
-    return found
+            children.append(value)
+    return children
 
 
 def walk(*nodes: Node) -> Iterator[Node]:

@@ -164,8 +164,8 @@ class _Writer:
 
     def _trail(self, since: tuple[int, int], line: int, following: tuple[int, int]) -> None:
         """Write the comments at the end of the last written line."""
-        found = self._comments.take(min((line + 1, 0), following), since)
-        for c in found:
+        comments = self._comments.take(min((line + 1, 0), following), since)
+        for c in comments:
             self._out[-1] += f"  {c.text}"
 
     def _line(self, stmt: tree.Stmt) -> Doc:

@@ -48,10 +48,10 @@ class StoredArtifacts(ABC):
         """
         # A running collection may have searched the artifacts before this one was written. `renew` protects the content from it.
         self._contents.renew(artifact.content)
-        found = self._add(_name(workspace, artifact.id), _record(workspace, artifact))
-        if found is None:
+        existing_record = self._add(_name(workspace, artifact.id), _record(workspace, artifact))
+        if existing_record is None:
             return artifact, True
-        there = self._read(found, workspace, artifact.id)
+        there = self._read(existing_record, workspace, artifact.id)
         differs = [
             name.replace("_", " ")
             for name in ("content", "category", "metadata")
@@ -68,14 +68,14 @@ class StoredArtifacts(ABC):
 
     def get(self, workspace: str, id: str) -> Artifact:
         """As `ArtifactStore`."""
-        found = self._get(_name(workspace, id))
-        if found is None:
+        record = self._get(_name(workspace, id))
+        if record is None:
             raise Failure(
                 "not_found",
                 f"no artifact {id[:100]!r} was published in this workspace",
                 hint="give the id exactly as it was published; publish_artifact publishes one",
             )
-        return self._read(found, workspace, id)
+        return self._read(record, workspace, id)
 
     def _read(self, record: bytes, workspace: str, id: str) -> Artifact:
         """The artifact in a record, verified to have this id."""
@@ -151,8 +151,8 @@ def _content(path: Path) -> bytes | None:
         raise io_failure("read the record of an artifact at", path, error) from error
     try:
         with open(handle, "rb") as file:
-            found = os.fstat(handle)
-            return file.read(MAX_RECORD + 1) if stat.S_ISREG(found.st_mode) else b""
+            facts = os.fstat(handle)
+            return file.read(MAX_RECORD + 1) if stat.S_ISREG(facts.st_mode) else b""
     except OSError as error:
         raise io_failure("read the record of an artifact at", path, error) from error
 

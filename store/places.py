@@ -107,8 +107,8 @@ class Homes(NamedTuple):
             return self.albert / kind
         import platformdirs
 
-        found: Path = getattr(platformdirs, f"user_{kind}_path")("albert")
-        return found
+        folder: Path = getattr(platformdirs, f"user_{kind}_path")("albert")
+        return folder
 
 
 def _local_folder(url: str) -> Path:

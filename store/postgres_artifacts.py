@@ -22,9 +22,9 @@ class PostgresArtifacts(StoredArtifacts):
     def texts(self) -> Iterator[str]:
         """See `StoredArtifacts`."""
         last = ""
-        while found := self._tables.rows(_AFTER, (last,)):
-            yield from (record.decode("utf-8", "replace") for _, record in found)
-            last = found[-1][0]
+        while rows := self._tables.rows(_AFTER, (last,)):
+            yield from (record.decode("utf-8", "replace") for _, record in rows)
+            last = rows[-1][0]
 
     def _get(self, name: str) -> bytes | None:
         for (record,) in self._tables.rows("SELECT record FROM artifacts WHERE name = %s", (name,)):

@@ -141,8 +141,8 @@ def damaged(problem: str, name: str, **details: object) -> Failure:
 
 
 def _number(connection: psycopg.Connection) -> int | None:
-    found = connection.execute("SELECT format FROM gate").fetchone()
-    return None if found is None else int(found[0])
+    row = connection.execute("SELECT format FROM gate").fetchone()
+    return None if row is None else int(row[0])
 
 
 def _is_earlier(connection: psycopg.Connection) -> bool:

@@ -33,20 +33,20 @@ def check_private(folder: Path, what: str) -> bool:
         Failure: `io_error`, as `make_private`.
     """
     try:
-        found = os.stat(folder)
+        facts = os.stat(folder)
     except FileNotFoundError:
         return False
     except OSError as error:
         raise io_failure(f"examine the folder of {what},", folder, error) from error
-    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
+    if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o077:
         return True
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(facts.st_mode):
         problem, hint = "is not a folder", "move the file away"
-    elif found.st_uid != os.geteuid():
+    elif facts.st_uid != os.geteuid():
         problem = "belongs to another user"
         hint = "run as that user, or set ALBERT_HOME to a folder of your own"
     else:
-        mode = stat.S_IMODE(found.st_mode)
+        mode = stat.S_IMODE(facts.st_mode)
         problem = f"is open to others (mode {mode:04o}, {mode & 0o077:03o} too much)"
         hint = f"check whether others read or changed it, then: chmod 700 {folder}"
     details = {"path": str(folder)}

@@ -30,24 +30,24 @@ _QUEUE, _STATE = "albert.queue.name", "albert.run.state"
 _Numbers = Iterator[tuple[int, dict[str, str]]]
 
 
-def _runs(found: FleetStatus) -> _Numbers:
-    for queue, states in found.queues.items():
+def _runs(status: FleetStatus) -> _Numbers:
+    for queue, states in status.queues.items():
         for state in QUEUED_STATES:
             yield states[state], {_QUEUE: sanitize.name(queue), _STATE: state}
 
 
-def _stuck(found: FleetStatus) -> _Numbers:
-    stuck = Counter(run.queue for run, _ in found.stuck)
-    for queue in found.queues:
+def _stuck(status: FleetStatus) -> _Numbers:
+    stuck = Counter(run.queue for run, _ in status.stuck)
+    for queue in status.queues:
         yield stuck[queue], {_QUEUE: sanitize.name(queue)}
 
 
-def _workers(found: FleetStatus) -> _Numbers:
-    yield sum(worker.is_alive for worker in found.workers), {}
+def _workers(status: FleetStatus) -> _Numbers:
+    yield sum(worker.is_alive for worker in status.workers), {}
 
 
-def _questions(found: FleetStatus) -> _Numbers:
-    yield found.questions, {}
+def _questions(status: FleetStatus) -> _Numbers:
+    yield status.questions, {}
 
 
 #: The gauges: name, values, unit and description.
@@ -108,8 +108,8 @@ class FleetMetrics:
             self._look = self._found = None
 
     def _observe(self, name: str, values: Callable[[FleetStatus], _Numbers], _: object) -> list[Any]:
-        found = self._state(name)
-        return [] if found is None else [self._observation(*each) for each in values(found)]
+        status = self._state(name)
+        return [] if status is None else [self._observation(*each) for each in values(status)]
 
     def _state(self, name: str) -> FleetStatus | None:
         """The state for a gauge. A collection asks for each gauge once, so one that asks again begins the next collection."""

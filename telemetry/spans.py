@@ -90,18 +90,18 @@ class OpenTelemetryObserver:
             begun.end()
 
     def _add_outcome(self, begun: OtelSpan, call: Ended) -> None:
-        found: dict[str, Any] = {"albert.outcome": call.outcome, "albert.effects": call.effects}
+        attributes: dict[str, Any] = {"albert.outcome": call.outcome, "albert.effects": call.effects}
         if call.retried:
-            found["albert.retried"] = call.retried
+            attributes["albert.retried"] = call.retried
         if call.result_hash is not None:
-            found["albert.result_hash"] = call.result_hash
+            attributes["albert.result_hash"] = call.result_hash
         if call.rule is not None:
             # The rule of the failure is more specific than the rule that allowed the call.
-            found["albert.policy.rule_id"] = sanitize.printable(call.rule)
+            attributes["albert.policy.rule_id"] = sanitize.printable(call.rule)
         if call.outcome != "completed":
-            found["error.type"] = call.code or "_OTHER"
+            attributes["error.type"] = call.code or "_OTHER"
             if call.category is not None:
-                found["albert.failure.category"] = call.category
+                attributes["albert.failure.category"] = call.category
             if call.fault is not None:
                 stack = "\n".join(sanitize.trace(call.fault))
                 begun.add_event(
@@ -109,8 +109,8 @@ class OpenTelemetryObserver:
                 )
             begun.set_status(self._trace.StatusCode.ERROR, sanitize.line(call.message or ""))
         elif self._results:
-            found["gen_ai.tool.call.result"] = sanitize.compact(sanitize.value(call.output))
-        begun.set_attributes(found)
+            attributes["gen_ai.tool.call.result"] = sanitize.compact(sanitize.value(call.output))
+        begun.set_attributes(attributes)
 
     def _parent(self, span: Span) -> Context | None:
         """The context of the parent span; None means the current context."""
@@ -189,7 +189,7 @@ def _described(description: str) -> str:
 
 
 def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": tool,
         "gen_ai.tool.call.id": call.call_id,
@@ -200,7 +200,7 @@ def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
         "albert.depth": call.depth,
     }
     if call.description is not None:
-        found["gen_ai.tool.description"] = _described(call.description)
+        attributes["gen_ai.tool.description"] = _described(call.description)
     for attribute, value in (
         ("albert.tool.kind", call.kind),
         ("albert.tool.version", call.version),
@@ -210,10 +210,10 @@ def _attributes(span: Span, call: Started, tool: str) -> dict[str, Any]:
         ("albert.mode", call.mode),
     ):
         if value is not None:
-            found[attribute] = sanitize.printable(value)
+            attributes[attribute] = sanitize.printable(value)
     for attribute, chosen in (("albert.session.id", call.session), ("albert.request.id", call.request_id)):
         if chosen is not None:
-            found[attribute] = sanitize.name(chosen)
+            attributes[attribute] = sanitize.name(chosen)
     if call.callers:
-        found["albert.callers"] = [sanitize.printable(caller) for caller in call.callers]
-    return found
+        attributes["albert.callers"] = [sanitize.printable(caller) for caller in call.callers]
+    return attributes

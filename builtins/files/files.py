@@ -130,8 +130,8 @@ def _lines(file: OpenedFile, path: str, first: int, count: int | None, encoding:
             if left is None:
                 end = len(text)
             while left and end < len(text):
-                found = text.find("\n", end)
-                end, left = (len(text), left) if found < 0 else (found + 1, left - 1)
+                newline = text.find("\n", end)
+                end, left = (len(text), left) if newline < 0 else (newline + 1, left - 1)
             pieces.append(text[start:end])
             size += len(pieces[-1].encode("utf-8", "surrogatepass"))
             if size > most:

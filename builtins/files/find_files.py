@@ -88,15 +88,15 @@ def find_files(
     wanted, excluded = Globs([pattern]), Globs(exclude, "exclude")
     workspace = context.workspace
     relative = below(path, workspace.spell(path))
-    found: list[str] = []
+    matching_paths: list[str] = []
     truncated = False
     for met in workspace.walk(path, entering(excluded, relative)):
         name = relative(met)
         if (type not in (met.type, "any")) or not wanted.matches(name) or (excluded and excluded.matches(name)):
             continue
-        if len(found) == limit:
+        if len(matching_paths) == limit:
             truncated = True
             break
-        found.append(met.path)
-    context.effect("read", path=workspace.recorded(path), entries=len(found))
-    return {"paths": found, "truncated": truncated}
+        matching_paths.append(met.path)
+    context.effect("read", path=workspace.recorded(path), entries=len(matching_paths))
+    return {"paths": matching_paths, "truncated": truncated}

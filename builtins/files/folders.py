@@ -132,21 +132,21 @@ def file_info(context: CallContext, path: FilePath) -> FileInfo:
     Args:
         path: The file, folder or link, for example "notes/today.md".
     """
-    found = context.workspace.info(path)
-    facts = found.facts
-    size = facts.st_size if found.type == "file" else 0
-    content = {} if found.sha256 is None else {"size_bytes": size, "sha256": found.sha256}
-    context.effect("read", path=context.workspace.recorded(found.path), **content)
+    info = context.workspace.info(path)
+    facts = info.facts
+    size = facts.st_size if info.type == "file" else 0
+    content = {} if info.sha256 is None else {"size_bytes": size, "sha256": info.sha256}
+    context.effect("read", path=context.workspace.recorded(info.path), **content)
     return {
-        "path": found.path,
-        "type": found.type,
+        "path": info.path,
+        "type": info.type,
         "size_bytes": size,
-        "sha256": found.sha256,
+        "sha256": info.sha256,
         "modified": _time(facts.st_mtime_ns),
         "accessed": _time(facts.st_atime_ns),
         "changed": _time(facts.st_ctime_ns),
         "mode": f"{stat.S_IMODE(facts.st_mode):04o}",
-        "link_target": found.link,
+        "link_target": info.link,
     }
 
 

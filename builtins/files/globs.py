@@ -109,33 +109,33 @@ def _expressions(pattern: str, field: str) -> Iterator[str]:
 
 def _alternatives(pattern: str, field: str) -> list[str]:
     """Expands the braces of a pattern into alternatives. Nested braces are expanded from the inside out."""
-    found, ahead = [], [pattern]
+    alternatives, ahead = [], [pattern]
     while ahead:
         text = ahead.pop()
         inner = re.search(r"\{([^{}]*)\}", text)
         if inner is None or "," not in inner[1]:
-            found.append(text)
+            alternatives.append(text)
         else:
             ahead += [text[: inner.start()] + choice + text[inner.end() :] for choice in inner[1].split(",")]
-        if len(found) + len(ahead) > MAX_ALTERNATIVES:
+        if len(alternatives) + len(ahead) > MAX_ALTERNATIVES:
             raise _invalid(field, pattern, f"its braces stand for more than {MAX_ALTERNATIVES} patterns")
-    return found
+    return alternatives
 
 
 def _name(part: str, pattern: str, field: str) -> str:
     """The regular expression for a part without a slash."""
-    found = []
+    pieces = []
     for token in _TOKEN.finditer(part):
         escaped, inverted, members, plain = token.groups()
         if members is not None:
-            found.append(_set(members, bool(inverted)))
+            pieces.append(_set(members, bool(inverted)))
         elif escaped is None and plain is None:
             raise _invalid(field, pattern, "it ends with a backslash")
         elif plain == "[":
             raise _invalid(field, pattern, "'[' has no ']'; write [[] for the character itself")
         else:
-            found.append({"*": "[^/]*", "?": "[^/]"}.get(plain) or _literal(escaped or plain))
-    return "".join(found)
+            pieces.append({"*": "[^/]*", "?": "[^/]"}.get(plain) or _literal(escaped or plain))
+    return "".join(pieces)
 
 
 def _set(members: str, inverted: bool) -> str:

@@ -56,10 +56,10 @@ def delete_file(context: CallContext, path: FilePath) -> Deleted:
     Args:
         path: The file, link or folder to delete, for example "notes/old.md".
     """
-    found = context.workspace.remove(path)
-    context.effect("delete", path=found.path, size_bytes=found.size, sha256=found.sha256, type=found.type)
+    deleted = context.workspace.remove(path)
+    context.effect("delete", path=deleted.path, size_bytes=deleted.size, sha256=deleted.sha256, type=deleted.type)
     spelled = context.workspace.spell(path)
-    return {"path": spelled, "type": found.type, "size_bytes": found.size, "sha256": found.sha256}
+    return {"path": spelled, "type": deleted.type, "size_bytes": deleted.size, "sha256": deleted.sha256}
 
 
 @primitive(

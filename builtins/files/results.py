@@ -65,10 +65,10 @@ def read_result(
         raise Failure("not_found", "there is no content store, so no large results")
     size = contents.size(handle)
     if pattern:
-        found = contents.matching(handle, pattern, offset, limit)
+        matches = contents.matching(handle, pattern, offset, limit)
         context.effect("read", handle=handle, size_bytes=size)
-        content = "\n".join(line.text for line in found.lines)
-        return {"content": content, "size_bytes": size, "next_offset": found.next_offset}
+        content = "\n".join(line.text for line in matches.lines)
+        return {"content": content, "size_bytes": size, "next_offset": matches.next_offset}
     content, following = text_of(contents, handle, size, offset, limit)
     context.effect("read", handle=handle, size_bytes=max(0, (following or size) - offset))
     return {"content": content, "size_bytes": size, "next_offset": following}

@@ -116,9 +116,9 @@ async def _prepared(
     if hidden is None or not (hidden.found or operation in BRINGING):
         return _Prepared(command(operation, [*more, *words]), whole, hide=hide)
     exists, demand = partial(_exists, context, cwd), partial(_demand, context, cwd, hidden)
-    found = limited(operation, words, hidden, exists, demand)
+    limited_words = limited(operation, words, hidden, exists, demand)
     await demand_kept(operation, words, partial(_changed, context, cwd, environment, hidden))
-    line = command(operation, [*more, *found], limited=True)
+    line = command(operation, [*more, *limited_words], limited=True)
     return _Prepared(line, whole, hide, hidden.store)
 
 
@@ -314,7 +314,7 @@ async def _run(context: CallContext, words: list[str], **how: Any) -> CompletedC
 
 def read_status(text: str) -> GitStatus:
     """Parse the output of ``git status --porcelain=v2 --branch -z``."""
-    found: GitStatus = {
+    status: GitStatus = {
         "branch": None,
         "commit": None,
         "upstream": None,
@@ -331,26 +331,26 @@ def read_status(text: str) -> GitStatus:
         if kind == "#":
             key, _, value = rest.partition(" ")
             if key == "branch.head" and value != "(detached)":
-                found["branch"] = value
+                status["branch"] = value
             elif key == "branch.oid" and value != "(initial)":
-                found["commit"] = value
+                status["commit"] = value
             elif key == "branch.upstream":
-                found["upstream"] = value
+                status["upstream"] = value
             elif key == "branch.ab":
                 ahead, behind = value.split()
-                found["ahead"], found["behind"] = int(ahead), -int(behind)
+                status["ahead"], status["behind"] = int(ahead), -int(behind)
         elif kind == "?":
-            found["untracked"].append(rest)
+            status["untracked"].append(rest)
         elif kind == "u":
-            found["conflicted"].append(rest.split(" ", 9)[9])
+            status["conflicted"].append(rest.split(" ", 9)[9])
         elif kind in ("1", "2"):
             fields = rest.split(" ", 7 if kind == "1" else 8)
             original = next(lines, None) if kind == "2" else None
-            found["changed"].append(
+            status["changed"].append(
                 {"path": fields[-1], "index": fields[0][0], "tree": fields[0][1], "original": original}
             )
-    found["clean"] = not (found["changed"] or found["untracked"] or found["conflicted"])
-    return found
+    status["clean"] = not (status["changed"] or status["untracked"] or status["conflicted"])
+    return status
 
 
 def _behind_options(words: list[str]) -> int:
@@ -421,12 +421,12 @@ async def _drivers(context: CallContext, cwd: str, config: bytes, repository: Ma
 
     Git itself lists them, because only git knows which other files the configuration includes.
     """
-    found: list[str] = []
+    names: list[str] = []
     parts = cwd.split("/") if cwd else []
     for n in range(len(parts) + 1):
-        found += ignore_settings(_content(context, "/".join([*parts[:n], ".gitmodules"])) or b"")
+        names += ignore_settings(_content(context, "/".join([*parts[:n], ".gitmodules"])) or b"")
     if not MAY_NAME_PROGRAMS.search(config):
-        return found
+        return names
     words = ["git", "-c", "safe.directory=*", *LIST_DRIVERS]
     # In the C locale, patterns match bytes. In another locale, they skip names that are invalid in that locale.
     environment = {**repository, "LC_ALL": "C"}
@@ -436,4 +436,4 @@ async def _drivers(context: CallContext, cwd: str, config: bytes, repository: Ma
     )
     if not ran.output.complete:
         raise Failure("too_large", "the repository's configuration is too long", hint="check .git/config")
-    return [*found, *(name for name in ran.output.whole.decode("utf-8", "surrogateescape").split("\0") if name)]
+    return [*names, *(name for name in ran.output.whole.decode("utf-8", "surrogateescape").split("\0") if name)]

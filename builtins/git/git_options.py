@@ -255,15 +255,15 @@ def switched_off(names: Iterable[str]) -> dict[str, str]:
 
     The command line can't be used: git would misread a name that contains ``=``.
     """
-    found = []
+    replacements = []
     for name in dict.fromkeys(names):
         parts = _DRIVERS.match(name)
         if parts:
             off = _OFF.get((parts[1].lower(), parts[3].lower()))
             if off is not None:
-                found.append((name, off))
-    settings = {"GIT_CONFIG_COUNT": str(len(found))}
-    for n, (name, off) in enumerate(found):
+                replacements.append((name, off))
+    settings = {"GIT_CONFIG_COUNT": str(len(replacements))}
+    for n, (name, off) in enumerate(replacements):
         settings |= {f"GIT_CONFIG_KEY_{n}": name, f"GIT_CONFIG_VALUE_{n}": off}
     return settings
 

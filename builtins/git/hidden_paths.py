@@ -225,10 +225,10 @@ async def repositories_to_hide(context: CallContext, run: Run) -> list[str]:
         return []
     repos = await asyncio.to_thread(repositories, root)
     hidden = _hidden(judge, root, root, repos)
-    found = [folder for top in repos.tops if not judge.allows(top) and (folder := git_folder_of(root, top))]
+    git_folders = [folder for top in repos.tops if not judge.allows(top) and (folder := git_folder_of(root, top))]
     if hidden.globs:
-        found += [each for each in repos.git_folders if (await _search(context, each, hidden, run)).found]
-    folders = [folder for each in found for folder in family(root, each)]
+        git_folders += [each for each in repos.git_folders if (await _search(context, each, hidden, run)).found]
+    folders = [folder for each in git_folders for folder in family(root, each)]
     return [
         *folders,
         *(store for folder in folders for store in _linked_stores(f"{folder}/objects") if within(store, root)),
@@ -310,27 +310,27 @@ async def _search(context: CallContext, folder: str, hidden: HiddenPaths, run: R
 def _naming(folder: str) -> list[str]:
     """The files that name commits to which perhaps no branch and no reflog entry leads: of fetches, and of operations that were
     begun. Their names are in capitals, or they are in a folder. The text of the last commit is no such file, and can be long."""
-    found: list[str] = []
+    files: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.isupper() and entry.name != "COMMIT_EDITMSG":
-                found.append(entry.path)
+                files.append(entry.path)
             elif entry.name == "sequencer" or entry.name.startswith("rebase-"):
                 with suppress(OSError):
-                    found += (f"{entry.path}/{name}" for name in os.listdir(entry.path))
-    return sorted(found)
+                    files += (f"{entry.path}/{name}" for name in os.listdir(entry.path))
+    return sorted(files)
 
 
 def _begun(folders: list[str]) -> list[str] | None:
     """The ids in the files that name commits, and their beginnings; None if there are too many."""
     texts = [beginning(file, _MAX_FILE + 1) for folder in folders for file in _naming(folder)]
-    found = list(dict.fromkeys(each for text in texts for each in _ID.findall(text)))
-    return found if len(found) <= _MAX_TIPS and all(len(text) <= _MAX_FILE for text in texts) else None
+    ids = list(dict.fromkeys(each for text in texts for each in _ID.findall(text)))
+    return ids if len(ids) <= _MAX_TIPS and all(len(text) <= _MAX_FILE for text in texts) else None
 
 
 def _state(folders: list[str]) -> object:
     """Changes whenever the index or a branch changes: git replaces these files."""
-    found: list[tuple[str, int, int, int]] = []
+    state: list[tuple[str, int, int, int]] = []
     for folder in folders:
         names = [f"{folder}/{name}" for name in ("index", "packed-refs", "logs/HEAD", MARK, _ALTERNATES)]
         names += _naming(folder)
@@ -340,5 +340,5 @@ def _state(folders: list[str]) -> object:
             for look in (os.lstat, os.stat):
                 with suppress(OSError):
                     facts = look(name)
-                    found.append((name, facts.st_ino, facts.st_size, facts.st_mtime_ns))
-    return found
+                    state.append((name, facts.st_ino, facts.st_size, facts.st_mtime_ns))
+    return state

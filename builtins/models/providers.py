@@ -78,23 +78,23 @@ def provider_of(settings: Mapping[str, Any], name: str, model: str | None) -> Pr
         )
     place = f"{PLACE}.{name}"
     try:
-        found = _read(name, known[name])
+        provider = _read(name, known[name])
     except ValueError as error:
         raise _denied(
             place, f"the configuration of {name!r} has a mistake: {error}", "the owner should correct it", "provider"
         ) from None
     if (
         model is not None
-        and found.models is not None
-        and not any(matches_name(model, pattern) for pattern in found.models)
+        and provider.models is not None
+        and not any(matches_name(model, pattern) for pattern in provider.models)
     ):
         raise _denied(
             f"{place}.models",
-            f"{model[:100]!r} is not among the models of {name!r}: {', '.join(found.models[:20]) or 'none'}",
+            f"{model[:100]!r} is not among the models of {name!r}: {', '.join(provider.models[:20]) or 'none'}",
             "use one of these, or ask the owner to add it",
             "model",
         )
-    return found
+    return provider
 
 
 def wrong_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

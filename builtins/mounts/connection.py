@@ -161,8 +161,8 @@ class Connection:
             async with asyncio.timeout(START_SECONDS):
                 await link.list_tools()
             if self._state is not None:
-                found = {tool.name: _changed(link, tool) for tool in self._mount.tools}
-                changed = {name: what for name, what in found.items() if what is not None}
+                differences = {tool.name: _changed(link, tool) for tool in self._mount.tools}
+                changed = {name: what for name, what in differences.items() if what is not None}
                 await asyncio.to_thread(note_suspended, self._state, self._mount, changed)
         except TimeoutError:
             await self._failed(link)

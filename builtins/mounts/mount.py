@@ -87,10 +87,10 @@ def written(mounts: Iterable[Mount]) -> bytes:
 
 def suspended_tools(folder: Path, mount: Mount) -> dict[str, str]:
     """The tools that were suspended when a service last compared them, each with what has changed."""
-    found: dict[str, str] = {}
+    changes: dict[str, str] = {}
     with suppress(OSError, msgspec.MsgspecError):
-        found = msgspec.json.decode((folder / f"{mount.name}.json").read_bytes(), type=dict[str, str])
-    return {tool.name: found[tool.hash] for tool in mount.tools if tool.hash in found}
+        changes = msgspec.json.decode((folder / f"{mount.name}.json").read_bytes(), type=dict[str, str])
+    return {tool.name: changes[tool.hash] for tool in mount.tools if tool.hash in changes}
 
 
 def note_suspended(folder: Path, mount: Mount, changed: Mapping[str, str]) -> None:

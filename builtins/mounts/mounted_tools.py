@@ -50,8 +50,8 @@ def set_mounts(registry: ToolRegistry, file: HomeFile, state: Path) -> None:
         return registry.mounted.get(name) == mark
 
     tools = {f"{m.name}.{tool.name}": (m, tool) for m in mounts for tool in m.tools}
-    loaders = {name: partial(mounted_primitive, *found, state, is_present) for name, found in tools.items()}
-    marks = {name: mark_of(*found) for name, found in tools.items()}
+    loaders = {name: partial(mounted_primitive, *pair, state, is_present) for name, pair in tools.items()}
+    marks = {name: mark_of(*pair) for name, pair in tools.items()}
     suspended = [
         f"{m.name}.{name} is suspended: it {what}; compare it with `albert mount look {m.name}`"
         for m in mounts
@@ -110,16 +110,16 @@ def mounted_primitive(
 
 def effects_of(mount: Mount, hints: Mapping[str, bool]) -> list[Effect]:
     """The effects of a tool. Hints of a trusted server have the protocol's defaults: destructive, and open to the world."""
-    found = set(_UNKNOWN)
+    effects = set(_UNKNOWN)
     if mount.trust:
-        found = {"read"}
+        effects = {"read"}
         if not hints.get("readOnlyHint", False):
-            found |= {"write", "delete"} if hints.get("destructiveHint", True) else {"write"}
+            effects |= {"write", "delete"} if hints.get("destructiveHint", True) else {"write"}
         if mount.url or mount.hosts or hints.get("openWorldHint", True):
-            found.add("network")
+            effects.add("network")
     if mount.secrets:
-        found.add("secret")
-    return [effect for effect in EFFECTS if effect in found]  # type: ignore[misc]
+        effects.add("secret")
+    return [effect for effect in EFFECTS if effect in effects]  # type: ignore[misc]
 
 
 def uses_of(tool: PinnedTool, effects: Collection[str]) -> dict[str, DataUse]:
@@ -163,8 +163,8 @@ def listing_primitive(mount: Mount) -> Primitive:
     async def mount_server(
         _context: CallContext, name: str, server: str, hosts: list[str], secrets: list[str]
     ) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = await (await _connections(_context)).to(mount).listing(_context)
-        return found
+        listing: list[dict[str, Any]] = await (await _connections(_context)).to(mount).listing(_context)
+        return listing
 
     texts = {"type": "array", "items": {"type": "string"}}
     return primitive_from_schema(

@@ -94,10 +94,10 @@ def _pinned(server: str, tool: Mapping[str, Any]) -> PinnedTool:
 
 def _apart(server: str, tools: Iterable[PinnedTool], refused: list[str]) -> list[PinnedTool]:
     """The tools whose names can't be confused with each other. Of those that can, none is mounted: the order must not matter."""
-    found = list(tools)
+    candidates = list(tools)
     kept = []
-    for tool in found:
-        others = [other for other in found if other is not tool]
+    for tool in candidates:
+        others = [other for other in candidates if other is not tool]
         same = next((o.remote for o in others if o.name == tool.name), None)
         like = None if same else look_alike(tool.name, [o.name for o in others])
         if same is not None:

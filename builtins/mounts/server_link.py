@@ -160,17 +160,17 @@ class Link:
         """
         if self._task is None:
             await self._open()
-        found: list[dict[str, Any]] = []
+        tools: list[dict[str, Any]] = []
         cursor = None
         # A page may be empty.
         for _ in range(MAX_TOOLS):
             session = (await self._client).session
             page = await self._answered(session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
-            found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+            tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
             cursor = page.next_cursor
-            if cursor is None or len(found) > MAX_TOOLS:
+            if cursor is None or len(tools) > MAX_TOOLS:
                 break
-        self.listing = _without(self._secrets, found)
+        self.listing = _without(self._secrets, tools)
         self.hashes = {}
         for tool in self.listing:
             name = str(tool.get("name"))
@@ -223,9 +223,9 @@ class Link:
         error = self._task.exception() if self._task is not None and failed else None
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        found = next((e for e in (error, getattr(error, "__cause__", None)) if isinstance(e, Failure)), None)
-        if found is not None:
-            return found.copy()
+        failure = next((e for e in (error, getattr(error, "__cause__", None)) if isinstance(e, Failure)), None)
+        if failure is not None:
+            return failure.copy()
         if self.server is not None:
             said = self.server.errors
             stopped = self._said(f"it stopped: {self.server.why or message or 'it closed its output'}", said)

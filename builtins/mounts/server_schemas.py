@@ -55,10 +55,10 @@ def quoted(text: str) -> str:
 
 def identifier(name: str) -> str:
     """The name that stands for a server's name in our language."""
-    found = re.sub(r"[^A-Za-z0-9_]", "_", name).lstrip("_") or "_"
-    if not found[0].isalpha():
-        found = f"n{found}"
-    return f"{found}_" if keyword.iskeyword(found) else found
+    identifier = re.sub(r"[^A-Za-z0-9_]", "_", name).lstrip("_") or "_"
+    if not identifier[0].isalpha():
+        identifier = f"n{identifier}"
+    return f"{identifier}_" if keyword.iskeyword(identifier) else identifier
 
 
 def parameters_schema(schema: Any) -> tuple[Schema, dict[str, str]]:
@@ -101,9 +101,9 @@ def _bounded(whole: Any, parts: Mapping[str, Any]) -> dict[str, Schema]:
     count = MAX_PARTS
     while True:
         reader = _Reader(whole, count)
-        found = {name: reader.sound(part) for name, part in parts.items()}
-        if not count or len(canonical(found)) <= MAX_BYTES:
-            return found
+        copies = {name: reader.sound(part) for name, part in parts.items()}
+        if not count or len(canonical(copies)) <= MAX_BYTES:
+            return copies
         count //= 2
 
 
@@ -116,8 +116,8 @@ class _Reader:
 
     def sound(self, schema: Any) -> Schema:
         """A usable copy; any value if the schema is not valid."""
-        found = self._copy(schema, 0)
-        return found if fault_in(found) is None else {}
+        copy = self._copy(schema, 0)
+        return copy if fault_in(copy) is None else {}
 
     def _copy(self, schema: Any, depth: int) -> Schema:
         self._left -= 1
@@ -127,43 +127,43 @@ class _Reader:
             return self._described(schema, self._copy(self._target(schema["$ref"]), depth + 1))
         if isinstance(schema.get("allOf"), list) and len(schema["allOf"]) == 1:
             return self._described(schema, self._copy(schema["allOf"][0], depth + 1))
-        found: Schema = {}
-        self._simple(schema, found)
+        copy: Schema = {}
+        self._simple(schema, copy)
         for key in ("anyOf", "oneOf"):
             parts = schema.get(key)
             if isinstance(parts, list) and parts:
                 # `oneOf` would be wrong for alternatives that were made equal.
-                found["anyOf"] = [self._copy(part, depth + 1) for part in parts]
+                copy["anyOf"] = [self._copy(part, depth + 1) for part in parts]
         if isinstance(schema.get("items"), dict):
-            found["items"] = self._copy(schema["items"], depth + 1)
+            copy["items"] = self._copy(schema["items"], depth + 1)
         properties = schema.get("properties")
         if isinstance(properties, dict):
             copied = {k: self._copy(v, depth + 1) for k, v in properties.items() if _is_name(k)}
             required = schema.get("required")
-            found["properties"] = copied
+            copy["properties"] = copied
             named = required if isinstance(required, list) else []
-            found["required"] = list(dict.fromkeys(n for n in named if isinstance(n, str) and n in copied))
+            copy["required"] = list(dict.fromkeys(n for n in named if isinstance(n, str) and n in copied))
         more = schema.get("additionalProperties")
         if isinstance(more, dict):
-            found["additionalProperties"] = self._copy(more, depth + 1)
-        elif more is False and isinstance(properties, dict) and len(found["properties"]) == len(properties):
-            found["additionalProperties"] = False
-        return self._described(schema, found)
+            copy["additionalProperties"] = self._copy(more, depth + 1)
+        elif more is False and isinstance(properties, dict) and len(copy["properties"]) == len(properties):
+            copy["additionalProperties"] = False
+        return self._described(schema, copy)
 
-    def _simple(self, schema: Schema, found: Schema) -> None:
+    def _simple(self, schema: Schema, copy: Schema) -> None:
         kinds = schema.get("type")
         listed = kinds if isinstance(kinds, list) else [kinds]
         if listed and all(kind in _KINDS for kind in listed):
-            found["type"] = kinds
+            copy["type"] = kinds
         for key in _COUNTS:
             if type(schema.get(key)) is int and schema[key] >= 0:
-                found[key] = schema[key]
+                copy[key] = schema[key]
         for key in _FIGURES:
             if type(schema.get(key)) in (int, float):
-                found[key] = schema[key]
+                copy[key] = schema[key]
         values = schema.get("enum", [schema["const"]] if "const" in schema else None)
         if isinstance(values, list) and values and len(json.dumps(values)) <= MAX_ENUM:
-            found["enum"] = values
+            copy["enum"] = values
 
     def _target(self, reference: Any) -> Any:
         """What a reference inside the schema refers to; None if nothing."""
@@ -175,9 +175,9 @@ class _Reader:
         return here
 
     @staticmethod
-    def _described(schema: Schema, found: Schema) -> Schema:
+    def _described(schema: Schema, copy: Schema) -> Schema:
         said = plain_text(schema.get("description"), MAX_PARAMETER_DESCRIPTION)
-        return {**found, "description": quoted(said)} if said else found
+        return {**copy, "description": quoted(said)} if said else copy
 
 
 def _is_name(value: Any) -> bool:

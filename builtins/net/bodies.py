@@ -46,18 +46,18 @@ class _Unpacker:
 
     def of(self, piece: bytes, most: int) -> bytes:
         """The content of a piece, up to `most` bytes."""
-        found = bytearray()
+        content = bytearray()
         try:
-            while piece and len(found) < most:
+            while piece and len(content) < most:
                 self._begun = True
                 if self._stream.eof:
                     # Concatenated gzip members are one body.
                     self._stream = zlib.decompressobj(wbits=47)
-                found += self._stream.decompress(piece, most - len(found))
+                content += self._stream.decompress(piece, most - len(content))
                 piece = self._stream.unused_data
         except zlib.error:
             raise self._damaged() from None
-        return bytes(found)
+        return bytes(content)
 
     def end(self) -> None:
         """Check that the data is complete."""

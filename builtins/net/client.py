@@ -129,7 +129,7 @@ class Response:
 
     def facts(self) -> dict[str, Any]:
         """The fields of the recorded effect. For an incomplete response only the known fields."""
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "method": self.hop.method,
             "url": self.secrets.out_of_text(self.hop.url.text),
             "status": self.status or None,
@@ -137,8 +137,8 @@ class Response:
             "sent_bytes": len(self.hop.body or b""),
         }
         if self.body is not None:
-            found["sha256"] = hashlib.sha256(self.body).hexdigest()
-        return found
+            facts["sha256"] = hashlib.sha256(self.body).hexdigest()
+        return facts
 
 
 class _Hop(NamedTuple):

@@ -91,8 +91,8 @@ async def fetch_url(context: CallContext, url: str, links: bool = False, limit: 
     if kind in _HTML:
         left = context.remaining - (time.monotonic() - started) - 0.5
         arguments = {"data": answer.body, "charset": answer.charset, "url": answer.url, "links": links}
-        found = await run_confined(extract, arguments, seconds=max(1.0, left), imports=["trafilatura", "lxml.html"])
-        title, text = str(found["title"])[:1000], str(found["text"])
+        extracted = await run_confined(extract, arguments, seconds=max(1.0, left), imports=["trafilatura", "lxml.html"])
+        title, text = str(extracted["title"])[:1000], str(extracted["text"])
     elif kind.startswith("text/") or kind.endswith(("json", "xml", "yaml", "javascript", "toml")):
         text = decode(answer.body, answer.charset or "utf-8", "the page", cut=answer.truncated)
     else:

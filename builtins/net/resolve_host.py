@@ -43,8 +43,8 @@ async def system_resolver(host: str, port: int) -> list[str]:
     import socket
 
     asking = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    found = await asyncio.get_running_loop().run_in_executor(_pool(), asking)
-    return [str(address[0]) for *_, address in found]
+    answers = await asyncio.get_running_loop().run_in_executor(_pool(), asking)
+    return [str(address[0]) for *_, address in answers]
 
 
 async def reachable(host: str, port: int, named: Iterable[Network], resolve: Resolver) -> list[str]:
@@ -56,22 +56,22 @@ async def reachable(host: str, port: int, named: Iterable[Network], resolve: Res
     """
     literal = parsed(host)
     if literal is not None:
-        found: Sequence[str] = [host]
+        addresses: Sequence[str] = [host]
     else:
         try:
-            found = await resolve(host, port)
+            addresses = await resolve(host, port)
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or str(error) or "no such host"
             raise Failure("network_error", f"the host {host!r} can't be found: {why}", retryable=True) from None
-    if not found or len(found) > MAX_ADDRESSES:
-        raise Failure("network_error", f"the host {host!r} has {len(found)} addresses", retryable=not found)
+    if not addresses or len(addresses) > MAX_ADDRESSES:
+        raise Failure("network_error", f"the host {host!r} has {len(addresses)} addresses", retryable=not addresses)
     networks = tuple(named)
-    for text in found:
+    for text in addresses:
         address = parsed(text)
         kind = "disguised" if address is None else refusal(address, networks)
         if kind is not None:
             raise refused(host, text, kind)
-    return list(dict.fromkeys(found))[:MAX_TRIED]
+    return list(dict.fromkeys(addresses))[:MAX_TRIED]
 
 
 def refused(host: str, address: str, kind: str) -> Failure:

@@ -138,9 +138,9 @@ def _within_base64(raw: bytes) -> set[str]:
     """The base64 characters that depend only on `raw`, for every position of `raw` in a longer text."""
     import base64
 
-    found = set()
+    fragments = set()
     for before in range(3):
         # A character encodes six bits. The first and last characters may also encode bits of the surrounding text.
         text = base64.b64encode(bytes(before) + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6].decode()
-        found |= {text, text.translate(str.maketrans("+/", "-_"))}
-    return {text for text in found if len(text) >= MIN_LENGTH}
+        fragments |= {text, text.translate(str.maketrans("+/", "-_"))}
+    return {text for text in fragments if len(text) >= MIN_LENGTH}

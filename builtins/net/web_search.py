@@ -141,17 +141,17 @@ async def web_search(context: CallContext, query: str, count: int = 10) -> list[
     if answer.status != 200:
         raise Failure("network_error", f"the search service {host!r} answered with {answer.status}")
     try:
-        found = _at(json.loads(answer.body), provider.results)
+        results = _at(json.loads(answer.body), provider.results)
     except (ValueError, RecursionError):
         raise Failure("network_error", f"the search service {host!r} did not answer with JSON") from None
-    if not isinstance(found, list):
+    if not isinstance(results, list):
         hint = "`results` in governance.yaml may be wrong, or the service is not set up to answer with JSON"
         raise Failure(
             "network_error",
             f"the answer of {host!r} has no list of results at {provider.results!r}",
             hint=hint,
         )
-    return list(_read(found, provider, answer.secrets.out_of_text))[:count]
+    return list(_read(results, provider, answer.secrets.out_of_text))[:count]
 
 
 def configured(settings: Mapping[str, Any]) -> Provider:
@@ -187,8 +187,8 @@ def configured(settings: Mapping[str, Any]) -> Provider:
     return provider
 
 
-def _read(found: list[Any], provider: Provider, clean: Any) -> Iterator[SearchResult]:
-    for item in found:
+def _read(results: list[Any], provider: Provider, clean: Any) -> Iterator[SearchResult]:
+    for item in results:
         link = _at(item, provider.link)
         if not isinstance(link, str):
             continue

@@ -304,12 +304,12 @@ def base_environment() -> dict[str, str]:
 def _bounds(settings: Mapping[str, Any]) -> Any:
     from albert_tools.engine.sandbox.command.task import Bounds, MiB
 
-    found = Bounds()
+    bounds = Bounds()
     if "memory_mb" in settings:
-        found = found._replace(memory=int(settings["memory_mb"] * MiB))
+        bounds = bounds._replace(memory=int(settings["memory_mb"] * MiB))
     if "processes" in settings:
-        found = found._replace(processes=int(settings["processes"]))
-    return found
+        bounds = bounds._replace(processes=int(settings["processes"]))
+    return bounds
 
 
 class _Connection:

@@ -151,11 +151,11 @@ def variables(entries: list[str]) -> dict[str, str]:
     Raises:
         Failure: `invalid_arguments`.
     """
-    found = {}
+    variables = {}
     for entry in entries:
         name, _, value = entry.partition("=")
         if not name.isidentifier() or not name.isascii():
             raise invalid("env", f"{name[:80]!r} is not the name of an environment variable")
         demand_text("env", value)
-        found[name] = value
-    return found
+        variables[name] = value
+    return variables

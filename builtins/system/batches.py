@@ -92,9 +92,9 @@ def read_batch(context: CallContext, batch: str, first: int = 0, count: Part = 1
         first: The number of the first item, from 0.
         count: The most results to return.
     """
-    found: Progress = _batches(context).read(batch, first, count)
-    context.effect("read", batch=batch, items=len(found["results"]))
-    return found
+    progress: Progress = _batches(context).read(batch, first, count)
+    context.effect("read", batch=batch, items=len(progress["results"]))
+    return progress
 
 
 def _batches(context: CallContext) -> BatchAccess:

@@ -57,6 +57,6 @@ async def self_check(context: CallContext, trials: bool = True) -> Checkup:
     """
     if context.examine is None:
         raise Failure("not_found", "there is no installation to check here")
-    found: Checkup = await context.examine(trials)
-    context.effect("read", what="installation", ok=found["ok"])
-    return found
+    checkup: Checkup = await context.examine(trials)
+    context.effect("read", what="installation", ok=checkup["ok"])
+    return checkup

@@ -231,11 +231,11 @@ class SyslogLines:
                 return datetime.fromisoformat(text)
             for year in (self._latest.year, self._latest.year - 1):
                 # Parse the time together with the year. Without a year, the 29th of February is invalid.
-                found = datetime.strptime(f"{year} {text}", "%Y %b %d %H:%M:%S").replace(tzinfo=self._latest.tzinfo)
-                if found <= self._latest:
+                moment = datetime.strptime(f"{year} {text}", "%Y %b %d %H:%M:%S").replace(tzinfo=self._latest.tzinfo)
+                if moment <= self._latest:
                     # Lines are at most a day out of order.
-                    self._latest = found + timedelta(days=1)
-                    return found
+                    self._latest = moment + timedelta(days=1)
+                    return moment
         except ValueError:
             pass
         return None

@@ -97,7 +97,7 @@ async def read_system_logs(
     matches = matcher(pattern) if pattern else None
     since = time.time() - since_seconds
     log = find_log(source, context.settings)
-    found: deque[LogEntry] = deque()
+    newest_entries: deque[LogEntry] = deque()
     searched = size = 0
     more = False
     clean = _Cleaning(newest_first=log.newest_first)
@@ -110,15 +110,15 @@ async def read_system_logs(
                 if matches is not None and not matches(entry["message"]):
                     pass
                 elif log.newest_first:
-                    if len(found) == lines:
+                    if len(newest_entries) == lines:
                         more = True
                         break
-                    found.appendleft(entry)
+                    newest_entries.appendleft(entry)
                 else:
-                    more = more or len(found) == lines
-                    if len(found) == lines:
-                        found.popleft()
-                    found.append(entry)
+                    more = more or len(newest_entries) == lines
+                    if len(newest_entries) == lines:
+                        newest_entries.popleft()
+                    newest_entries.append(entry)
                 if searched >= MAX_SEARCHED or size >= MAX_BYTES:
                     more = True
                     break
@@ -128,8 +128,8 @@ async def read_system_logs(
             f"the {log.name} log can't be read: {error.strerror or error}",
             hint="the user that Albert runs as needs permission to read it (often the group adm or systemd-journal)",
         ) from None
-    context.effect("read", what=f"{log.name} log", entries=len(found), unit=unit)
-    return {"source": log.name, "entries": list(found), "truncated": more}
+    context.effect("read", what=f"{log.name} log", entries=len(newest_entries), unit=unit)
+    return {"source": log.name, "entries": list(newest_entries), "truncated": more}
 
 
 class _Cleaning:

@@ -87,8 +87,8 @@ def check_process_health(context: CallContext, pid: Pid | None = None, name: Pro
     """
     if pid is None and name is None:
         raise refused_argument("pid", "give either pid or name", rule="required")
-    found = _by_number(pid) if pid is not None else _by_name(name or "")
-    shown = found[:MAX_PROCESSES]
+    matching_processes = _by_number(pid) if pid is not None else _by_name(name or "")
+    shown = matching_processes[:MAX_PROCESSES]
     for process in shown:
         _cpu_percent(process)
     if shown:
@@ -99,9 +99,9 @@ def check_process_health(context: CallContext, pid: Pid | None = None, name: Pro
     context.effect("read", what="processes", count=len(processes))
     return {
         "running": any(p["status"] not in _DEAD for p in processes),
-        "count": len(found) - gone,
+        "count": len(matching_processes) - gone,
         "processes": processes,
-        "truncated": len(found) > len(shown),
+        "truncated": len(matching_processes) > len(shown),
     }
 
 
@@ -117,14 +117,14 @@ def _by_number(pid: int) -> list[psutil.Process]:
 def _by_name(name: str) -> list[psutil.Process]:
     import psutil
 
-    found = []
+    matches = []
     for process in psutil.process_iter():
         try:
             if process.name() == name:
-                found.append((process.create_time(), process.pid, process))
+                matches.append((process.create_time(), process.pid, process))
         except (psutil.Error, OSError):
             continue
-    return [process for _, _, process in sorted(found, key=lambda f: f[:2])]
+    return [process for _, _, process in sorted(matches, key=lambda match: match[:2])]
 
 
 def _cpu_percent(process: psutil.Process) -> float | None:

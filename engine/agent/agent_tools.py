@@ -143,8 +143,8 @@ class Request:
             query: Words to look for, for example "rename files". Empty: the first tools by name.
             limit: The most tools to return.
         """
-        found = await self._service.search(query, max(0, limit), session=self._invocation.session)
-        return {"tools": [_found(tool) for tool in found]}
+        tools = await self._service.search(query, max(0, limit), session=self._invocation.session)
+        return {"tools": [_found(tool) for tool in tools]}
 
     async def describe_tool(self, name: str, version: str | None = None) -> dict[str, Any]:
         """Describe a tool: its parameters and result as schemas, its calls, source and versions, and what the rules say.
@@ -249,7 +249,7 @@ class Request:
         Args:
             limit: The most runs to return.
         """
-        found = await self._service.list_runs(limit, session=self._invocation.session)
+        runs = await self._service.list_runs(limit, session=self._invocation.session)
         return {
             "runs": [
                 {
@@ -260,7 +260,7 @@ class Request:
                     "approval": r.approval,
                     "error": None if r.error is None else dict(r.error),
                 }
-                for r in found
+                for r in runs
             ]
         }
 
@@ -281,7 +281,7 @@ class Request:
             limit: The most drafts to return.
             everyone: Whether to look at the calls of all sessions. This needs the permission `read_records`.
         """
-        found = await self._service.suggest(limit, session=self._invocation.session, everyone=everyone)
+        suggestions = await self._service.suggest(limit, session=self._invocation.session, everyone=everyone)
         return {
             "suggestions": [
                 {
@@ -292,7 +292,7 @@ class Request:
                     "replays": f"{each.replays} of {each.tried}",
                     "notes": [*each.notes],
                 }
-                for each in found
+                for each in suggestions
             ]
         }
 
@@ -303,13 +303,13 @@ def agent_tools() -> Mapping[str, Primitive]:
     bare = object.__new__(Request)
     limits = {"limit": {"minimum": 1, "maximum": 100}}
     source = {"source": {"maxLength": MAX_SOURCE}}
-    found = {}
+    declarations = {}
     for name in AGENT_TOOLS:
         method = getattr(bare, name)
         declared = {k: v for k, v in (limits | source).items() if k in method.__annotations__}
         effects = _EFFECTS.get(name, ("read",))
-        found[name] = primitive(effects=effects, family="agent", schemas=declared, timeout=60.0)(method)
-    return found
+        declarations[name] = primitive(effects=effects, family="agent", schemas=declared, timeout=60.0)(method)
+    return declarations
 
 
 class AgentTools:
@@ -353,9 +353,9 @@ class AgentTools:
     ) -> Json | ToolResult:
         from albert_tools.grammar.source_error import SourceError
 
-        if found := invocation.violations():
-            message = "; ".join(v["message"] for v in found)
-            raise Failure("invalid_arguments", message, details={"violations": found, "of": "invocation"})
+        if violations := invocation.violations():
+            message = "; ".join(v["message"] for v in violations)
+            raise Failure("invalid_arguments", message, details={"violations": violations, "of": "invocation"})
         arguments = validated_arguments(declared.definition, invocation.arguments)
         try:
             return await method(**arguments)
@@ -370,8 +370,8 @@ class AgentTools:
 
 
 def _review_of(service: ToolService, version: ToolVersion) -> str:
-    found = service.reviews.of(version)
-    return f"{found.state}: {found.why}" if found.why else found.state
+    review = service.reviews.of(version)
+    return f"{review.state}: {review.why}" if review.why else review.state
 
 
 def _found(tool: Listed) -> Found:

@@ -78,44 +78,44 @@ class ToolInvocationParser:
 
     def feed(self, chunk: str) -> list[Part]:
         """The parts that are complete after the next piece of the answer. Text is returned as soon as it can't be a tag."""
-        data, found, at = self._rest + chunk, list[Part](), 0
+        data, parts, at = self._rest + chunk, list[Part](), 0
         self._rest = ""
         while at < len(data) and not self.stopped:
-            after = (self._read_text if self._body is None else self._read_call)(data, at, found)
+            after = (self._read_text if self._body is None else self._read_call)(data, at, parts)
             if after == at:
                 self._rest = data[at:]
                 break
             at = after
         self._offset += len(data) - len(self._rest)
-        return found
+        return parts
 
     def close(self) -> list[Part]:
         """The parts that only the end of the answer completes."""
-        found: list[Part] = []
+        parts: list[Part] = []
         rest, self._rest = self._rest, ""
         if self.stopped:
-            return found
+            return parts
         if self._body is not None:
             self._body.append(rest)
             made = decoded("".join(self._body))
             if isinstance(made, Failure):
                 made = _wrong(f"the {OPEN} at the end of the answer is cut off", f"{_FORM}, in one answer")
-            self._add(made, found)
+            self._add(made, parts)
         elif rest:
-            found.append(rest)
+            parts.append(rest)
         if self._examples and not self._calls and not self.stopped:
-            found.append(
+            parts.append(
                 _wrong(
                     f"a {OPEN} in code is an example and was not called", "to call the tool, write it outside of code"
                 )
             )
         if not self.stopped:
             self.stopped, self.end = True, self._offset + len(rest)
-        return found
+        return parts
 
     # Text
 
-    def _read_text(self, data: str, start: int, found: list[Part]) -> int:
+    def _read_text(self, data: str, start: int, parts: list[Part]) -> int:
         """Read to the next call, or as far as the text can't be the beginning of a tag. Returns the position after it."""
         at = start
         for match in _NOTABLE.finditer(data, start):
@@ -128,23 +128,23 @@ class ToolInvocationParser:
                 self._track(match[0])
             else:
                 if match.start() > start:
-                    found.append(data[start : match.start()])
+                    parts.append(data[start : match.start()])
                 self.end = self._offset + match.start()
-                self._begin(match[0], found)
+                self._begin(match[0], parts)
                 return at
         end = _before_tag(data, at, OPEN, RESULT)
         self._track(data[at:end])
         if end > start:
-            found.append(data[start:end])
+            parts.append(data[start:end])
         return end
 
-    def _begin(self, tag: str, found: list[Part]) -> None:
+    def _begin(self, tag: str, parts: list[Part]) -> None:
         if tag == RESULT:
             why = "only the service writes a <tool_result>"
-            self._stop(_wrong(why, "make the calls and end the answer; the next message has their results"), found)
+            self._stop(_wrong(why, "make the calls and end the answer; the next message has their results"), parts)
         elif self._calls == MAX_CALLS:
             why = f"the answer has more than {MAX_CALLS} calls"
-            self._stop(_wrong(why, "write a tool that makes many calls in a loop"), found)
+            self._stop(_wrong(why, "write a tool that makes many calls in a loop"), parts)
         else:
             self._body, self._size, self._quoted = [], 0, False
             self._track("x")
@@ -170,7 +170,7 @@ class ToolInvocationParser:
 
     # Calls
 
-    def _read_call(self, data: str, start: int, found: list[Part]) -> int:
+    def _read_call(self, data: str, start: int, parts: list[Part]) -> int:
         """Read to the end of the call, or as far as the text can't be the beginning of a tag. Returns the position after it."""
         assert self._body is not None
         at, tag = start, ""
@@ -192,23 +192,23 @@ class ToolInvocationParser:
         self._size += at - start
         if self._size > MAX_CALL:
             why = f"a {OPEN} has more than {MAX_CALL:,} characters"
-            self._stop(_wrong(why, "write the content in several calls"), found)
+            self._stop(_wrong(why, "write the content in several calls"), parts)
         elif tag == CLOSE:
-            self._add(decoded("".join(self._body)), found)
+            self._add(decoded("".join(self._body)), parts)
         elif tag:
-            self._stop(_wrong(f"a {OPEN} is not closed before {tag}", _FORM), found)
+            self._stop(_wrong(f"a {OPEN} is not closed before {tag}", _FORM), parts)
         return at + len(tag)
 
-    def _add(self, made: ToolInvocation | Failure, found: list[Part]) -> None:
+    def _add(self, made: ToolInvocation | Failure, parts: list[Part]) -> None:
         if isinstance(made, Failure):
-            self._stop(made, found)
+            self._stop(made, parts)
         else:
-            found.append(made)
+            parts.append(made)
             self._calls += 1
             self._body = None
 
-    def _stop(self, failure: Failure, found: list[Part]) -> None:
-        found.append(failure.copy(message=f"{failure.message}; the rest of the answer was ignored"))
+    def _stop(self, failure: Failure, parts: list[Part]) -> None:
+        parts.append(failure.copy(message=f"{failure.message}; the rest of the answer was ignored"))
         self.stopped, self._body = True, None
 
 
@@ -247,12 +247,12 @@ def read_object(text: str) -> dict[str, Any] | Failure:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {twice[:80]!r} occurs twice")
-    return found
+    return members
 
 
 def _no_constant(name: str) -> Any:

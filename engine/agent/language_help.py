@@ -57,10 +57,10 @@ def language_help(topic: str) -> Help:
 @cache
 def topics() -> dict[str, str]:
     """The name of each topic, with its kind: ``language``, ``module``, ``error`` or ``diagnostic``."""
-    found = dict.fromkeys(["language", *_sections(), "methods"], "language")
-    found |= dict.fromkeys(facades(), "module")
-    found |= dict.fromkeys(DIAGNOSTIC_CODES, "diagnostic")
-    return found | dict.fromkeys(CODES, "error")
+    kinds = dict.fromkeys(["language", *_sections(), "methods"], "language")
+    kinds |= dict.fromkeys(facades(), "module")
+    kinds |= dict.fromkeys(DIAGNOSTIC_CODES, "diagnostic")
+    return kinds | dict.fromkeys(CODES, "error")
 
 
 def explain_code(code: str) -> list[str]:
@@ -68,9 +68,9 @@ def explain_code(code: str) -> list[str]:
     if code in CODES:
         error = CODES[code]
         return [error.meaning, f"For example: {error.example}", f"What to do: {error.remedy}"]
-    found = DIAGNOSTIC_CODES[code]
-    lines = [found.summary, f"Why: {found.why}"]
-    for heading, source in (("Refused:", found.example), ("Accepted:", found.rewrite)):
+    diagnostic = DIAGNOSTIC_CODES[code]
+    lines = [diagnostic.summary, f"Why: {diagnostic.why}"]
+    for heading, source in (("Refused:", diagnostic.example), ("Accepted:", diagnostic.rewrite)):
         if source is not None:
             lines += ["", heading, *textwrap.indent(source.rstrip("\n"), "    ", lambda _: True).split("\n")]
     return lines
@@ -110,12 +110,12 @@ def _index() -> str:
 def _sections() -> dict[str, str]:
     """The sections of the page, by their headings in small letters."""
     _, *sections = re.split(r"^## ", _read("language.md"), flags=re.MULTILINE)
-    found = {}
+    by_name = {}
     for section in sections:
         heading, _, text = section.partition("\n")
         name = heading.casefold()
-        found["built-ins" if name == "built-in functions" else name] = f"{heading}\n{text.rstrip()}\n"
-    return found
+        by_name["built-ins" if name == "built-in functions" else name] = f"{heading}\n{text.rstrip()}\n"
+    return by_name
 
 
 def _read(page: str) -> str:
@@ -135,7 +135,7 @@ def _module(module: str) -> str:
     for name, entry in facades()[module].items():
         keywords = f"({', '.join(f'{k}=' for k in sorted(entry.keywords))})" if entry.keywords else ""
         names.setdefault(entry.kind, []).append(name + keywords + (" [lazy]" if entry.lazy else ""))
-    lines = [f"{kind}: {', '.join(found)}" for kind, found in names.items()]
+    lines = [f"{kind}: {', '.join(members)}" for kind, members in names.items()]
     lazy = "\n\nA [lazy] result is consumed once; see the topic 'lazy values'." if "[lazy]" in "".join(lines) else ""
     return f"Programs may use these names of the module {module}:\n\n" + "\n".join(lines) + lazy + "\n"
 

@@ -81,8 +81,10 @@ def offered(service: ToolService, session: str | None) -> list[Offer]:
     Raises:
         Failure: `permission_denied` if the session does not exist or has ended; `io_error`, `damaged`.
     """
-    found = [Offer(p.definition) for p in agent_tools().values()]
-    found += [Offer(p.definition) for p in service.registry.primitives() if not _denied(service, p.definition, p.gated)]
+    offers = [Offer(p.definition) for p in agent_tools().values()]
+    offers += [
+        Offer(p.definition) for p in service.registry.primitives() if not _denied(service, p.definition, p.gated)
+    ]
     for name, version in service.reviews.active().items():
         try:
             loaded = service.store.load(name, version)
@@ -90,8 +92,8 @@ def offered(service: ToolService, session: str | None) -> list[Offer]:
             # A damaged tool can't be called. `albert tools` names it.
             continue
         if service.reviews.of(loaded).state == "active" and not _denied(service, loaded.definition):
-            found.append(Offer(loaded.definition, version))
-    return [offer for offer in found if offer.name == "run_tool" or service.covers(session, offer.name)]
+            offers.append(Offer(loaded.definition, version))
+    return [offer for offer in offers if offer.name == "run_tool" or service.covers(session, offer.name)]
 
 
 def _denied(service: ToolService, definition: ToolDefinition, gated: bool = False) -> bool:

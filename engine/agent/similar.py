@@ -35,7 +35,7 @@ _DIRECTION = frozenset({"to", "from", "into"})
 def similar(store: ToolStore, definition: ToolDefinition) -> list[str]:
     """The names of at most three saved tools that do nearly the same, the most similar first."""
     name, words = _name(definition), _words(definition)
-    found = []
+    matches = []
     try:
         proposed = store.search(" ".join(dict.fromkeys([*name, *sorted(words)])), MAX_COMPARED, any_word=True)
     except Failure:
@@ -48,8 +48,8 @@ def similar(store: ToolStore, definition: ToolDefinition) -> list[str]:
             continue
         score = similarity(definition, other)
         if other.name != definition.name and score >= LEAST:
-            found.append((-score, other.name))
-    return [name for _, name in sorted(found)[:MAX_SIMILAR]]
+            matches.append((-score, other.name))
+    return [name for _, name in sorted(matches)[:MAX_SIMILAR]]
 
 
 def similarity(one: ToolDefinition, other: ToolDefinition) -> float:

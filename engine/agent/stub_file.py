@@ -74,7 +74,7 @@ def stubs(service: ToolService, session: str | None = None) -> str:
     """The stub file for the tools that a session's programs can call, see `ToolService.stubs`."""
     names = [name for name in service.registry.names() if service.covers(session, name)]
     # A damaged tool has no definition.
-    return stub_file(found for name in names if (found := service.registry.get(name)) is not None)
+    return stub_file(definition for name in names if (definition := service.registry.get(name)) is not None)
 
 
 def stub_file(definitions: Iterable[ToolDefinition]) -> str:
@@ -103,9 +103,9 @@ class _Namespace:
 
     def written(self) -> list[str]:
         """The inner classes, then this one."""
-        found = [text for space in self.inner.values() for text in space.written()]
+        inner_classes = [text for space in self.inner.values() for text in space.written()]
         fields = [f"    {attribute}: {space.name}\n" for attribute, space in self.inner.items()]
-        return [*found, f"class {self.name}:\n" + ("\n".join([*fields, *self.methods]) or "    ...\n")]
+        return [*inner_classes, f"class {self.name}:\n" + ("\n".join([*fields, *self.methods]) or "    ...\n")]
 
 
 class _Types:

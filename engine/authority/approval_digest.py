@@ -70,26 +70,29 @@ def action_of(
         "place": place,
         "root": [str(workspace.root), *workspace.identity],
         "judged": list(judged),
-        "objects": {path: list(found) if isinstance(found, tuple) else found for path, found in objects.items()},
+        "objects": {
+            path: list(fingerprint) if isinstance(fingerprint, tuple) else fingerprint
+            for path, fingerprint in objects.items()
+        },
     }
     fingerprints = {
-        workspace.absolute(path): found[:_FINGERPRINT_LENGTH] if isinstance(found, tuple) else None
-        for path, found in objects.items()
+        workspace.absolute(path): fingerprint[:_FINGERPRINT_LENGTH] if isinstance(fingerprint, tuple) else None
+        for path, fingerprint in objects.items()
     }
     return Action(f"b3:{blake3(canonical(facts)).hexdigest()}", fingerprints)
 
 
 def objects_hash(primitive: Primitive, arguments: Mapping[str, Json], workspace: Workspace) -> str | None:
     """One hash of the fingerprints of all paths that a call changes; None if it changes no path, or if one can't be read."""
-    found: dict[str, Json] = {}
+    fingerprints: dict[str, Json] = {}
     for path in _changed_paths(primitive, arguments):
         try:
-            found[path] = list(_fingerprint(_stat(workspace, path)))
+            fingerprints[path] = list(_fingerprint(_stat(workspace, path)))
         except FileNotFoundError:
-            found[path] = "absent"
+            fingerprints[path] = "absent"
         except (OSError, Failure):
             return None
-    return f"b3:{blake3(canonical(found)).hexdigest()}" if found else None
+    return f"b3:{blake3(canonical(fingerprints)).hexdigest()}" if fingerprints else None
 
 
 def demand_as_approved(workspace: Workspace, objects: Mapping[str, Fingerprint], tool: str) -> None:

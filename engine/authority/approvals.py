@@ -215,10 +215,10 @@ class Approvals:
         The order is fair, so that no session hides the questions of others: first the oldest question of each session, then the
         second of each, and so on. A session and all sessions within it have one place together.
         """
-        found = self.all(states)
+        approvals = self.all(states)
         asked: Counter[tuple[bool, str]] = Counter()
         places = []
-        for approval, line in zip(found, self._lines(found), strict=True):
+        for approval, line in zip(approvals, self._lines(approvals), strict=True):
             answered = approval.state != "open"
             places.append((answered, asked[answered, line[-1]], approval.asked, approval))
             asked[answered, line[-1]] += 1
@@ -233,9 +233,9 @@ class Approvals:
         """The lasting answer that covers a call; None if there is no such answer."""
         choices: tuple[Choice, ...] = ("always", "session") if scope.trail else ("session",)
         for choice in choices:
-            found = self._read(self._ledger.approvals.standing(scope.key(choice)))
-            if found is not None:
-                return found
+            approval = self._read(self._ledger.approvals.standing(scope.key(choice)))
+            if approval is not None:
+                return approval
         return None
 
     @property
@@ -314,17 +314,17 @@ class Approvals:
         Raises:
             Failure: `not_found`; `invalid_arguments` if several ids have this beginning.
         """
-        found = self._read(self._ledger.approvals.get(approval))
-        if found is None:
+        match = self._read(self._ledger.approvals.get(approval))
+        if match is None:
             whole = only_one(approval, self._ledger.approvals.ids(approval), "approval", "albert approvals")
-            found = self.get(whole)
-        return found
+            match = self.get(whole)
+        return match
 
     def all(self, states: Sequence[State] = ("open", "yes", "standing")) -> list[Approval]:
         """The approvals in one of `states`, oldest first."""
         stored = {*states, "open", "yes", "no"} if "expired" in states else states
-        found = map(self._read, self._ledger.approvals.all(stored))
-        return [approval for approval in found if approval is not None and approval.state in states]
+        approvals = map(self._read, self._ledger.approvals.all(stored))
+        return [approval for approval in approvals if approval is not None and approval.state in states]
 
     def _read(self, row: ApprovalRow | None) -> Approval | None:
         if row is None:

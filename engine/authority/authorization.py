@@ -83,10 +83,10 @@ class Authority:
             Failure: `permission_denied` or `invalid_arguments` for a path that can't be in the workspace.
         """
         gated = primitive is not None and primitive.gated
-        found = [self.policy.permits(definition, gated, mode)]
+        decisions = [self.policy.permits(definition, gated, mode)]
         if primitive is not None and (primitive.paths or primitive.urls or primitive.judged):
-            found += self.policy.touches(definition, _resources(primitive, arguments, self.reaching(workspace)))
-        return found
+            decisions += self.policy.touches(definition, _resources(primitive, arguments, self.reaching(workspace)))
+        return decisions
 
     def guarded(
         self,
@@ -181,27 +181,27 @@ def refused_by_person(decision: Decision, tool: str) -> Failure:
 
 
 def _resources(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> list[Resource]:
-    found = []
+    resources = []
     for name, use in primitive.paths.items():
         for path in _texts(primitive, name, arguments):
             # An empty path means that an optional folder wasn't given.
             if path:
-                found.append(Resource("path", workspace.absolute(path), use))
+                resources.append(Resource("path", workspace.absolute(path), use))
     if primitive.urls:
-        found += _urls(primitive, arguments)
+        resources += _urls(primitive, arguments)
     if primitive.judged:
-        found += _others(primitive, arguments, workspace)
-    return found
+        resources += _others(primitive, arguments, workspace)
+    return resources
 
 
 def _others(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> list[Resource]:
-    found = []
+    resources = []
     folder = start_of_command(primitive, arguments, workspace)
     for name, kind in primitive.judged.items():
         texts = _texts(primitive, name, arguments)
         # A program and its arguments are checked as one command.
-        found += [Resource(kind, text, folder) for text in ([shlex.join(texts)] if kind == "program" else texts)]
-    return found
+        resources += [Resource(kind, text, folder) for text in ([shlex.join(texts)] if kind == "program" else texts)]
+    return resources
 
 
 def start_of_command(primitive: Primitive, arguments: Mapping[str, Any], workspace: Workspace) -> str:
@@ -232,12 +232,12 @@ def _texts(primitive: Primitive, name: str, arguments: Mapping[str, Any]) -> lis
     value = arguments.get(name)
     if isinstance(value, str):
         return [value]
-    found = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(isinstance(text, str) for text in found):
+    texts = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(text, str) for text in texts):
         raise Failure(
             "permission_denied",
             f"{name} of {primitive.name} is neither a text nor a list of texts, so the rules can't judge it",
             rule="unjudged",
             tool=primitive.name,
         )
-    return found
+    return texts

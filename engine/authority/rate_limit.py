@@ -74,10 +74,10 @@ class RateLimits:
         failing = self._ledger.uses.failing(session)
         if failing is None or failing != digest(request):
             return failing is not None
-        found, now = self._ledger.uses.times(session, f"{FAILING}{failing}", most), self._clock()
-        if found is None or found[1] is None or not 0 <= now - found[1] < LOOP_SECONDS:
+        times, now = self._ledger.uses.times(session, f"{FAILING}{failing}", most), self._clock()
+        if times is None or times[1] is None or not 0 <= now - times[1] < LOOP_SECONDS:
             return True
-        wait = LOOP_SECONDS - (now - found[1])
+        wait = LOOP_SECONDS - (now - times[1])
         raise Failure(
             "rate_limited",
             f"the same call of {tool} has failed {most} times in a row",
@@ -96,10 +96,10 @@ class RateLimits:
         """Seconds until a window has room; 0 if it has room now."""
         if not most:
             return math.inf
-        found = self._ledger.uses.times(session, window, most)
-        if found is None:
+        times = self._ledger.uses.times(session, window, most)
+        if times is None:
             return 0.0
-        last, oldest = found
+        last, oldest = times
         # The time is read after the uses, so no use by another process is later.
         now = self._clock()
         if last > now:

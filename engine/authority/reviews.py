@@ -99,14 +99,14 @@ class Reviews:
 
     def all(self, tool: str) -> list[VersionState]:
         """The states of the newest versions of a tool, the newest first. Damaged versions are left out."""
-        found = []
+        states = []
         for saved in self._store.history(tool, MAX_VERSIONS)[0]:
             try:
-                found.append(self.state(tool, saved.version))
+                states.append(self.state(tool, saved.version))
             except Failure as failure:
                 if failure.code != "damaged":
                     raise
-        return found
+        return states
 
     def last_approved(self, tool: str, but: str) -> ToolVersion | None:
         """The version of a tool that a person approved last, other than `but`, however many follow it; None if there is none."""
@@ -116,32 +116,32 @@ class Reviews:
             if row.state not in ("active", "deprecated"):
                 continue
             try:
-                found = self._store.load(tool, row.version)
+                version = self._store.load(tool, row.version)
             except Failure as failure:
                 if failure.code not in ("damaged", "unknown_tool"):
                     raise
                 continue
-            if self.of(found).state == row.state:
-                return found
+            if self.of(version).state == row.state:
+                return version
         return None
 
     def queue(self) -> list[VersionState]:
         """The newest versions that are pending, by the names of their tools. Of most of them only what the store's list says:
         `state` also has the digest of the manifest."""
         decided = {(row.tool, row.version): row for row in self._ledger.reviews.all()}
-        found = []
+        pending = []
         for summary in self._store.list():
             row = decided.get((summary.name, summary.version))
             if summary.problem is not None:
                 continue
             if row is None:
-                found.append(
+                pending.append(
                     VersionState(summary.name, summary.version, "pending", summary.author, time=summary.created)
                 )
             elif row.state in ("pending", "active"):
                 state = self.state(summary.name, summary.version)
-                found += [state] if state.state == "pending" else []
-        return found
+                pending += [state] if state.state == "pending" else []
+        return pending
 
     def active(self) -> dict[str, str]:
         """The active version of each tool that has one, by name. Whether its manifest is unchanged is not checked: see `of`."""
@@ -179,18 +179,18 @@ class Reviews:
             Failure: `outdated` if the version has no manifest, or has another one; `invalid_arguments` if somebody else has decided
                 otherwise meanwhile; `unknown_tool`.
         """
-        found = self._store.load(tool, version)
-        digest = found.definition.manifest_digest
+        saved = self._store.load(tool, version)
+        digest = saved.definition.manifest_digest
         if not digest:
             message = (
-                f"version {found.version[:12]} of {tool} was saved without a manifest, so its calls can't be reviewed"
+                f"version {saved.version[:12]} of {tool} was saved without a manifest, so its calls can't be reviewed"
             )
             raise Failure("outdated", message, hint=f"`albert upgrade {tool}` checks it again", tool=tool)
         if manifest not in (None, digest):
             message = f"the manifest of {tool} is not the one that was reviewed"
             raise Failure("outdated", message, hint="review it again", tool=tool)
         # Somebody may have approved it, too.
-        return self._decide(found, "active", by, why, STATES if seen is None else (seen, "active"))
+        return self._decide(saved, "active", by, why, STATES if seen is None else (seen, "active"))
 
     def reject(self, tool: str, version: str, by: str, why: str) -> VersionState:
         """Forbid a pending version. Its author reads the reason. Raises Failure `invalid_arguments` if it is not pending."""
@@ -213,7 +213,7 @@ class Reviews:
         return self._decide(self._store.load(tool, version), "revoked", by, why)
 
     def _decide(
-        self, found: ToolVersion, state: State, by: str, why: str, only: tuple[str, ...] = STATES
+        self, version: ToolVersion, state: State, by: str, why: str, only: tuple[str, ...] = STATES
     ) -> VersionState:
         """Record a decision.
 
@@ -222,26 +222,26 @@ class Reviews:
                 person has approved.
         """
         data = {
-            "tool": found.name,
-            "version": found.version,
+            "tool": version.name,
+            "version": version.version,
             "state": state,
             "by": by,
             "why": why,
-            "manifest": found.definition.manifest_digest,
+            "manifest": version.definition.manifest_digest,
         }
         with self._ledger.transaction():
-            before = self.of(found)
+            before = self.of(version)
             if before.state not in only:
-                message = f"version {found.version[:12]} of {found.name} is {before.state}, not {only[0]}"
-                hint = f"`albert show {found.name}` shows the states of its versions"
-                raise Failure("invalid_arguments", message, hint=hint, tool=found.name)
-            active = self._ledger.reviews.get(found.name, self.active().get(found.name, ""))
+                message = f"version {version.version[:12]} of {version.name} is {before.state}, not {only[0]}"
+                hint = f"`albert show {version.name}` shows the states of its versions"
+                raise Failure("invalid_arguments", message, hint=hint, tool=version.name)
+            active = self._ledger.reviews.get(version.name, self.active().get(version.name, ""))
             if by == BY_RULES and active is not None and active.by != BY_RULES:
-                message = f"a person has approved another version of {found.name}, which the rules don't replace"
-                raise Failure("invalid_arguments", message, hint="approve this version yourself", tool=found.name)
+                message = f"a person has approved another version of {version.name}, which the rules don't replace"
+                raise Failure("invalid_arguments", message, hint="approve this version yourself", tool=version.name)
             changed = (before.state, before.by, before.why) != (state, by, why)
             n = self._ledger.append("review", data) if changed else 0
-            after = self.of(found)
+            after = self.of(version)
         # A revoked version must stay revoked after a crash of the machine.
         self._ledger.durable(n)
         return after

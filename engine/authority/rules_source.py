@@ -160,11 +160,11 @@ class RulesSource:
         if cached_for is not governance or len(cache) > _MAX_WORKSPACES:
             cache = {}
             self._in_force = governance, cache
-        found = cache.get(workspace)
-        if found is None or found.authority.modes is not modes:
+        rules = cache.get(workspace)
+        if rules is None or rules.authority.modes is not modes:
             policy = Policy(governance.layers(), workspace, os.path.expanduser("~"))
-            found = cache[workspace] = RulesInForce(governance, Authority(policy, modes))
-        return found
+            rules = cache[workspace] = RulesInForce(governance, Authority(policy, modes))
+        return rules
 
     def _stamps(self) -> Stamps:
         return tuple(map(_stamp, self._places))
@@ -178,16 +178,16 @@ class RulesSource:
                 return seen.answer  # Another thread has read them.
             for _ in range(_TRIES):
                 now = time.time_ns()
-                found = self._load(before)
+                governance = self._load(before)
                 after = self._stamps()
                 if after == before:
                     break
-                before, found = after, _changing()
+                before, governance = after, _changing()
             else:
                 before = ()  # These stamps never match, so the next call reads the files again.
-            if isinstance(found, Governance):
+            if isinstance(governance, Governance):
                 self._read |= _existing(self._files, before)
-            answer, changes = self._answer(found)
+            answer, changes = self._answer(governance)
             self._seen = _Seen(before, answer, _unsure_until(before, now))
         for change in changes:
             for listener in self._listeners:
@@ -214,20 +214,20 @@ class RulesSource:
         except Failure as failure:
             return failure.copy()
 
-    def _answer(self, found: Governance | Failure) -> tuple[Governance | Failure, list[Change]]:
+    def _answer(self, governance: Governance | Failure) -> tuple[Governance | Failure, list[Change]]:
         """The rules that apply from now on, and the changes to report."""
         old = self._seen.answer if self._seen is not None else None
-        if isinstance(found, Failure):
+        if isinstance(governance, Failure):
             in_force = old if isinstance(old, Governance) else None
-            news = found.message != self._problem
-            self._problem = found.message
-            change = Change("refused", in_force.revision if in_force else "", found.message)
-            return in_force or found, [self._queued(change)] if news else []
+            news = governance.message != self._problem
+            self._problem = governance.message
+            change = Change("refused", in_force.revision if in_force else "", governance.message)
+            return in_force or governance, [self._queued(change)] if news else []
         corrected, self._problem = self._problem is not None, None
-        if isinstance(old, Governance) and old.revision == found.revision:
+        if isinstance(old, Governance) and old.revision == governance.revision:
             # The rules are equal, maybe with a different layout. Keep the old object and its indexes.
             return old, [self._queued(Change("loaded", old.revision))] if corrected else []
-        return found, [self._queued(Change("loaded", found.revision))]
+        return governance, [self._queued(Change("loaded", governance.revision))]
 
     def _queued(self, change: Change) -> Change:
         if self._ledger is not None:

@@ -407,14 +407,14 @@ class Sessions:
 
         Raises as `complete`.
         """
-        found, ledger = self.complete(session), self._ledger
+        session_id, ledger = self.complete(session), self._ledger
         with ledger.transaction():
-            n = ledger.append("session_ended", {"session": found})
+            n = ledger.append("session_ended", {"session": session_id})
             for row in ledger.approvals.all(("open",)):
-                if self.is_within(row.data.get("session", ""), found):
+                if self.is_within(row.data.get("session", ""), session_id):
                     n = ledger.append("approval_revoked", {"approval": row.data["approval"]})
         ledger.durable(n)
-        return self._line(found)[0]
+        return self._line(session_id)[0]
 
     def all(self) -> list[Session]:
         """All sessions, newest first. `ended` is True if the session can't be used any more."""
@@ -425,8 +425,8 @@ class Sessions:
             above = by_id.get(session.parent or "")
             return session.ended or now >= session.lease.expires or (above is not None and ended(above))
 
-        found = [replace(session, ended=ended(session)) for session in by_id.values()]
-        return sorted(found, key=lambda s: s.created, reverse=True)
+        sessions = [replace(session, ended=ended(session)) for session in by_id.values()]
+        return sorted(sessions, key=lambda s: s.created, reverse=True)
 
 
 def _within(lease: Lease, above: Session, as_long: bool) -> Lease:

@@ -50,13 +50,13 @@ class TeamSessions:
         revoked = map(session_of, self._ledger.sessions.ended(of_person))
         if any(session.until > self._clock() for session in revoked):
             raise _revoked()
-        found = self._present(key)
-        if found is None or _is_renewed(found, expires):
-            given, ledger = lease() if found is None else found.lease, self._ledger
+        current = self._present(key)
+        if current is None or _is_renewed(current, expires):
+            given, ledger = lease() if current is None else current.lease, self._ledger
             with ledger.transaction():
                 # Another process may have opened or renewed it meanwhile.
-                found = self._present(key)
-                if found is None:
+                current = self._present(key)
+                if current is None:
                     now = self._clock()
                     until = now + seconds
                     given = replace(given, expires=min(expires, until))
@@ -65,19 +65,19 @@ class TeamSessions:
                     # The last key is the newest session's.
                     unique = f"{key}{max(0, int(now * 1000)):015d}{made.id}"
                     ledger.append("session", opening(made) | {"hash": unique})
-                elif _is_renewed(found, expires):
-                    times = {"expires": min(expires, found.until), "until": found.until}
-                    ledger.append("session_times", {"session": found.id, **times})
-            found = self._present(key)
-        if found is None or found.ended:  # Another process has ended it in this moment.
+                elif _is_renewed(current, expires):
+                    times = {"expires": min(expires, current.until), "until": current.until}
+                    ledger.append("session_times", {"session": current.id, **times})
+            current = self._present(key)
+        if current is None or current.ended:  # Another process has ended it in this moment.
             raise _revoked()
-        return found
+        return current
 
     def _present(self, key: str) -> Session | None:
         """The newest session with this key, if its time is not over."""
         row = self._ledger.sessions.newest(key)
-        found = None if row is None else session_of(row)
-        return found if found is not None and found.until > self._clock() else None
+        session = None if row is None else session_of(row)
+        return session if session is not None and session.until > self._clock() else None
 
     def withdraw(self, terms: Collection[str]) -> None:
         """End the sessions whose terms are none of these, because the rules have changed.
@@ -86,12 +86,12 @@ class TeamSessions:
             Failure: `io_error`.
         """
         for row in self._ledger.sessions.all():
-            found, now = session_of(row), self._clock()
-            if found.person is None or found.person.terms in terms or found.ended or found.until <= now:
+            session, now = session_of(row), self._clock()
+            if session.person is None or session.person.terms in terms or session.ended or session.until <= now:
                 continue
             # Its time is over, so the person may get another one if the rules change again.
-            self._ledger.append("session_times", {"session": found.id, "expires": now, "until": now})
-            self._sessions.end(found.id)
+            self._ledger.append("session_times", {"session": session.id, "expires": now, "until": now})
+            self._sessions.end(session.id)
 
 
 def _hash(*words: str) -> str:

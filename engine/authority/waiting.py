@@ -33,4 +33,4 @@ def waiting(approvals: Approvals, reviews: Reviews) -> list[Waiting]:
         top = tops[session]
         ranked.append((ranks[top], Waiting(top, item)))
         ranks[top] += 1
-    return [found for _, found in sorted(ranked, key=lambda place: place[0])]
+    return [entry for _, entry in sorted(ranked, key=lambda place: place[0])]

@@ -51,15 +51,15 @@ def checked_output(definition: ToolDefinition, output: Any) -> Any:
         raise Failure(
             "invalid_result", refused.sentence(f"the output of {definition.name}"), tool=definition.name
         ) from None
-    found = violations(output, definition.result) if definition.result else []
-    if found:
+    problems = violations(output, definition.result) if definition.result else []
+    if problems:
         raise Failure(
             "invalid_result",
             f"the output of {definition.name} doesn't fit its result type: "
-            + "; ".join(v["message"] for v in found[:10]),
+            + "; ".join(v["message"] for v in problems[:10]),
             hint=f"return {spell(definition.result)}, or change the annotation after ->",
             tool=definition.name,
-            details={"violations": found},
+            details={"violations": problems},
         )
     return output
 
@@ -71,7 +71,7 @@ def validated_arguments(definition: ToolDefinition, arguments: Any, *, is_copy: 
     Raises:
         Failure: `invalid_arguments`, or `permission_denied` for `..` in a path; all violations are in `details`.
     """
-    read, found = (arguments, violations(arguments, definition.schema)) if is_copy else _read(definition, arguments)
-    if found:
-        raise refused_arguments(definition, found)
+    read, problems = (arguments, violations(arguments, definition.schema)) if is_copy else _read(definition, arguments)
+    if problems:
+        raise refused_arguments(definition, problems)
     return {p.name: read.get(p.name, p.default) for p in definition.parameters}

@@ -39,16 +39,16 @@ def seconds_used(run: Run) -> float:
 
 def spent_by(effects: Sequence[Effect]) -> dict[str, float]:
     """The amounts that effects have used, by unit."""
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for effect in effects:
         for unit, kind, fact in _COUNTED:
             amount = effect.facts.get(fact)
             if effect.kind == kind and isinstance(amount, int | float) and amount > 0:
-                found[unit] = found.get(unit, 0) + amount
-    return found
+                totals[unit] = totals.get(unit, 0) + amount
+    return totals
 
 
 def consumed(run: Run, seconds: float) -> dict[str, int | float]:
     """The total amounts that a run has used, by unit. `seconds` is its duration."""
-    found: dict[str, int | float] = {"calls": run.calls + 1, "wall_seconds": round(seconds - run.questions.waited, 6)}
-    return {**found, **spent_by(run.effects)}
+    amounts: dict[str, int | float] = {"calls": run.calls + 1, "wall_seconds": round(seconds - run.questions.waited, 6)}
+    return {**amounts, **spent_by(run.effects)}

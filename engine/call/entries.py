@@ -107,9 +107,9 @@ class Entries:
 
     def drop(self) -> bool:
         """Drop what was pushed. Returns whether a decision is among it: nobody may get what was done by it."""
-        found = any(entry.kind == "call" for entry in self._waiting)
+        has_decision = any(entry.kind == "call" for entry in self._waiting)
         self._end()
-        return found
+        return has_decision
 
     def _written(self, entries: list[Entry], last: int) -> None:
         self.last = last

@@ -258,9 +258,9 @@ class RunJournal:
 
     def entered(self, step: str, definition: ToolDefinition, arguments: Json) -> Entered | None:
         """The earlier entry of the same call, if the run has already begun it. The call is not charged or asked about again."""
-        found = self._programs.get(step)
-        same = found is not None and found[:3] == (definition.name, definition.version, canonical(arguments))
-        return found if same else None
+        entry = self._programs.get(step)
+        same = entry is not None and entry[:3] == (definition.name, definition.version, canonical(arguments))
+        return entry if same else None
 
     def enter(self, step: str, definition: ToolDefinition, arguments: Json, mode: str, approval: str | None) -> None:
         """Append that a program or the request itself begins. The entry of its decision commits it.
@@ -323,14 +323,14 @@ class RunJournal:
 
 def may_have_changed(entries: Iterable[Mapping[str, Any]]) -> bool:
     """`RunJournal.may_have_changed` for the entries of a journal."""
-    found: dict[str, bool] = {}
+    changed: dict[str, bool] = {}
     for entry in entries:
         if entry.get("t") == "begin":
-            found[entry["step"]] = True
-        elif entry.get("t") == "end" and entry["step"] in found:
+            changed[entry["step"]] = True
+        elif entry.get("t") == "end" and entry["step"] in changed:
             failure = read_failure(entry["error"]) if "error" in entry else None
-            found[entry["step"]] = "unknown" in entry or not _never_made(failure)
-    return any(found.values())
+            changed[entry["step"]] = "unknown" in entry or not _never_made(failure)
+    return any(changed.values())
 
 
 def _never_made(failure: Failure | None) -> bool:

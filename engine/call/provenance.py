@@ -101,32 +101,32 @@ class Provenance:
         """The sources of the values in the arguments of a call, by their paths, as the entry of the call contains them."""
         seen = self._of(session)
         where, used = seen.where, seen.own
-        found: dict[str, Json] = {}
+        by_path: dict[str, Json] = {}
         own, whole = [], "\0"
         for path, value in islice(_leaves(arguments), MAX_OF_ARGUMENTS):
-            if path.startswith(whole) or len(found) == MAX_RECORDED:
+            if path.startswith(whole) or len(by_path) == MAX_RECORDED:
                 continue
             if type(value) is list:
                 if sources := _of_items(seen, value):
-                    found[path], whole = sources, f"{path}/"
+                    by_path[path], whole = sources, f"{path}/"
                 continue
             known = _comparable(value)
             if known is None or known in used:
                 continue
             if known in where:
                 if sources := _written(where[known]):
-                    found[path] = sources
+                    by_path[path] = sources
                 continue
             own.append(known)
             if where and type(value) is str and len(value) <= MAX_SEARCHED:
                 for token in _TOKEN.finditer(value):
                     part = token[0]
                     if part in where and part not in used and (sources := _written(where[part])):
-                        found[f"{path}~{token.start()}-{token.end()}"] = sources
+                        by_path[f"{path}~{token.start()}-{token.end()}"] = sources
         before = len(used)
         used.update(own)
         self._grow(len(used) - before)
-        return found
+        return by_path
 
     def _of(self, session: str) -> _Seen:
         if session in self._sessions:

@@ -24,8 +24,8 @@ class ResourcePool:
         """The object that `make` creates. `make` is called only once."""
         if make not in self._objects:
             self._objects[make] = make()
-        found: T = self._objects[make]
-        return found
+        resource: T = self._objects[make]
+        return resource
 
     async def close(self) -> None:
         """Close all objects that have an `aclose`, the newest first. If one object fails to close, the others are still closed."""

@@ -50,16 +50,16 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
         kinds.add("outside")
     if (private is None and not kinds) or not _is_returned(call, run):
         return {}
-    found: dict[str, Json] = {}
+    examples: dict[str, Json] = {}
     if "outside" in kinds:
         # An error can have the words of a server, too.
         hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), *asked))
-        found["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
+        examples["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
     if private is not None:
-        found["private"] = private
+        examples["private"] = private
     elif "private" in kinds and not is_failure:
-        found["private"] = f"the output of {call.name}"
-    return {kind: redacted_text(example, _MAX_EXAMPLE) for kind, example in found.items()}
+        examples["private"] = f"the output of {call.name}"
+    return {kind: redacted_text(example, _MAX_EXAMPLE) for kind, example in examples.items()}
 
 
 def _is_returned(call: Call, run: Run) -> bool:
@@ -91,7 +91,7 @@ def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesI
 
     Whether there are links is noted, because a file then has two names.
     """
-    workspace, found = rules.authority.reaching(run.workspace), list[str]()
+    workspace, files = rules.authority.reaching(run.workspace), list[str]()
     for path, use in primitive.paths_in(arguments):
         if use in READS:
             names = {workspace.absolute(path)}
@@ -99,8 +99,8 @@ def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesI
             with suppress(Failure):
                 names.add(workspace.absolute(workspace.locate(path)))
             run.has_links = run.has_links or len(names) > 1
-            found += names
-    return found
+            files += names
+    return files
 
 
 def _private_paths(call: Call, run: Run) -> Iterator[str]:

@@ -99,6 +99,6 @@ class SessionArtifacts:
 
     def get(self, workspace: str, id: str) -> Artifact:
         """See `ArtifactStore`. From then on, the session may read the content."""
-        found = self._stored.get(workspace, id)
-        self._session.store(found.content, 0)
-        return found
+        artifact = self._stored.get(workspace, id)
+        self._session.store(artifact.content, 0)
+        return artifact

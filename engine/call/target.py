@@ -65,7 +65,7 @@ class Lookup:
         if primitive is not None and version in (None, primitive.definition.version):
             return target_of(primitive)
         try:
-            found = self.by_name(name) if version is None else self.store.load(name, version)
+            tool_version = self.by_name(name) if version is None else self.store.load(name, version)
         except Failure as failure:
             if failure.code != "unknown_tool":
                 raise
@@ -85,7 +85,7 @@ class Lookup:
                     tool=name,
                 ) from None
             raise
-        return Target(found.definition, version=found)
+        return Target(tool_version.definition, version=tool_version)
 
     def _missing(self) -> str:
         """The application's primitives that could not be loaded. The requested tool may be one of them."""
@@ -139,12 +139,12 @@ class Lookup:
 
     def newest(self, calls: Iterable[Callee]) -> dict[str, str | None]:
         """The newest version of each composite among the callees; None if the composite was removed."""
-        found: dict[str, str | None] = {}
+        versions: dict[str, str | None] = {}
         for callee in calls:
             if callee.kind == "composite":
                 try:
-                    found[callee.name] = self.by_name(callee.name).version
+                    versions[callee.name] = self.by_name(callee.name).version
                 except Failure as failure:
                     # `outdated` reports a callee that can't be read.
-                    found[callee.name] = None if failure.code == "unknown_tool" else callee.version
-        return found
+                    versions[callee.name] = None if failure.code == "unknown_tool" else callee.version
+        return versions

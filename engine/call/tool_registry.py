@@ -76,7 +76,7 @@ class ToolRegistry:
 
         `marks` has what tells the server and the tool of each from others.
         """
-        own = {name: found for name, found in self._primitives.items() if name not in self.mounted}
+        own = {name: entry for name, entry in self._primitives.items() if name not in self.mounted}
         taken = [name for name in loaders if name in own or name in RESERVED]
         self.mounted = {name: marks[name] for name in loaders if name not in taken}
         # Other threads read the registry, so it changes in one step.
@@ -95,17 +95,17 @@ class ToolRegistry:
         """The primitive of that name, or None."""
         if "." in name:
             self.refresh()
-        found = self._primitives.get(name)
-        if found is None or isinstance(found, Primitive):
-            return found
+        entry = self._primitives.get(name)
+        if entry is None or isinstance(entry, Primitive):
+            return entry
         # Two threads may both load the primitive. This is harmless: they get the same object.
-        loaded = self._primitives[name] = found()
+        loaded = self._primitives[name] = entry()
         return loaded
 
     def primitives(self) -> list[Primitive]:
         """All primitives, in the order of registration; loads them."""
         self.refresh()
-        return [found for name in list(self._primitives) if (found := self.primitive(name)) is not None]
+        return [primitive for name in list(self._primitives) if (primitive := self.primitive(name)) is not None]
 
     def get(self, name: str) -> ToolDefinition | None:
         """The definition that a call of `name` currently uses; None for an unknown or damaged tool. Primitives take precedence."""
@@ -126,7 +126,7 @@ class ToolRegistry:
 
     def names(self) -> list[str]:
         """Every name that can be called: primitives in the order of registration, then saved tools by name."""
-        found = list(self._primitives)
+        names = list(self._primitives)
         if self._store is not None:
-            found += [name for name in self._store.names() if name not in self._primitives]
-        return found
+            names += [name for name in self._store.names() if name not in self._primitives]
+        return names

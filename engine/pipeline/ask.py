@@ -59,40 +59,40 @@ async def find_approval(call: Call, run: Run) -> Call:
         return replace(call, approval=lasting)
     shown = await preview_of(call, run)
     action, objects = await _action(call, run, shown)
-    found = approvals.about(action)
+    current = approvals.about(action)
     can_ask = run.service.ask is not None and approvals.may_answer
-    if found is None:
+    if current is None:
         if not can_ask and run.service.patience is None:
             raise nobody_to_ask(call.decision, call.name)
         write(run)
-        found = approvals.ask(_facts(call, run, action, shown), scope)
-        _write_question(call, run, found)
+        current = approvals.ask(_facts(call, run, action, shown), scope)
+        _write_question(call, run, current)
         command = call.rules.governance.notify
         if command and not can_ask:
             with _stopped_clocks(run):
-                await notify(command, about_question(found))
-    elif found.state == "yes":
-        return replace(call, approval=found, approved=objects)
-    elif found.state == "no":
+                await notify(command, about_question(current))
+    elif current.state == "yes":
+        return replace(call, approval=current, approved=objects)
+    elif current.state == "no":
         with run.service.ledger.transaction():
-            approvals.use(found, call.id)
+            approvals.use(current, call.id)
         raise refused_by_person(call.decision, call.name)
     if can_ask:
-        await _ask(call, run, found, approvals, shown)
+        await _ask(call, run, current, approvals, shown)
         raise JudgeAgain
-    if await _answered_elsewhere(found, run, approvals):
+    if await _answered_elsewhere(current, run, approvals):
         raise JudgeAgain
-    reason = "; the question is new, because the rules or the files have changed" if found.instead_of else ""
+    reason = "; the question is new, because the rules or the files have changed" if current.instead_of else ""
     raise Failure(
         "suspended",
         f"{call.decision.message}; the run waits for the answer{reason}",
-        hint=f"a person answers with `albert approvals answer {found.id} once`; then the run {run.id} can be resumed",
+        hint=f"a person answers with `albert approvals answer {current.id} once`; then the run {run.id} can be resumed",
         rule=call.decision.rule,
         tool=call.name,
         details={
-            "approval": found.id,
+            "approval": current.id,
             "run": run.id,
-            "expires": found.expires,
+            "expires": current.expires,
             **({"queue": run.resumed.queue} if run.resumed.queue else {}),
             **({} if approvals.may_answer else {"needs_role": "reviewer"}),
         },
@@ -133,10 +133,10 @@ def _message(call: Call, shown: str) -> str:
     return f"{call.decision.message}; {shown}" if shown else call.decision.message
 
 
-def _write_question(call: Call, run: Run, found: Approval) -> None:
+def _write_question(call: Call, run: Run, approval: Approval) -> None:
     """Write the question to the journal with its complete arguments. The ledger contains shortened arguments."""
     with suppress(Failure):
-        run.journal.ask(call.place, found.id, call.arguments)
+        run.journal.ask(call.place, approval.id, call.arguments)
         if run.journal.id:
             charge_for_arguments(run, call.arguments)
 
@@ -161,7 +161,7 @@ def _facts(call: Call, run: Run, action: str, shown: str) -> dict[str, Any]:
     }
 
 
-async def _ask(call: Call, run: Run, found: Approval, approvals: Approvals, shown: str) -> None:
+async def _ask(call: Call, run: Run, open_approval: Approval, approvals: Approvals, shown: str) -> None:
     """Ask through the application, and record the answer.
 
     Raises:
@@ -174,23 +174,23 @@ async def _ask(call: Call, run: Run, found: Approval, approvals: Approvals, show
         call.decision._replace(message=_message(call, shown)),
         call.callers,
         reason_of(run.invocation),
-        found.id,
-        found.choices,
+        open_approval.id,
+        open_approval.choices,
     )
     try:
         answer = await _ask_application(question, run, approvals)
     except BaseException:
         # The call was cancelled, so nobody waits for the answer.
         with suppress(Failure):
-            approvals.revoke(found.id)
+            approvals.revoke(open_approval.id)
         raise
     if answer is None:
         return
     choice, by = _choice(answer)
-    if not _record_answer(approvals, found, choice, by) and choice == "no":
-        if approvals.get(found.id).state == "yes":
+    if not _record_answer(approvals, open_approval, choice, by) and choice == "no":
+        if approvals.get(open_approval.id).state == "yes":
             with suppress(Failure):
-                approvals.revoke(found.id)
+                approvals.revoke(open_approval.id)
         raise refused_by_person(call.decision, call.name)
 
 
@@ -205,9 +205,9 @@ async def _ask_application(question: Question, run: Run, approvals: Approvals) -
             asked = asyncio.ensure_future(ask(question))
             try:
                 while not (await asyncio.wait({asked}, timeout=_POLL_SECONDS))[0]:
-                    found = approvals.get(question.id)
-                    if found.state != "open":
-                        asked.cancel(_why_closed(found))
+                    latest = approvals.get(question.id)
+                    if latest.state != "open":
+                        asked.cancel(_why_closed(latest))
                         await asyncio.wait({asked})
                         # An answer that arrives at the same moment still counts.
                         return None if asked.cancelled() else asked.result()
@@ -220,13 +220,13 @@ async def _ask_application(question: Question, run: Run, approvals: Approvals) -
             return asked.result()
 
 
-async def _answered_elsewhere(found: Approval, run: Run, approvals: Approvals) -> bool:
+async def _answered_elsewhere(open_approval: Approval, run: Run, approvals: Approvals) -> bool:
     """Wait for an answer from another process. Returns whether it arrived in time."""
     began, patience = run.clock(), run.service.patience or 0.0
     with _stopped_clocks(run):
         while run.clock() - began < patience:
             await asyncio.sleep(_POLL_SECONDS)
-            if approvals.get(found.id).state != "open":
+            if approvals.get(open_approval.id).state != "open":
                 return True
     return False
 

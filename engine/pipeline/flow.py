@@ -18,36 +18,36 @@ async def flow(call: Call, run: Run) -> Call:
     Raises:
         Failure: `permission_denied`.
     """
-    found = _decisions(call, run)
-    if not found:
+    flow_decisions = _decisions(call, run)
+    if not flow_decisions:
         return call
-    found = list({(d.rule, d.subject): d for d in found}.values())
-    decision = strictest(found)
+    flow_decisions = list({(d.rule, d.subject): d for d in flow_decisions}.values())
+    decision = strictest(flow_decisions)
     if decision.verdict == "deny":
         raise decision.failure(call.name)
     # A person sees all reasons.
-    asking = [*([call.decision] if call.decision.verdict == "ask" else []), *found]
+    asking = [*([call.decision] if call.decision.verdict == "ask" else []), *flow_decisions]
     decision = asking[0]._replace(message="; ".join(dict.fromkeys(d.message for d in asking)))
-    asks = {*call.asks, *((d.rule, d.subject) for d in found)}
+    asks = {*call.asks, *((d.rule, d.subject) for d in flow_decisions)}
     return replace(call, decision=decision, asks=tuple(sorted(asks)))
 
 
 def _decisions(call: Call, run: Run) -> list[Decision]:
     flows, program = call.rules.authority.policy.flows, run.target.definition
     definition, manifest = call.target.definition, program.manifest
-    found = []
+    decisions = []
     if call.target.primitive is not None and (not call.depth or manifest is None):
         # Without a manifest, a call of a program is judged as if the agent had made it by hand.
         uses = definition.declared.uses
-        found += flows.judge_session(definition.name, definition.effects, uses, call.arguments, run.session.seen)
+        decisions += flows.judge_session(definition.name, definition.effects, uses, call.arguments, run.session.seen)
     elif manifest is not None and not call.depth:
-        found += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
+        decisions += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
         if flows.of_sessions:
-            found += flows.judge_request(program.name, manifest, is_approved(run), run.session.seen())
+            decisions += flows.judge_request(program.name, manifest, is_approved(run), run.session.seen())
     elif manifest is not None and call.target.primitive is not None:
         if flows.flows(manifest, program.version):
             paths = files_read(call.target.primitive, call.arguments, call.rules, run)
-            found += flows.judge_call(
+            decisions += flows.judge_call(
                 manifest,
                 program.version,
                 planned(call, run),
@@ -61,11 +61,11 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
         if private is not None and (not is_approved(run) or flows.is_given(manifest, planned(call, run))):
             # Which files the program reads was not known when it was called.
             uses = definition.declared.uses
-            found += flows.judge_session(
+            decisions += flows.judge_session(
                 definition.name,
                 definition.effects,
                 uses,
                 call.arguments,
                 lambda: {"private": private, **run.session.seen()},
             )
-    return found
+    return decisions

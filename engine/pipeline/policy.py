@@ -23,8 +23,8 @@ async def policy(call: Call, run: Run) -> Call:
         Failure: `permission_denied`, `governance_unavailable`; `outdated` if a callee of the tool has changed; `depth_limit`.
     """
     rules = run.service.ruling()
-    found = without_questions(await _judge(call, run, rules.authority), call, run)
-    decision = strictest(found)
+    all_decisions = without_questions(await _judge(call, run, rules.authority), call, run)
+    decision = strictest(all_decisions)
     if decision.verdict == "deny":
         if decision.rule == "outside_workspace":
             run.service.modes.violation()
@@ -36,7 +36,7 @@ async def policy(call: Call, run: Run) -> Call:
         demand_depth(call.name, call.target.definition.depth, rules.governance.limits.depth)
         # The rules can only shorten the deadline.
         deadline = min(deadline, run.began + rules.governance.limits.run_seconds)
-    asks = _asks(found, call) if decision.verdict == "ask" else ()
+    asks = _asks(all_decisions, call) if decision.verdict == "ask" else ()
     return replace(call, rules=rules, decision=decision, asks=asks, deadline=deadline)
 
 
@@ -58,9 +58,9 @@ async def _judge(call: Call, run: Run, authority: Authority) -> list[Decision]:
         raise
 
 
-def _asks(found: list[Decision], call: Call) -> tuple[tuple[str, str], ...]:
+def _asks(decisions: list[Decision], call: Call) -> tuple[tuple[str, str], ...]:
     """The rules that ask, each with its subject."""
-    subjects = {d: arguments_digest(call.arguments) if d.subject == WHOLE_CALL else d.subject for d in found}
+    subjects = {d: arguments_digest(call.arguments) if d.subject == WHOLE_CALL else d.subject for d in decisions}
     return tuple(sorted({(d.rule, subject) for d, subject in subjects.items() if d.verdict == "ask"}))
 
 

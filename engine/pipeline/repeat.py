@@ -67,18 +67,18 @@ async def _wait_for(first: DedupeKey, key_id: str, call: Call, run: Run, keys: D
         Failure: `unknown_outcome`, `timeout`.
     """
     service, definition = run.service, call.target.definition
-    found = _run(run, first)
-    if found is not None and not found.held:
-        last = _last_state_of(found)
+    first_run = _run(run, first)
+    if first_run is not None and not first_run.held:
+        last = _last_state_of(first_run)
         if last is None:
             raise _unknown(call.name, first)
         result = result_of(last, service.contents, first.run, definition)
-        if first.state == "begun" and _is_denial(result.error) and not may_have_changed(found.entries):
+        if first.state == "begun" and _is_denial(result.error) and not may_have_changed(first_run.entries):
             # A denied call drops its key. Its process died before that, or is about to do it.
             keys.finish(key_id, first.run, "dropped")
             return
         raise Repeated(result)
-    if found is None and not await asyncio.to_thread(service.ledger.alive, first.owner):
+    if first_run is None and not await asyncio.to_thread(service.ledger.alive, first.owner):
         # The call may have ended since the key was read.
         now = keys.find(key_id)
         if now is not None and now.run == first.run and now.state == "begun" and _run(run, first) is None:
@@ -139,13 +139,13 @@ def _run(run: Run, first: DedupeKey) -> LoadedRun | None:
     runs = run.service.runs
     assert runs is not None
     try:
-        found = runs.load(first.run)
+        first_run = runs.load(first.run)
     except Failure as failure:
         if first.state == "begun" and failure.code == "not_found":
             return None
         raise
-    check_form(found.id, found.header, found.entries)
-    return found
+    check_form(first_run.id, first_run.header, first_run.entries)
+    return first_run
 
 
 def _last_state_of(run: LoadedRun) -> Mapping[str, Any] | None:

@@ -60,17 +60,17 @@ async def reviewed(call: Call, run: Run) -> Call:
     version, reviews = call.target.version, run.service.reviews
     if version is None or reviews is None or (run.unsaved is not None and not call.depth):
         return call
-    found = reviews.of(version)
-    if found.state == "revoked":
+    status = reviews.of(version)
+    if status.state == "revoked":
         raise Failure(
             "permission_denied",
-            f"version {version.version[:12]} of {version.name} was {found.decided} by {found.by}{found.reason}",
+            f"version {version.version[:12]} of {version.name} was {status.decided} by {status.by}{status.reason}",
             hint="call another version or another tool, or define one that the owner can approve",
             rule="revoked",
             tool=version.name,
             details={"rationale_code": "revoked"},
         )
-    if found.state in HELD:
+    if status.state in HELD:
         # Without a workspace, every call inside is denied.
         spell = normal if isinstance(run.workspace_or_failure, Failure) else run.workspace.spell
         around = Fence(version, call.arguments, call.depth, spell)
@@ -78,21 +78,21 @@ async def reviewed(call: Call, run: Run) -> Call:
     return call
 
 
-def without_questions(found: list[Decision], call: Call, run: Run) -> list[Decision]:
+def without_questions(decisions: list[Decision], call: Call, run: Run) -> list[Decision]:
     """The decisions on a call, without the questions that the approval of a manifest has answered. Denials remain."""
     reviews = run.service.reviews
     if not call.planned or not all(call.planned) or reviews is None or call.mode != "NORMAL":
-        return found
-    if not any(d.verdict == "ask" for d in found):
-        return found
+        return decisions
+    if not any(d.verdict == "ask" for d in decisions):
+        return decisions
     # What the person saw are paths in the workspace, not in the folder in which the session works.
     primitive = call.target.primitive
     if primitive is not None and primitive.paths and run.workspace.recorded(".") != ".":
-        return found
+        return decisions
     # The approval may have ended since the run began.
     if not reviews.of(call.fences[-1].version).approved or _writes_executed(call, run) or not _is_fixed(call, reviews):
-        return found
-    return [Decision("allow", RULE, "allowed") if d.verdict == "ask" else d for d in found]
+        return decisions
+    return [Decision("allow", RULE, "allowed") if d.verdict == "ask" else d for d in decisions]
 
 
 def _writes_executed(call: Call, run: Run) -> bool:

@@ -55,16 +55,16 @@ def find_session(call: Call, run: Run) -> None:
 
     known = _known(run)
     if known is not None:
-        found = sessions.find_for_run(known, root, run.id)
+        current = sessions.find_for_run(known, root, run.id)
     else:
-        found = sessions.find(token or "", root)
-    run.session = LeasedSession(sessions, found, service.ledger, lambda: service.quota)
+        current = sessions.find(token or "", root)
+    run.session = LeasedSession(sessions, current, service.ledger, lambda: service.quota)
     run.journal.charge(run.contents)
     if run.resumed.session is None:
         # Even a refusal is stored, so this comes first. The calls of a run that is resumed are judged one by one.
         run.session.demand_room()
-    if found.cwd:
-        run.workspace_or_failure = service.workspace.at(found.cwd)
+    if current.cwd:
+        run.workspace_or_failure = service.workspace.at(current.cwd)
 
 
 def _known(run: Run) -> str | None:

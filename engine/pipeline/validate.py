@@ -16,11 +16,11 @@ async def validate(call: Call, run: Run) -> Call:
         Failure: `invalid_arguments`; `permission_denied` for `..` in a path.
     """
     target = call.target
-    if not call.depth and (found := run.invocation.violations()):
+    if not call.depth and (violations := run.invocation.violations()):
         raise Failure(
             "invalid_arguments",
-            "; ".join(v["message"] for v in found),
-            details={"violations": found, "of": "invocation"},
+            "; ".join(v["message"] for v in violations),
+            details={"violations": violations, "of": "invocation"},
         )
     try:
         arguments = validated_arguments(target.definition, call.given, is_copy=call.depth > 0)

@@ -67,9 +67,9 @@ def kind_of(address: Address) -> str | None:
     """The kind of an address (``loopback``, ``private``, ``metadata``, ``disguised``, …); None for a public address."""
     if isinstance(address, IPv4Address):
         return next((k.name for k in _IPV4 if address in k.network), None)
-    found = next((k.name for k in _IPV6 if address in k.network), None)
-    if found is not None:
-        return found
+    kind = next((k.name for k in _IPV6 if address in k.network), None)
+    if kind is not None:
+        return kind
     if address not in _GLOBAL:
         return "reserved"
     return "disguised" if _isatap(address) else None

@@ -88,14 +88,14 @@ def judge_environment(layers: tuple[Layer, ...], definition: ToolDefinition, res
 
 
 def _judge(layers: tuple[Layer, ...], definition: ToolDefinition, judgement: Judgement) -> Decision | None:
-    found = [
+    decisions = [
         decision
         for _, place, section in sections_of(layers, definition)
         for judge in (_forbidden, _allowed, _listed)
         for decision in judge(place, section, judgement, definition.name)
     ]
-    found += _shipped(layers, definition, judgement)
-    return strictest(found) if found else None
+    decisions += _shipped(layers, definition, judgement)
+    return strictest(decisions) if decisions else None
 
 
 def _forbidden(place: str, section: Section, judgement: Judgement, tool: str) -> Iterator[Decision]:

@@ -246,8 +246,8 @@ def section_of(document: BaseModel) -> Section:
 
     Lists are sorted, because their order has no meaning and must not change the revision.
     """
-    found = document.model_dump(exclude_unset=True, include={key.name for key in KEYS})
-    return {name: tuple(sorted(set(value))) if isinstance(value, list) else value for name, value in found.items()}
+    rules = document.model_dump(exclude_unset=True, include={key.name for key in KEYS})
+    return {name: tuple(sorted(set(value))) if isinstance(value, list) else value for name, value in rules.items()}
 
 
 _PARTS = (RulesDocument, LimitsDocument, LoopsDocument, SectionDocument, RecordsDocument, QueueDocument)

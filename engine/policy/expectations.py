@@ -92,7 +92,7 @@ def read_expectations(file: Path) -> list[Expected]:
         raise _wrong(file, "there is no such file") from None
     except (ValueError, Mistaken) as why:
         raise _wrong(file, str(why)) from None
-    found: list[Expected] = []
+    expectations: list[Expected] = []
     for number, group in enumerate(groups):
         session = None
         if group.session is not None:
@@ -102,10 +102,10 @@ def read_expectations(file: Path) -> list[Expected]:
             for i, call in enumerate(getattr(group, verdict)):
                 ((tool, arguments),) = call.items()
                 line = marks.get((number, verdict, i), (0, 0))[0]
-                found.append(Expected(verdict, tool, arguments, group.mode, session, line))
-    if not found:
+                expectations.append(Expected(verdict, tool, arguments, group.mode, session, line))
+    if not expectations:
         raise _wrong(file, "it expects no decision")
-    return sorted(found, key=lambda e: e.line)
+    return sorted(expectations, key=lambda e: e.line)
 
 
 def _wrong(file: Path, why: str) -> Failure:

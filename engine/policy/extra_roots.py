@@ -59,8 +59,8 @@ def root_of(pattern: str, workspace: str, home: str) -> Root | None:
 
 def roots_of(roots: Iterable[Root | None]) -> tuple[Root, ...]:
     """Remove duplicate roots, and roots with a problem."""
-    found = {(root.written, root.real): root for root in roots if root is not None and root.problem is None}
-    return tuple(found.values())
+    unique_roots = {(root.written, root.real): root for root in roots if root is not None and root.problem is None}
+    return tuple(unique_roots.values())
 
 
 def _problem(real: str, home: str) -> str | None:

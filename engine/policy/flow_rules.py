@@ -44,8 +44,8 @@ ARGUMENTS["destination"] = ARGUMENTS["path"] | ARGUMENTS["url"] | ARGUMENTS["com
 READS = frozenset({"read", "delete", "folder"})
 
 
-def _fits(named: tuple[str, ...], found: tuple[str, ...]) -> bool:
-    return not named or not set(named).isdisjoint(found)
+def _fits(named: tuple[str, ...], present: tuple[str, ...]) -> bool:
+    return not named or not set(named).isdisjoint(present)
 
 
 class From(Struct, frozen=True):

@@ -98,37 +98,37 @@ class _Graph:
 
     def steered(self, reached: Mapping[Origin, int]) -> dict[Origin, int]:
         """The outputs that a condition on one of these outputs changes, and all that depend on them. As `reached`."""
-        found = {
+        steered = {
             f"call:{user}": start
             for user, inputs in enumerate(self.conditions)
             if (start := _first(reached, inputs)) is not None
         }
-        return self._followed(found)
+        return self._followed(steered)
 
     def reached(self, starts: Iterable[int]) -> dict[Origin, int]:
         """The outputs that depend on the outputs of `starts`, each with the call of `starts` that was found first."""
         return self._followed({f"call:{start}": start for start in starts})
 
-    def _followed(self, found: dict[Origin, int]) -> dict[Origin, int]:
-        pending = [*found]
+    def _followed(self, starts: dict[Origin, int]) -> dict[Origin, int]:
+        pending = [*starts]
         for origin in pending:
             for user in self._users.get(origin, ()):
-                if f"call:{user}" not in found:
-                    found[f"call:{user}"] = found[origin]
+                if f"call:{user}" not in starts:
+                    starts[f"call:{user}"] = starts[origin]
                     pending.append(f"call:{user}")
-        return found
+        return starts
 
     def behind(self, origins: Iterable[Origin]) -> set[Origin]:
         """Some origins, and all on which they depend."""
-        found: set[Origin] = set()
+        visited: set[Origin] = set()
         pending = list(origins)
         while pending:
             origin = pending.pop()
-            if origin not in found:
-                found.add(origin)
+            if origin not in visited:
+                visited.add(origin)
                 index = call_of(origin)
                 pending += self.inputs[index] if index is not None else ()
-        return found
+        return visited
 
 
 def call_of(origin: Origin) -> int | None:
@@ -163,17 +163,17 @@ class FlowJudge:
 
     def flows(self, manifest: Manifest, version: str) -> tuple[Flow, ...]:
         """The flows in the manifest of a version that the rules deny or ask about."""
-        found = self._flows.get(version)
-        if found is None:
+        flows = self._flows.get(version)
+        if flows is None:
             if len(self._flows) > _MAX_CACHED:
                 self._flows.clear()
-            found = self._flows[version] = tuple(self._find(manifest)) if self.of_manifests else ()
-        return found
+            flows = self._flows[version] = tuple(self._find(manifest)) if self.of_manifests else ()
+        return flows
 
     def returned(self, manifest: Manifest, version: str) -> frozenset[int]:
         """The planned calls of a version whose outputs can reach its caller: in its result, log, errors or files."""
-        found = self._returned.get(version)
-        if found is None:
+        returned = self._returned.get(version)
+        if returned is None:
             if len(self._returned) > _MAX_CACHED:
                 self._returned.clear()
             graph = _Graph(manifest)
@@ -181,11 +181,11 @@ class FlowJudge:
             writers = [i for i, call in enumerate(manifest.calls) if changes(call)]
             written = {o for i in writers for o in (f"call:{i}", *graph.inputs[i])}
             if manifest.result.open and not result:
-                found = frozenset(range(len(manifest.calls)))
+                returned = frozenset(range(len(manifest.calls)))
             else:
-                found = frozenset(_calls(graph.behind({*result, *written, *manifest.printed, *manifest.raised})))
-            self._returned[version] = found
-        return found
+                returned = frozenset(_calls(graph.behind({*result, *written, *manifest.printed, *manifest.raised})))
+            self._returned[version] = returned
+        return returned
 
     def judge_version(self, name: str, manifest: Manifest, version: str) -> list[Decision]:
         """The decisions about all flows of a version that don't depend on values at run time."""
@@ -219,28 +219,28 @@ class FlowJudge:
         def is_listed(host: str) -> bool:
             return definition is not None and lists_host(self._layers, definition, host)
 
-        found = []
+        decisions = []
         for flow in self.flows(manifest, version):
             if flow.by_link and not has_links:
                 continue
             if not flow.starters.isdisjoint(planned):
                 # In the run of a batch, nobody knows where its items come from.
-                found.append(self._decision("the program", manifest, flow))
+                decisions.append(self._decision("the program", manifest, flow))
             if flow.rule.source.paths:
                 if flow.start in planned and any(self._patterns[flow.rule.place].match(path) for path in paths):
-                    found.append(self._decision("the program", manifest, flow))
+                    decisions.append(self._decision("the program", manifest, flow))
             elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given, is_listed):
-                found.append(self._at(flow, manifest, arguments))
-        return found
+                decisions.append(self._at(flow, manifest, arguments))
+        return decisions
 
     def _find(self, manifest: Manifest) -> list[Flow]:
         """One flow for each rule and argument; if the rule names paths, one for each call that reads a file."""
-        found = {flow.key: flow._replace(by_link=True) for flow in self._found(manifest, by_links=True)}
-        found |= {flow.key: flow for flow in self._found(manifest, by_links=False)}
+        flows_by_key = {flow.key: flow._replace(by_link=True) for flow in self._found(manifest, by_links=True)}
+        flows_by_key |= {flow.key: flow for flow in self._found(manifest, by_links=False)}
         batches = batched_calls(manifest)
         return [
             flow._replace(starters=frozenset(i for i, calls in batches.items() if flow.end in calls))
-            for flow in found.values()
+            for flow in flows_by_key.values()
         ]
 
     def _found(self, manifest: Manifest, by_links: bool) -> Iterator[Flow]:
@@ -338,7 +338,7 @@ class FlowJudge:
         see: Callable[[], Mapping[str, str]],
     ) -> list[Decision]:
         """The decisions about a call that an agent makes by hand. `see` returns what its session has seen, each with an example."""
-        found = []
+        decisions = []
         for rule in self.of_sessions:
             # Most calls match no rule, so the record isn't asked.
             if not rule.to.fits(tool, tuple(effects)):
@@ -351,8 +351,8 @@ class FlowJudge:
             if names and (seen := see()).keys() >= set(rule.source.session):
                 destinations = [n for n in names if uses.get(n) in ARGUMENTS["destination"]]
                 subject = ", ".join(subject_of(n, arguments[n], uses[n] == "url") for n in destinations)
-                found.append(_by_session(rule, seen, f"{tool} can pass it on", subject))
-        return found
+                decisions.append(_by_session(rule, seen, f"{tool} can pass it on", subject))
+        return decisions
 
     def is_given(self, manifest: Manifest, planned: Sequence[int]) -> bool:
         """Whether an argument of the program can reach one of these planned calls."""
@@ -367,9 +367,9 @@ class FlowJudge:
 
         The agent has chosen the arguments. It has also chosen the text of the program, unless a person has approved it.
         """
-        found: list[Decision] = []
+        decisions: list[Decision] = []
         if not seen:
-            return found
+            return decisions
         kinds, graph = _kinds(manifest), _Graph(manifest)
         for rule in self.of_sessions:
             for call in manifest.calls:
@@ -379,9 +379,9 @@ class FlowJudge:
                 is_seen = {*seen, *behind} >= set(rule.source.session)
                 if values and steered and is_seen and rule.to.fits(call.tool, call.effects):
                     what = f"{name} can pass it on by {call.tool} (line {call.line})"
-                    found.append(_by_session(rule, seen, what, ""))
+                    decisions.append(_by_session(rule, seen, what, ""))
                     break
-        return found
+        return decisions
 
 
 #: The mark of an origin behind which an argument of the program is.
@@ -391,7 +391,7 @@ _GIVEN = "given"
 def _kinds(manifest: Manifest) -> Mapping[Origin, set[str]]:
     """What is behind each origin: kinds of `SEEN`, and `_GIVEN`."""
     graph = _Graph(manifest)
-    found: dict[Origin, set[str]] = defaultdict(set)
+    kinds: dict[Origin, set[str]] = defaultdict(set)
     starts: dict[str, list[int]] = {kind: [] for kind in (*SEEN, _GIVEN)}
     for i, call in enumerate(manifest.calls):
         is_given = any(call_of(origin) is None for origin in graph.inputs[i])
@@ -399,10 +399,10 @@ def _kinds(manifest: Manifest) -> Mapping[Origin, set[str]]:
             starts[kind].append(i)
     for kind, calls in starts.items():
         for origin in graph.reached(calls):
-            found[origin].add(kind)
+            kinds[origin].add(kind)
     for parameter in {o for v in _values(manifest) for o in graph.direct(v) if call_of(o) is None}:
-        found[parameter].add(_GIVEN)
-    return found
+        kinds[parameter].add(_GIVEN)
+    return kinds
 
 
 def _values(manifest: Manifest) -> Iterator[Value]:

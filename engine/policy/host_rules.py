@@ -148,20 +148,20 @@ def named_addresses(layers: tuple[Layer, ...], definition: ToolDefinition) -> tu
 
     from albert_tools.engine.policy.addresses import LOCALHOST, parsed
 
-    found: list[Network] = []
+    networks: list[Network] = []
     for layer in layers:
         sections = [s for _, s in layer.sections(definition)]
         listed = [ip_network(a, strict=False) for s in sections for a in ADDRESSES.of(s) or ()]
         if layer.owner:
-            found += listed
+            networks += listed
             for host in _owners((layer,), definition, ALLOWED, FREE):
                 if host == "localhost":
-                    found += LOCALHOST
+                    networks += LOCALHOST
                 elif (address := parsed(plain_host(host))) is not None:
-                    found.append(ip_network(address))
+                    networks.append(ip_network(address))
         elif any(ADDRESSES.name in s for s in sections):
-            found = [n for n in found if any(n.version == m.version and n.subnet_of(m) for m in listed)]  # type: ignore[arg-type]
-    return tuple(dict.fromkeys(found))
+            networks = [n for n in networks if any(n.version == m.version and n.subnet_of(m) for m in listed)]  # type: ignore[arg-type]
+    return tuple(dict.fromkeys(networks))
 
 
 def _address_denial(layers: tuple[Layer, ...], definition: ToolDefinition, host: str) -> Decision | None:

@@ -49,13 +49,13 @@ class Layer(Struct, frozen=True):
 
     def sections(self, definition: ToolDefinition) -> list[tuple[str, Section]]:
         """The sections of this file that apply to a tool, each with its place in the file."""
-        found = [(self.place.rstrip("."), self.everywhere)] if self.everywhere else []
+        sections = [(self.place.rstrip("."), self.everywhere)] if self.everywhere else []
         if definition.name in self.tools:
-            found.append((f"{self.place}tools.{definition.name}", self.tools[definition.name]))
+            sections.append((f"{self.place}tools.{definition.name}", self.tools[definition.name]))
         # A composite has no category. Each of its calls is authorized by the category of the called tool.
         if definition.kind == "primitive" and definition.category in self.categories:
-            found.append((f"{self.place}categories.{definition.category}", self.categories[definition.category]))  # type: ignore[index]
-        return found
+            sections.append((f"{self.place}categories.{definition.category}", self.categories[definition.category]))  # type: ignore[index]
+        return sections
 
 
 def views(layers: Iterable[Layer], definition: ToolDefinition) -> tuple[ToolDefinition, ...]:

@@ -27,20 +27,20 @@ def lint(
     known = {d.name: d for d in primitives}
     names = {*known, *composites, *rules.other_tools, *(rules.project.other_tools if rules.project is not None else ())}
     layers, seconds = rules.layers(), rules.limits.call_seconds
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for layer in layers:
-        found += _names(layer, known, names)
+        findings += _names(layer, known, names)
         top = Examined(layers, layer, "", "", layer.everywhere, [*known.values()], workspace, home)
-        found += _section(top, names)
+        findings += _section(top, names)
         for name, section in layer.tools.items():
             tools = [known[name]] if name in known else []
             examined = Examined(layers, layer, "tools", name, section, tools, workspace, home, seconds)
-            found += _section(examined, names)
+            findings += _section(examined, names)
         for category, section in layer.categories.items():
             tools = [d for d in known.values() if d.category == category]
             examined = Examined(layers, layer, "categories", category, section, tools, workspace, home, seconds)
-            found += _section(examined, names)
-    return _as_documents(found)
+            findings += _section(examined, names)
+    return _as_documents(findings)
 
 
 def lint_settings(
@@ -51,25 +51,25 @@ def lint_settings(
     `all_declared` names the primitives that accept only their declared settings.
     """
     known = {p.name: p for p in primitives}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name, settings in rules.primitives.items():
         place, p = f"primitives.{name}", known.get(name)
         if p is None:
-            found.append((place, f"there is no primitive named {name!r}{did_you_mean(name, known)}"))
+            findings.append((place, f"there is no primitive named {name!r}{did_you_mean(name, known)}"))
         elif p.settings is not None:
-            found += [(f"{place}.{at}".rstrip("."), message) for at, message in p.wrong_settings(settings)]
+            findings += [(f"{place}.{at}".rstrip("."), message) for at, message in p.wrong_settings(settings)]
         elif settings and (p.context is None or name in all_declared):
             others = ", ".join(other for other, primitive in known.items() if primitive.settings is not None)
-            found.append((place, f"{name} has no settings; these have: {others}"))
+            findings.append((place, f"{name} has no settings; these have: {others}"))
     for name in rules.project.primitives if rules.project is not None else ():
-        found.append((f"project.primitives.{name}", "it has no effect: only the owner's file sets settings"))
+        findings.append((f"project.primitives.{name}", "it has no effect: only the owner's file sets settings"))
     if rules.project is not None and rules.project.queues != type(rules)().queues:
-        found.append(("project.queues", "it has no effect: only the owner's file has queues"))
-    return _as_documents(found)
+        findings.append(("project.queues", "it has no effect: only the owner's file has queues"))
+    return _as_documents(findings)
 
 
-def _as_documents(found: Iterable[Finding]) -> list[dict[str, str]]:
-    return [{"rule": rule, "message": message} for rule, message in found]
+def _as_documents(findings: Iterable[Finding]) -> list[dict[str, str]]:
+    return [{"rule": rule, "message": message} for rule, message in findings]
 
 
 def _names(layer: Layer, known: Mapping[str, ToolDefinition], names: Collection[str]) -> Iterator[Finding]:

@@ -38,10 +38,10 @@ def permissions(layers: tuple[Layer, ...], definition: ToolDefinition, gated: bo
     if mode not in definition.allowed_modes:
         return [Decision("deny", "definition.allowed_modes", "tool_mode", f"{name} can't be used in {mode}")]
     seen_as = views(layers, definition)
-    found = [d for view in seen_as for layer in layers if (d := _of_layer(layer, view, gated, mode)) is not None]
+    decisions = [d for view in seen_as for layer in layers if (d := _of_layer(layer, view, gated, mode)) is not None]
     if definition.approval:
-        found.append(Decision("ask", "definition.approval", "approval_required", f"{name} always needs approval"))
-    return found
+        decisions.append(Decision("ask", "definition.approval", "approval_required", f"{name} always needs approval"))
+    return decisions
 
 
 def _of_layer(layer: Layer, definition: ToolDefinition, gated: bool, mode: Mode) -> Decision | None:

@@ -179,10 +179,10 @@ class Modes:
         # If the record can't be written, every call is denied.
         with suppress(Failure):
             ledger.append("escape", {"windows": [ESCAPES], "sessions": [], "clock": now})
-            found, since = ledger.uses.times("", ESCAPES, _VIOLATIONS), self.state().since
+            times, since = ledger.uses.times("", ESCAPES, _VIOLATIONS), self.state().since
             # Attempts before the last change don't count again. Its time has no fraction of a second.
             changed = datetime.fromisoformat(since).timestamp() + 1 if since else 0.0
-            if found is not None and found[1] is not None and max(now - _VIOLATION_SECONDS, changed) <= found[1] <= now:
+            if times is not None and times[1] is not None and max(now - _VIOLATION_SECONDS, changed) <= times[1] <= now:
                 self._automatic(
                     "ALERT", f"{_VIOLATIONS} attempts to leave the workspace within {_VIOLATION_SECONDS:g} s"
                 )
@@ -246,9 +246,9 @@ class Modes:
                 self._seen = self._stamp(self._file)
 
     def _stamp(self, file: HomeFile) -> Stamp | None:
-        found = file.stamp()
-        self._was_there = self._was_there or found is not None
-        return found
+        stamp = file.stamp()
+        self._was_there = self._was_there or stamp is not None
+        return stamp
 
     def _changed(self, before: ModeState, now: ModeState) -> None:
         if before.mode == now.mode:

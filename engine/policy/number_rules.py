@@ -48,10 +48,10 @@ RATE = NumberKey(
 
 def rate_limits(layers: tuple[Layer, ...], definition: ToolDefinition) -> dict[str, int]:
     """The rate limit windows that count a call, each with its calls per hour: ``{"tool:write_file": 100, …}``."""
-    found: dict[str, int] = {}
+    limits: dict[str, int] = {}
     own = getattr(definition, "rate_limit", None)
     if own is not None:
-        found[f"tool:{definition.name}"] = own
+        limits[f"tool:{definition.name}"] = own
     for view in views(layers, definition):
         for layer, place, section in sections_of(layers, view):
             rate = section.get(RATE.name)
@@ -61,8 +61,8 @@ def rate_limits(layers: tuple[Layer, ...], definition: ToolDefinition) -> dict[s
                     f"{layer.place}tools.{definition.name}": f"tool:{definition.name}",
                 }
                 window = windows.get(place, f"category:{view.category}")
-                found[window] = min(rate, found.get(window, rate))
-    return found
+                limits[window] = min(rate, limits.get(window, rate))
+    return limits
 
 
 def _lint_rate(examined: Examined) -> Iterator[Finding]:

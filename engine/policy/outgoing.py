@@ -46,8 +46,8 @@ class Outgoing:
         Raises:
             Failure: `permission_denied`, with the URL in `details`.
         """
-        found = self._policy.touches(self._definition, [Resource("url", url, method)])
-        decision = strictest(found) if found else None
+        objections = self._policy.touches(self._definition, [Resource("url", url, method)])
+        decision = strictest(objections) if objections else None
         if decision is None or (decision.verdict == "ask" and (by_owner or decision.subject in self._asked())):
             return
         if by_owner and decision.rule == UNREACHABLE:

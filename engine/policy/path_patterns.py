@@ -66,18 +66,18 @@ class PathPatterns:
         # A pattern without a leading folder applies to the parts below the workspace. For a path outside, it applies to all parts.
         inside = path.startswith(f"{self._workspace}/") or path == self._workspace
         floor = len(self._workspace) if inside else 0
-        found = self._rooted.get("/") or self._under("", path)
+        match = self._rooted.get("/") or self._under("", path)
         at = 0
-        while not found and at < len(path):
+        while not match and at < len(path):
             end = path.find("/", at + 1)
             end = len(path) if end < 0 else end
             part, above = path[at + 1 : end], path[:end]
-            found = self._rooted.get(above) or (self._under(above, path) if above in self._rooted_wild else None)
-            if not found and at >= floor:
-                found = self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
+            match = self._rooted.get(above) or (self._under(above, path) if above in self._rooted_wild else None)
+            if not match and at >= floor:
+                match = self._names.get(part) or self._by_suffix(part) or self._by_prefix(part)
             at = end
-        if found or not self._wild or floor == len(path):
-            return found
+        if match or not self._wild or floor == len(path):
+            return match
         below = path[floor + 1 :]
         return next(((pattern, rule) for spec, pattern, rule in self._wild if spec.match_file(below)), None)
 
@@ -109,8 +109,8 @@ class PathPatterns:
         """
         folder = _fold(top).rstrip("/")
         forms = ((above, _ONE_CHARACTER.sub(_starred, rest)) for above, rest in self._forms)
-        found = (glob for above, rest in forms for glob in _relative(above, rest, folder))
-        return list(dict.fromkeys(name for glob in found for name in (glob, f"{glob}/**")))
+        globs = (glob for above, rest in forms for glob in _relative(above, rest, folder))
+        return list(dict.fromkeys(name for glob in globs for name in (glob, f"{glob}/**")))
 
     def _under(self, above: str, path: str) -> tuple[str, str] | None:
         for spec, pattern, rule in self._rooted_wild.get(above, ()):
@@ -127,9 +127,9 @@ class PathPatterns:
         return None
 
     def _by_prefix(self, part: str) -> tuple[str, str] | None:
-        for prefix, found in self._prefixes.items():
+        for prefix, match in self._prefixes.items():
             if part.startswith(prefix):
-                return found
+                return match
         return None
 
     def _add(self, pattern: str, rule: str) -> None:
@@ -226,8 +226,8 @@ def _fixed(above: str, rest: str) -> _Fixed:
     return _Fixed(place, literals[-1] or literals[0], bool(literals[-1]))
 
 
-def _starred(found: re.Match[str]) -> str:
-    return found[0] if found[0][0] == "\\" or set(found[0]) == {"*"} else "*"
+def _starred(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] == "\\" or set(match[0]) == {"*"} else "*"
 
 
 def _relative(above: str, rest: str, top: str) -> Iterator[str]:

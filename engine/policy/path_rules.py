@@ -65,11 +65,11 @@ class PathJudge:
     def of(self, definition: ToolDefinition) -> ToolPaths:
         """The rules on the paths of a tool."""
         key = definition.name, definition.category
-        found = self._by_tool.get(key)
-        if found is None:
+        tool_paths = self._by_tool.get(key)
+        if tool_paths is None:
             seen_as = [self._rules_of(view) for view in views(self._layers, definition)]
-            found = self._by_tool[key] = ToolPaths(definition.name, seen_as, self._workspace)
-        return found
+            tool_paths = self._by_tool[key] = ToolPaths(definition.name, seen_as, self._workspace)
+        return tool_paths
 
     def _absolute(self) -> Iterator[str]:
         """The patterns that may open a folder. Only the owner's patterns can."""

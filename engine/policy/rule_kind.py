@@ -58,8 +58,8 @@ class NumberKey(NamedTuple):
 
     def lowest(self, layers: tuple[Layer, ...], definition: ToolDefinition, default: float) -> float:
         """The lowest number in all sections that apply to a tool; `default` if no section has the key."""
-        found = (self.of(s) for view in views(layers, definition) for _, _, s in sections_of(layers, view))
-        return min((number for number in found if number is not None), default=default)
+        numbers = (self.of(s) for view in views(layers, definition) for _, _, s in sections_of(layers, view))
+        return min((number for number in numbers if number is not None), default=default)
 
 
 class CategoryKey(NamedTuple):
@@ -174,8 +174,8 @@ class NameRule(NamedTuple):
 
     def owner_lists(self, layers: tuple[Layer, ...], definition: ToolDefinition) -> bool:
         """Whether the owner's rules list the allowed names. A project's list doesn't count, because it can only restrict."""
-        found = sections_of(layers, definition)
-        return any(layer.owner and self.allowed.of(section) is not None for layer, _, section in found)
+        sections = sections_of(layers, definition)
+        return any(layer.owner and self.allowed.of(section) is not None for layer, _, section in sections)
 
     def _has(self, entries: Sequence[str] | None, name: str) -> bool:
         return any(self.fits(name, entry) for entry in entries or ())

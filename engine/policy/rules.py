@@ -61,23 +61,23 @@ class Policy:
     def permits(self, definition: ToolDefinition, gated: bool, mode: Mode) -> Decision:
         """The decision that applies to every call of a tool in a mode, independent of its arguments."""
         key = definition.name, definition.version, gated, mode
-        found = self._permits.get(key)
-        if found is None:
+        decision = self._permits.get(key)
+        if decision is None:
             if len(self._permits) > _MAX_CACHED:
                 self._permits.clear()
-            found = self._permits[key] = strictest(permissions(self.layers, definition, gated, mode))
-        return found
+            decision = self._permits[key] = strictest(permissions(self.layers, definition, gated, mode))
+        return decision
 
     def touches(self, definition: ToolDefinition, resources: list[Resource]) -> list[Decision]:
         """The denials and questions about the resources of a call; empty if no rule objects."""
-        found = []
+        decisions = []
         for resource in resources:
             if resource.kind == "path":
-                found.append(self.paths.of(definition).judge(resource.name, resource.use))
+                decisions.append(self.paths.of(definition).judge(resource.name, resource.use))
             else:
                 judge = JUDGES[resource.kind]
-                found += [judge(self.layers, view, resource) for view in views(self.layers, definition)]
-        return [decision for decision in found if decision is not None]
+                decisions += [judge(self.layers, view, resource) for view in views(self.layers, definition)]
+        return [decision for decision in decisions if decision is not None]
 
     def may_ask(self, definition: ToolDefinition, kinds: Collection[str]) -> list[str]:
         """What a person is still asked about if every call of a tool is allowed: ``new hosts``, …
@@ -87,31 +87,31 @@ class Policy:
         operations = {op for _, _, s in sections_of(self.layers, definition) for op in ASKING.of(s) or ()}
         operations.update(SHIPPED_ASKING.get(definition.name, ()))
         examples = {**_EXAMPLES, "operation": ("some operations", sorted(operations))}
-        found = []
+        topics = []
         for kind in kinds:
             said, names = examples.get(kind, ("", []))
             resources = [Resource(kind, name, "GET" if kind == "url" else "") for name in names]
             if any(d.verdict == "ask" for r in resources for d in self.touches(definition, [r])):
-                found.append(said)
-        return found
+                topics.append(said)
+        return topics
 
     def named_addresses(self, definition: ToolDefinition) -> tuple[Network, ...]:
         """The non-public addresses that a tool may reach."""
-        found = self._addresses.get(definition.name)
-        if found is None:
-            found = self._addresses[definition.name] = named_addresses(self.layers, definition)
-        return found
+        addresses = self._addresses.get(definition.name)
+        if addresses is None:
+            addresses = self._addresses[definition.name] = named_addresses(self.layers, definition)
+        return addresses
 
     def numbers(self, definition: ToolDefinition) -> Numbers:
         """The numbers that apply to a tool. Every call needs them, so they are cached."""
         key = definition.name, definition.version
-        found = self._numbers.get(key)
-        if found is None:
+        numbers = self._numbers.get(key)
+        if numbers is None:
             if len(self._numbers) > _MAX_CACHED:
                 self._numbers.clear()
-            found = self._numbers[key] = Numbers(
+            numbers = self._numbers[key] = Numbers(
                 TIMEOUT.lowest(self.layers, definition, math.inf),
                 int(SIZE.lowest(self.layers, definition, MAX_FILE_SIZE_MB) * 1024 * 1024),
                 tuple(rate_limits(self.layers, definition).items()),
             )
-        return found
+        return numbers

@@ -286,18 +286,18 @@ def parse_yaml(data: bytes) -> tuple[Any, Marks]:
 
 def _marks(root: Any) -> Marks:
     """The position of each key and item, at most `MAX_MARKS`, because an alias can multiply them."""
-    found: dict[tuple[Any, ...], tuple[int, int]] = {}
+    marks: dict[tuple[Any, ...], tuple[int, int]] = {}
     pending: list[tuple[tuple[Any, ...], Any]] = [((), root)]
-    while pending and len(found) < MAX_MARKS:
+    while pending and len(marks) < MAX_MARKS:
         place, node = pending.pop()
         if node.id == "mapping":
             parts = [(key.value, key, value) for key, value in node.value if key.id == "scalar"]
         else:
             parts = [(i, item, item) for i, item in enumerate(node.value)] if node.id == "sequence" else []
         for name, at, value in parts:
-            found[(*place, name)] = (at.start_mark.line + 1, at.start_mark.column + 1)
+            marks[(*place, name)] = (at.start_mark.line + 1, at.start_mark.column + 1)
             pending.append(((*place, name), value))
-    return found
+    return marks
 
 
 def read_governance(

@@ -57,8 +57,8 @@ class ToolPaths:
         if key not in self._decided:
             if len(self._decided) >= _MAX_DECIDED:
                 self._decided.clear()
-            found = [decision for rules in self._seen_as if (decision := self._judge(rules, path, use)) is not None]
-            self._decided[key] = strictest(found) if found else None
+            decisions = [decision for rules in self._seen_as if (decision := self._judge(rules, path, use)) is not None]
+            self._decided[key] = strictest(decisions) if decisions else None
         return self._decided[key]
 
     def _judge(self, rules: PathRules, path: str, use: str) -> Decision | None:
@@ -101,13 +101,13 @@ class ToolPaths:
 
         Much faster than to judge one path after the other.
         """
-        found: set[str] = set()
+        unreadable: set[str] = set()
         for rules in self._seen_as:
-            found.update(rules.forbidden.names_in(folder, names))
+            unreadable.update(rules.forbidden.names_in(folder, names))
             for patterns in self._readable(rules, folder):
                 if not patterns.match(folder):
-                    found.update({*names}.difference(patterns.names_in(folder, names)))
-        return found
+                    unreadable.update({*names}.difference(patterns.names_in(folder, names)))
+        return unreadable
 
     def _readable(self, rules: PathRules, path: str) -> list[PathPatterns]:
         """The patterns all of which a path must match to be read."""
@@ -117,8 +117,8 @@ class ToolPaths:
 
     def forbidden(self, path: str) -> Decision | None:
         """The denial of a path that `forbidden_paths` name; None for other paths, also for those that no rule allows."""
-        found = (self._forbidden(rules, path) for rules in self._seen_as)
-        return next((decision for decision in found if decision is not None), None)
+        denials = (self._forbidden(rules, path) for rules in self._seen_as)
+        return next((decision for decision in denials if decision is not None), None)
 
     def _forbidden(self, rules: PathRules, path: str) -> Decision | None:
         hit = rules.forbidden.match(path)

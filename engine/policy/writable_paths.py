@@ -46,8 +46,8 @@ def writable_path(pattern: str, workspace: str, home: str) -> str:
 
 def writable_in_workspace(lists: Sequence[Sequence[str]], workspace: str) -> list[str]:
     """The paths in the workspace that lie within a path of every list."""
-    found = dict.fromkeys((f"{workspace}/", *chain(*lists)))
-    return [path for path in found if all(within(path, *tops) for tops in ((workspace,), *lists))]
+    paths = dict.fromkeys((f"{workspace}/", *chain(*lists)))
+    return [path for path in paths if all(within(path, *tops) for tops in ((workspace,), *lists))]
 
 
 def links(patterns: Iterable[str], workspace: str, home: str) -> Iterator[tuple[str, str]]:

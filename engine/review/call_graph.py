@@ -67,30 +67,30 @@ def call_graph(
     root = Callee(version.name, "composite", version.version)
     # The keys are in the order of the nodes. The loop adds callees behind the callee that it reads.
     order = {root: 0}
-    queue, found = [root], []
+    queue, graph = [root], []
     for callee in queue:
         node, calls = _node(callee, version if callee == root else None, load, primitive, state)
         for called in calls:
             if called not in order and len(order) < MAX_NODES:
                 order[called] = len(order)
                 queue.append(called)
-        found.append(replace(node, calls=tuple(order[c] for c in calls if c in order)))
-    return tuple(found)
+        graph.append(replace(node, calls=tuple(order[c] for c in calls if c in order)))
+    return tuple(graph)
 
 
 def rows(graph: tuple[Node, ...]) -> list[Row]:
     """The graph as a tree, in the order of a text. The callees of a node are listed once."""
-    found: list[Row] = []
+    tree: list[Row] = []
     seen: set[int] = set()
     pending = [(0, 0)]
     while pending:
         index, depth = pending.pop()
         node, again = graph[index], index in seen and bool(graph[index].calls)
-        found.append(Row(node, depth, again))
+        tree.append(Row(node, depth, again))
         if index not in seen:
             seen.add(index)
             pending += [(called, depth + 1) for called in reversed(node.calls)]
-    return found
+    return tree
 
 
 def _node(
@@ -109,7 +109,7 @@ def _node(
         problem = "" if definition.version == callee.version else "has changed since"
         return replace(node, effects=definition.effects, problem=problem), ()
     try:
-        found = known or load(callee.name, callee.version)
+        version = known or load(callee.name, callee.version)
     except Failure as failure:
         return replace(node, problem=failure.message), ()
-    return replace(node, effects=found.definition.effects, state=state(found)), found.calls
+    return replace(node, effects=version.definition.effects, state=state(version)), version.calls

@@ -48,8 +48,8 @@ def environment(value: Value, words: Words) -> Iterator[tuple[str, bool]]:
         if not equals:
             yield f"ANY ENVIRONMENT VARIABLE {words.alternative(one, data)}", True
         elif _LOADS_CODE.fullmatch(name) and isinstance(one, tuple):
-            found = words.alternative((*([rest] if rest else []), *one[1:]), data)
-            yield f"with code from {found} ({name})", True
+            source = words.alternative((*([rest] if rest else []), *one[1:]), data)
+            yield f"with code from {source} ({name})", True
         else:
             yield f"with {words.alternative(one, data)}", False
 

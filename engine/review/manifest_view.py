@@ -46,7 +46,7 @@ def view(manifest: Manifest) -> dict[str, Json]:
     may see.
     """
     words = Words(manifest, MAX_TEXT, MAX_TEXT)
-    found = planned_effects(manifest, words)
+    effects = planned_effects(manifest, words)
     flows: list[Json] = [
         {
             "to": f"{e.tool}.{flow.parameter}",
@@ -55,7 +55,7 @@ def view(manifest: Manifest) -> dict[str, Json]:
             "control": list(e.control),
             **_where(e),
         }
-        for e in found
+        for e in effects
         for flow in e.flows
     ]
     for name, data, control in _ends(manifest):
@@ -64,10 +64,10 @@ def view(manifest: Manifest) -> dict[str, Json]:
         "effects": list(manifest.effects),
         "resources": [
             {"tool": e.tool, "use": verb, "value": value, "anything": ANYTHING in value, **_where(e)}
-            for e in found
+            for e in effects
             for verb, value in (*e.resources, *e.settings)
         ],
-        "bounds": [{"tool": e.tool, "calls": e.bound, "known": e.bounded, **_where(e)} for e in found],
+        "bounds": [{"tool": e.tool, "calls": e.bound, "known": e.bounded, **_where(e)} for e in effects],
         "flows": flows,
         "feeds": [{"write": write, "reads": reads} for write, reads in _feeds(manifest, words).items()],
     }
@@ -77,41 +77,41 @@ def lines(manifest: Manifest) -> list[Line]:
     """The lines for people, riskiest first. A tool without calls has one line."""
     words = Words(manifest)
     effects = planned_effects(manifest)
-    found = [line for effect in effects for line in _effect_lines(effect)]
+    lines = [line for effect in effects for line in _effect_lines(effect)]
     if manifest.given_up:
-        found.insert(
+        lines.insert(
             0, Line(f"the analysis takes too long at line {manifest.given_up}", "ANYTHING IS POSSIBLE", "danger")
         )
-    if not found:
-        found.append(Line("calls no tools: it can only compute its result", tone="quiet"))
+    if not lines:
+        lines.append(Line("calls no tools: it can only compute its result", tone="quiet"))
     for write, reads in _feeds(manifest, words).items():
-        found.append(Line(f"{write} may write what is read by {listed(reads, MAX_ORIGINS)}", tone="warning"))
+        lines.append(Line(f"{write} may write what is read by {listed(reads, MAX_ORIGINS)}", tone="warning"))
     if executed := _executed(manifest, words):
-        found.append(Line(executed, tone="danger"))
+        lines.append(Line(executed, tone="danger"))
     for name, data, control in _ends(manifest):
         # Control origins of the result only matter with its data: both can be read by the caller.
         origins = words.origins({*data, *control})
         if origins:
-            found.append(Line(f"from {listed(origins, MAX_ORIGINS)}", name, tone="quiet"))
+            lines.append(Line(f"from {listed(origins, MAX_ORIGINS)}", name, tone="quiet"))
     decided = [e for e in effects if e.control]
     if decided:
-        found.append(Line("when and how often is decided by", tone="heading"))
+        lines.append(Line("when and how often is decided by", tone="heading"))
         for e in decided:
             # A condition can send what was read, a bit at a time.
             reveals = risk_of(e.effects) == HIGH and any(o.startswith("call:") for o in e.decided)
             tone: Tone = "warning" if reveals else "plain"
-            found.append(Line(listed(e.control, MAX_ORIGINS), visible(e.tool), tone, 1, e.lines[0]))
-    return found
+            lines.append(Line(listed(e.control, MAX_ORIGINS), visible(e.tool), tone, 1, e.lines[0]))
+    return lines
 
 
-def split(found: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+def split(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
     """The lines that a reviewer reads, and the rest that may be folded: plain reads, results, and conditions without a warning.
 
     A line and what belongs to it are together. A read with further arguments decides what is deleted, sent or executed, so it is
     not folded. If no line has a warning, nothing is.
     """
     blocks: list[list[Line]] = []
-    for line in found:
+    for line in lines:
         if not line.indent or not blocks:
             blocks.append([])
         blocks[-1].append(line)
@@ -120,18 +120,18 @@ def split(found: Sequence[Line]) -> tuple[list[Line], list[Line]]:
         and (len(block) == 1 or block[0].tone == "heading")
         for block in blocks
     ]
-    if all(line.tone not in ("danger", "warning") for line in found):
-        return list(found), []
+    if all(line.tone not in ("danger", "warning") for line in lines):
+        return list(lines), []
     read = [line for block, is_quiet in zip(blocks, quiet, strict=True) if not is_quiet for line in block]
     return read, [line for block, is_quiet in zip(blocks, quiet, strict=True) if is_quiet for line in block]
 
 
 def effects_of_lines(manifest: Manifest | None) -> dict[int, tuple[str, ...]]:
     """The effects of the calls in each line of the source that makes calls. Empty without a manifest."""
-    found: dict[int, set[str]] = {}
+    by_line: dict[int, set[str]] = {}
     for call in manifest.calls if manifest is not None else ():
-        found.setdefault(call.line, set()).update(call.effects)
-    return {line: tuple(e for e in EFFECTS if e in effects) for line, effects in sorted(found.items())}
+        by_line.setdefault(call.line, set()).update(call.effects)
+    return {line: tuple(e for e in EFFECTS if e in effects) for line, effects in sorted(by_line.items())}
 
 
 def _effect_lines(effect: Effect) -> list[Line]:
@@ -140,15 +140,15 @@ def _effect_lines(effect: Effect) -> list[Line]:
         tone = "danger" if effect.risk > 1 else "warning"
     resources = [f"{verb} {value}" for verb, value in effect.resources]
     text = "; ".join([*resources, *effect.warnings, effect.bound, *effect.via])
-    found = [Line(text, visible(effect.tool), tone, line=effect.lines[0])]
+    lines = [Line(text, visible(effect.tool), tone, line=effect.lines[0])]
     for name, value in effect.settings:
-        found.append(Line(value, visible(name), tone if is_loud(value) else "plain", 1))
+        lines.append(Line(value, visible(name), tone if is_loud(value) else "plain", 1))
     for flow in effect.flows:
         if not flow.is_shown:
             tone = "danger" if _takes_out(effect, flow) else "plain"
             whole = flow.value if flow.folded != flow.value else ""
-            found.append(Line(_with_origins(flow, flow.folded), visible(flow.parameter), tone, 1, whole=whole))
-    return found
+            lines.append(Line(_with_origins(flow, flow.folded), visible(flow.parameter), tone, 1, whole=whole))
+    return lines
 
 
 def _with_origins(flow: Flow, value: str) -> str:
@@ -159,11 +159,11 @@ def _with_origins(flow: Flow, value: str) -> str:
 
 def _feeds(manifest: Manifest, words: Words) -> dict[str, list[str]]:
     """For each call that writes, what may read that. What a deletion or the result of a write shows is not worth a line."""
-    found: dict[str, dict[str, None]] = {}
+    reads_by_write: dict[str, dict[str, None]] = {}
     for writer, reader in feeds(manifest):
         if _does(manifest.calls[writer], "write") and _does(manifest.calls[reader], "read"):
-            found.setdefault(words.call(writer), {})[words.call(reader)] = None
-    return {write: list(reads) for write, reads in found.items()}
+            reads_by_write.setdefault(words.call(writer), {})[words.call(reader)] = None
+    return {write: list(reads) for write, reads in reads_by_write.items()}
 
 
 def _does(call: PlannedCall, what: str) -> bool:

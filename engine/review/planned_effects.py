@@ -133,8 +133,8 @@ def planned_effects(
         payload = [name for name in _sent(call) if "network" in call.effects and call.uses.get(name) == "payload"]
         known = frozenset((name, words.value(call.arguments[name])) for name in payload)
         groups.setdefault((call.tool, sent, known), {})[i] = call
-    found = [_effect([*calls.values()], words, content, not choosing.isdisjoint(calls)) for calls in groups.values()]
-    return sorted(found, key=lambda effect: (-effect.risk, not effect.is_loud))
+    effects = [_effect([*calls.values()], words, content, not choosing.isdisjoint(calls)) for calls in groups.values()]
+    return sorted(effects, key=lambda effect: (-effect.risk, not effect.is_loud))
 
 
 def risk_of(effects: Iterable[str]) -> int:
@@ -152,15 +152,15 @@ def _sent(call: PlannedCall) -> dict[str, Value]:
 def _choosing(calls: Sequence[PlannedCall]) -> frozenset[int]:
     """The numbers of the calls whose output reaches a deletion, a request or a command, or a condition around one."""
     origins = [_origins(call) for call in calls]
-    found = {o for call, own in zip(calls, origins, strict=True) if risk_of(call.effects) == HIGH for o in own}
-    pending = [*found]
+    sources = {o for call, own in zip(calls, origins, strict=True) if risk_of(call.effects) == HIGH for o in own}
+    pending = [*sources]
     while pending:
         kind, _, number = pending.pop().partition(":")
         if kind == "call" and int(number) < len(calls):
-            more = origins[int(number)] - found
-            found |= more
+            more = origins[int(number)] - sources
+            sources |= more
             pending += more
-    return frozenset(i for i in range(len(calls)) if f"call:{i}" in found)
+    return frozenset(i for i in range(len(calls)) if f"call:{i}" in sources)
 
 
 def _origins(call: PlannedCall) -> frozenset[Origin]:
@@ -236,8 +236,8 @@ def label_of(name: str) -> str:
 
 
 def _control(calls: Sequence[PlannedCall], carries: frozenset[Origin]) -> frozenset[Origin]:
-    found = {o for call in calls for o in call.control}
-    return frozenset(found | _choosing_values(calls)) - carries
+    origins = {o for call in calls for o in call.control}
+    return frozenset(origins | _choosing_values(calls)) - carries
 
 
 def _counted(calls: Sequence[PlannedCall]) -> frozenset[Origin]:

@@ -61,8 +61,8 @@ class Replays(Struct, frozen=True):
 
     def shown(self) -> list[Replay]:
         """The runs that a reviewer reads about: those that differ, then those that deleted files."""
-        found = [run for run in self.runs if run.outcome != "same" or run.files]
-        return sorted(found, key=lambda run: run.outcome == "same")
+        runs = [run for run in self.runs if run.outcome != "same" or run.files]
+        return sorted(runs, key=lambda run: run.outcome == "same")
 
     def summary(self) -> str:
         """``14 runs: 12 the same, 2 differ``."""
@@ -103,12 +103,12 @@ async def replays(manager: RunManager, tool: str, old: str, new: str, files_in: 
     """
     recorded = await asyncio.to_thread(manager.of_version, tool, old)
     until = time.monotonic() + MAX_SECONDS
-    found: list[Replay] = []
+    replayed: list[Replay] = []
     for run in recorded[:MAX_RUNS]:
         if time.monotonic() > until:
             break
-        found.append(await _repeated(manager, run, new, files_in))
-    return Replays(old, tuple(found), len(recorded) - len(found))
+        replayed.append(await _repeated(manager, run, new, files_in))
+    return Replays(old, tuple(replayed), len(recorded) - len(replayed))
 
 
 async def _repeated(manager: RunManager, run: RunView, version: str, files_in: FilesIn) -> Replay:

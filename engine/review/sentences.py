@@ -41,7 +41,7 @@ def sentence(definition: ToolDefinition) -> str:
 def _leak(manifest: Manifest) -> str:
     """What a host can learn from which requests are made, a bit at a time, as the end of a sentence."""
     local = {f"call:{i}" for i, call in enumerate(manifest.calls) if "network" not in call.effects}
-    found = {
+    origins = {
         origin
         for effect in planned_effects(manifest)
         if "network" in effect.effects
@@ -50,10 +50,10 @@ def _leak(manifest: Manifest) -> str:
     if any("network" in call.effects for call in manifest.calls):
         # A pause tells a host something, too.
         pauses = [call for call in manifest.calls if not call.effects and not call.source]
-        found |= {
+        origins |= {
             o for call in pauses for v in call.arguments.values() for each in values_in(v) for o in each.data
         } & local
-    names = Words(manifest).origins(found)
+    names = Words(manifest).origins(origins)
     return f"; by which requests it makes, and when, it can tell a host about {_listed(names)}" if names else ""
 
 
@@ -68,13 +68,13 @@ class _Clauses:
         moves = dict.fromkeys(self._move(i) for i in sorted(moving, key=lambda i: (self._call_fixed(i), i)))
         named = set(moving)
         for use, verb in (("read", "reads"), ("write", "writes"), ("delete", "DELETES")):
-            found = [(i, v) for i, v in self._used(use) if use == "read" or i not in moving]
+            accesses = [(i, v) for i, v in self._used(use) if use == "read" or i not in moving]
             # A call that reads and does more has another clause, too.
-            named |= {i for i, _ in found if use != "read" or set(self._calls[i].effects) <= {"read"}}
+            named |= {i for i, _ in accesses if use != "read" or set(self._calls[i].effects) <= {"read"}}
             if use == "write":
-                yield from self._writes(found)
-            elif found:
-                yield f"{verb} {self._list((v for _, v in found), use=use)}"
+                yield from self._writes(accesses)
+            elif accesses:
+                yield f"{verb} {self._list((v for _, v in accesses), use=use)}"
             if use == "write" and moves:
                 yield f"moves {_listed([*moves])}"
         commands = [(i, v) for use in ("shell", "program") for i, v in self._used(use)]
@@ -111,10 +111,10 @@ class _Clauses:
         for i, call in enumerate(self._calls):
             yield from ((i, call.arguments[n]) for n, u in call.uses.items() if u == use and n in call.arguments)
 
-    def _writes(self, found: Sequence[tuple[int, Value]]) -> Iterator[str]:
+    def _writes(self, writes: Sequence[tuple[int, Value]]) -> Iterator[str]:
         """A clause for each kind of content: what the tool has taken in, or only parameters and constants."""
         by_content: dict[str, list[Value]] = {}
-        for i, path in found:
+        for i, path in writes:
             payload = [v for n, v in self._calls[i].arguments.items() if self._calls[i].uses.get(n) == "payload"]
             origins = {o for value in payload for v in values_in(value) for o in v.data}
             by_content.setdefault(self._contents(origins, parameters=False), []).append(path)
@@ -137,9 +137,9 @@ class _Clauses:
     def _list(self, values: Iterable[Value], anything: str = "ANYTHING", use: str = "") -> str:
         # What somebody else can choose, and files with a meaning, come first, so they are never among those that are only counted.
         ordered = sorted(values, key=_fixed)
-        found = [anything if _fixed(v) == 0 else self._words.value(v, use=use) for v in ordered]
-        found.sort(key=lambda text: not is_loud(text))
-        return _listed([*dict.fromkeys(found)])
+        texts = [anything if _fixed(v) == 0 else self._words.value(v, use=use) for v in ordered]
+        texts.sort(key=lambda text: not is_loud(text))
+        return _listed([*dict.fromkeys(texts)])
 
     def _call_fixed(self, number: int) -> int:
         """How much of a call is fixed, see `_fixed`. A warning counts as if nothing were."""
@@ -154,9 +154,11 @@ class _Clauses:
         known = [fixed_hosts(url) for url in urls]
         if urls:
             return [h for hosts, url in zip(known, urls, strict=True) for h in (hosts or [self._unknown(url)])]
-        found = [call.arguments[n] for n, use in call.uses.items() if use == "destination" and n in call.arguments]
-        if found:
-            return [self._list(found)]
+        destinations = [
+            call.arguments[n] for n, use in call.uses.items() if use == "destination" and n in call.arguments
+        ]
+        if destinations:
+            return [self._list(destinations)]
         models = [call.arguments[n] for n, use in call.uses.items() if use == "model" and n in call.arguments]
         return [f"the model {self._list(models)}" if models else f"where {visible(call.tool)} connects"]
 
@@ -175,11 +177,11 @@ class _Clauses:
         """What a request carries, in few words. Parameters are named only if it carries nothing else."""
         numbers = [int(o.partition(":")[2]) for o in origins if o.startswith("call:")]
         effects = {e for i in numbers if i < len(self._calls) for e in self._calls[i].effects}
-        found = [*(word for effect, word in _OUTPUTS if effect in effects), *secrets]
-        if not found and not parameters:
+        words = [*(word for effect, word in _OUTPUTS if effect in effects), *secrets]
+        if not words and not parameters:
             return ""
         return (
-            _listed(found) if found else _listed(self._words.origins(o for o in origins if o.startswith("parameter:")))
+            _listed(words) if words else _listed(self._words.origins(o for o in origins if o.startswith("parameter:")))
         )
 
 

@@ -25,18 +25,18 @@ def touched_files(effects: Iterable[tuple[str, Mapping[str, Any]]], named: Itera
         named: The paths of files that exist, or that the run was told about. Of these, the untouched ones in the folders of the
             touched ones are listed.
     """
-    found: dict[str, dict[str, None]] = {"delete": {}, "write": {}}
+    by_kind: dict[str, dict[str, None]] = {"delete": {}, "write": {}}
     for kind, facts in effects:
-        if kind in found and isinstance(path := facts.get("path"), str):
-            found[kind][normal(path)] = None
-    if not found["delete"]:
+        if kind in by_kind and isinstance(path := facts.get("path"), str):
+            by_kind[kind][normal(path)] = None
+    if not by_kind["delete"]:
         return ""
-    touched = {*found["delete"], *found["write"]}
+    touched = {*by_kind["delete"], *by_kind["write"]}
     folders = {posixpath.dirname(path) for path in touched}
     left = dict.fromkeys(
         path for path in map(normal, named) if path not in touched and posixpath.dirname(path) in folders
     )
-    texts = [("deletes", found["delete"]), ("writes", found["write"]), ("leaves", left)]
+    texts = [("deletes", by_kind["delete"]), ("writes", by_kind["write"]), ("leaves", left)]
     return "; ".join(f"{verb} {listed([*map(visible, paths)], MAX_NAMED)}" for verb, paths in texts if paths)
 
 

@@ -70,9 +70,9 @@ def undescribed(definition: ToolDefinition, listed_hosts: Collection[str] = ()) 
     """
     if definition.manifest is None:
         return ()
-    found = [*dict.fromkeys(_Comparison(definition, definition.manifest, listed_hosts).all())]
-    more = [f"and {len(found) - _MAX_FOUND:,} more"] if len(found) > _MAX_FOUND else []
-    return (*found[:_MAX_FOUND], *more)
+    omissions = [*dict.fromkeys(_Comparison(definition, definition.manifest, listed_hosts).all())]
+    more = [f"and {len(omissions) - _MAX_FOUND:,} more"] if len(omissions) > _MAX_FOUND else []
+    return (*omissions[:_MAX_FOUND], *more)
 
 
 class _Comparison:
@@ -241,8 +241,8 @@ def _programs(value: Value) -> Iterator[tuple[str, bool]]:
         if not words or _HOLE in words[0]:
             yield "", False
         else:
-            found = judge_argv(tuple(word.replace(_HOLE, "x") for word in words))
-            yield words[0], any(map(_is_special, found.parts))
+            judgement = judge_argv(tuple(word.replace(_HOLE, "x") for word in words))
+            yield words[0], any(map(_is_special, judgement.parts))
         return
     if value.open or value.items is not None:
         yield "", False

@@ -88,14 +88,14 @@ class Words:
 
     def value(self, *values: Value, use: str = "") -> str:
         """All that these values can be: ``{output} or "report.md"``. `use` is what the call does with them, see `_mark`."""
-        found = list(dict.fromkeys(one for value in values for one in self.alternatives(value, use)))
-        if len(found) > MAX_ALTERNATIVES:
+        alternatives = list(dict.fromkeys(one for value in values for one in self.alternatives(value, use)))
+        if len(alternatives) > MAX_ALTERNATIVES:
             # Constants come last, and are left out, never what somebody else can choose. Hidden and absolute paths are the first.
             fixed = {self.alternative(a) for value in values for a in value.alternatives if is_constant(a)}
-            found.sort(key=lambda text: text in fixed and (2 if _STRIKING.search(text) is None else 1))
+            alternatives.sort(key=lambda text: text in fixed and (2 if _STRIKING.search(text) is None else 1))
         made = dict.fromkeys(self.constant(c) for value in values for c in value.made)
         with_them = f" with {_joined([*made], self._most, ', ')}" if made and not self._depth else ""
-        return f"{_joined(found, self._most)}{with_them}" if found else "‹never reached›"
+        return f"{_joined(alternatives, self._most)}{with_them}" if alternatives else "‹never reached›"
 
     def constant(self, value: str | float) -> str:
         """A constant on its own."""
@@ -109,20 +109,20 @@ class Words:
         """Each text, list or object that a value can be."""
         told = [a for a in value.alternatives if not (value.open and _is_unknown(a, value.data))]
         some = [a for a in told if a is not None]
-        found = list(dict.fromkeys(self.alternative(one, value.data, use) for one in some or told))
+        alternatives = list(dict.fromkeys(self.alternative(one, value.data, use) for one in some or told))
         if value.places is not None:
-            found.append(f"[{', '.join(self.value(v, use=_inside(use)) for v in value.places)}]")
+            alternatives.append(f"[{', '.join(self.value(v, use=_inside(use)) for v in value.places)}]")
         elif value.items is not None:
-            found.append(f"[{self.value(value.items, use=_inside(use))}, …]")
+            alternatives.append(f"[{self.value(value.items, use=_inside(use))}, …]")
         if value.fields or value.rest is not None:
             fields = [f"{self._key(k)}={self._inner(v, use)}" for k, v in (value.fields or {}).items()]
             fields += [f"…={self._inner(value.rest, use)}"] if value.rest is not None else []
-            found.append(", ".join(fields))
+            alternatives.append(", ".join(fields))
         elif value.fields is not None:
-            found.append("no fields")
+            alternatives.append("no fields")
         if value.open:
-            found.append(f"{_unknown('any value', value.data, use)}{self._from(value.data)}")
-        return found
+            alternatives.append(f"{_unknown('any value', value.data, use)}{self._from(value.data)}")
+        return alternatives
 
     def _key(self, name: str) -> str:
         return name if _NAME.fullmatch(name) else _quoted(name, self._longest)
@@ -260,13 +260,13 @@ class Words:
 
 def via_words(calls: Iterable[PlannedCall]) -> list[str]:
     """Through which saved tools calls are made, by depth: ``two tools down: by send_all → post, by report → post``."""
-    found: dict[int, dict[str, None]] = {}
+    by_depth: dict[int, dict[str, None]] = {}
     for call in calls:
         if call.via:
-            found.setdefault(len(call.via), {})[f"by {' → '.join(map(visible, call.via))}"] = None
+            by_depth.setdefault(len(call.via), {})[f"by {' → '.join(map(visible, call.via))}"] = None
     return [
         f"{_NUMBERS.get(n, n)} tool{'s' if n > 1 else ''} down: {', '.join(paths)}"
-        for n, paths in sorted(found.items())
+        for n, paths in sorted(by_depth.items())
     ]
 
 
@@ -334,7 +334,7 @@ def _one_text(parts: Sequence[Part], texts: Sequence[str], longest: int) -> str:
     """A command as one text in quotes: ``"tar -xf ‹quoted {path}›"``. Constants can't imitate the holes in it."""
     if any(isinstance(part, str) and len(part) > longest for part in parts):
         return "".join(texts)
-    found = [
+    pieces = [
         visible(json.dumps(part, ensure_ascii=False)[1:-1]).replace("‹", "\\u2039").replace("›", "\\u203a")
         if isinstance(part, str)
         else text
@@ -342,7 +342,7 @@ def _one_text(parts: Sequence[Part], texts: Sequence[str], longest: int) -> str:
         else f"‹{text}›"
         for part, text in zip(parts, texts, strict=True)
     ]
-    return f'"{"".join(found)}"'
+    return f'"{"".join(pieces)}"'
 
 
 def _joined(alternatives: list[str], most: int, separator: str = " or ") -> str:

@@ -59,10 +59,10 @@ class Changes(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Json]:
         """The JSON form."""
-        found = None
+        manifest = None
         if self.manifest is not None:
-            found = [{"text": c.text, "direction": c.direction, "risk": c.risk} for c in self.manifest]
-        return {"since": self.since, "manifest": found, "source": list(self.source), "unknown": list(self.unknown)}
+            manifest = [{"text": c.text, "direction": c.direction, "risk": c.risk} for c in self.manifest]
+        return {"since": self.since, "manifest": manifest, "source": list(self.source), "unknown": list(self.unknown)}
 
 
 def changes(old: ToolVersion, new: ToolVersion) -> Changes:
@@ -74,14 +74,14 @@ def changes(old: ToolVersion, new: ToolVersion) -> Changes:
 
 def _unknown(manifest: Manifest) -> Iterator[str]:
     """The arguments of changing calls that are not certainly one known value, or the caller's own."""
-    found = [
+    arguments = [
         f"{visible(label_of(name))} of {visible(call.tool)}"
         for call in manifest.calls
         if risk_of(call.effects) >= RISKS["write"]
         for name, value in call.arguments.items()
         if not _is_known(manifest, value, frozenset())
     ]
-    yield from dict.fromkeys(found)
+    yield from dict.fromkeys(arguments)
 
 
 def _is_known(manifest: Manifest, value: Value, above: frozenset[int]) -> bool:
@@ -107,26 +107,26 @@ def _is_certain(manifest: Manifest, hole: Hole, above: frozenset[int]) -> bool:
 def manifest_changes(old: Manifest, new: Manifest) -> list[Change]:
     """The differences of two manifests in words: "now also sends to api.example.org". Empty if there are none."""
     before, after = _Facts(old), _Facts(new)
-    found = [*_other_host(before.hosts, after.hosts)]
-    found += [Change(f"has a new effect: {e}", "more", risk_of([e])) for e in new.effects if e not in old.effects]
+    changes = [*_other_host(before.hosts, after.hosts)]
+    changes += [Change(f"has a new effect: {e}", "more", risk_of([e])) for e in new.effects if e not in old.effects]
     for kind in dict.fromkeys([*after.sets, *before.sets]):
         had, has = before.sets.get(kind, {}), after.sets.get(kind, {})
-        found += [Change(f"{kind.added} {text}", "more", risk) for text, risk in has.items() if text not in had]
+        changes += [Change(f"{kind.added} {text}", "more", risk) for text, risk in has.items() if text not in had]
         # If a call is gone, so is all that came from it. The call itself is reported.
         gone = before.origins - after.origins if kind.is_flow else ()
         less = [(text, risk) for text, risk in had.items() if text not in has and text not in gone]
-        found += [Change(f"{kind.removed} {text}", "less", risk) for text, risk in less]
+        changes += [Change(f"{kind.removed} {text}", "less", risk) for text, risk in less]
     for tool in dict.fromkeys([*after.bounds, *before.bounds]):
         was, (now, risk) = before.bounds.get(tool), after.bounds.get(tool, ("", 0))
         if was is None:
-            found.append(Change(f"now also calls {tool}: {now}", "more", risk))
+            changes.append(Change(f"now also calls {tool}: {now}", "more", risk))
         elif not now:
-            found.append(Change(f"no longer calls {tool}", "less", was[1]))
+            changes.append(Change(f"no longer calls {tool}", "less", was[1]))
         elif was[0] != now:
-            found.append(Change(f"calls {tool} {now} (before: {was[0]})", "other", risk))
-    found += _other_contents(before, after, found)
+            changes.append(Change(f"calls {tool} {now} (before: {was[0]})", "other", risk))
+    changes += _other_contents(before, after, changes)
     order = {"more": 0, "other": 1, "less": 2}
-    return sorted(dict.fromkeys(found), key=lambda change: (order[change.direction], -change.risk))
+    return sorted(dict.fromkeys(changes), key=lambda change: (order[change.direction], -change.risk))
 
 
 def _other_host(before: set[str], after: set[str]) -> Iterator[Change]:
@@ -136,12 +136,12 @@ def _other_host(before: set[str], after: set[str]) -> Iterator[Change]:
         yield Change(f"host: {gone.pop()} → {come.pop()}", "more", HIGH)
 
 
-def _other_contents(before: _Facts, after: _Facts, found: list[Change]) -> Iterator[Change]:
+def _other_contents(before: _Facts, after: _Facts, changes: list[Change]) -> Iterator[Change]:
     """What is new in the text that surrounds the same data, or in an argument of a call that only reads."""
     for (name, tool), has in after.payloads.items():
         new = {text: risk for text, risk in has.items() if text not in before.payloads.get((name, tool), ())}
         what = f"the {name} of {tool} "
-        if tool in before.bounds and not any(change.text.startswith(what) for change in found):
+        if tool in before.bounds and not any(change.text.startswith(what) for change in changes):
             yield from (Change(f"{what}can now be {text}", "more", risk) for text, risk in new.items())
 
 
@@ -256,8 +256,8 @@ class _Facts:
         self._add(_Kind(f"now also {verb}", f"no longer {verb}"), known, risk)
 
     def _add(self, kind: _Kind, texts: Iterable[str], risk: int) -> None:
-        found = self.sets.setdefault(kind, {})
-        found |= {text: max(risk, found.get(text, 0)) for text in texts}
+        by_text = self.sets.setdefault(kind, {})
+        by_text |= {text: max(risk, by_text.get(text, 0)) for text in texts}
 
 
 def _flow(what: str) -> _Kind:

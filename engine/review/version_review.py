@@ -50,9 +50,9 @@ class ExampleRun(Struct, frozen=True):
 
 def expected_of(example: Example) -> dict[str, Json]:
     """The outcome that an example states, see `ExampleRun`."""
-    found: dict[str, Json] = {"result": example.result} if example.has_result else {}
-    found |= {"raises": example.raises} if example.raises is not None else {}
-    return found | ({"files": example.expect_files} if example.expect_files else {})
+    outcome: dict[str, Json] = {"result": example.result} if example.has_result else {}
+    outcome |= {"raises": example.raises} if example.raises is not None else {}
+    return outcome | ({"files": example.expect_files} if example.expect_files else {})
 
 
 class VersionReview(Struct, frozen=True):
@@ -117,15 +117,15 @@ class VersionReview(Struct, frozen=True):
             return ()
         made = {number for example in self.examples for number in example.calls}
         missing = {number for number in range(len(manifest.calls)) if number not in made}
-        found = []
+        untried = []
         for effect in planned_effects(manifest, among=missing):
             if effect.risk >= RISKS["write"]:
                 what = "; ".join(f"{verb} {value}" for verb, value in effect.resources)
                 where = f"line{'s' if len(effect.lines) > 1 else ''} {', '.join(map(str, effect.lines))}"
-                found.append(
+                untried.append(
                     f"{visible(effect.tool)} {what} ({where})" if what else f"{visible(effect.tool)} ({where})"
                 )
-        return tuple(found)
+        return tuple(untried)
 
     @property
     def look_alikes(self) -> str | None:

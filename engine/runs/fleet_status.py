@@ -42,14 +42,14 @@ def _why_not(run: QueuedRun, workers: Collection[Worker]) -> str:
     """Why no worker can go on with a run; "" if one can."""
     if run.tries >= MAX_TRIES:
         return f"{MAX_TRIES} workers have died of it; `albert runs resume {run.run}` tries again, `runs cancel` ends it"
-    found = [worker for worker in workers if run.queue in worker.data["queues"]]
-    if not found:
+    candidates = [worker for worker in workers if run.queue in worker.data["queues"]]
+    if not candidates:
         return f"no worker of the queue {run.queue} runs"
     if not run.workspace.startswith(CHECKOUT):
-        found = [worker for worker in found if run.workspace in worker.data["workspaces"]]
-        if not found:
+        candidates = [worker for worker in candidates if run.workspace in worker.data["workspaces"]]
+        if not candidates:
             return f"no worker of the queue {run.queue} works in {run.workspace}"
-    if run.needs and not any(run.needs in (each.data["needs"], _with_checkout(each)) for each in found):
+    if run.needs and not any(run.needs in (each.data["needs"], _with_checkout(each)) for each in candidates):
         return (
             f"it has begun in {run.needs}, and no worker of the queue {run.queue} has it; start one, or cancel the run"
         )

@@ -76,22 +76,22 @@ async def recover(call: Call, run: Run) -> Call:
 
 async def _settled(primitive: Primitive, step: Step, call: Call, run: Run) -> Settled:
     problem = None
-    found = Settled("unknown")
+    answer = Settled("unknown")
     effects = call.report.effects
     try:
-        found = await _ask_primitive(primitive, step, call, run)
+        answer = await _ask_primitive(primitive, step, call, run)
     except TimeoutError:
         problem = "its `settle` function has timed out"
     except Exception as fault:
         problem = fault.message if isinstance(fault, Failure) else describe_fault(fault)
-    if found.value is ...:
+    if answer.value is ...:
         # Only the effects of a known result belong to the run.
         for effect in effects:
             run.effects.remove(effect)
         effects.clear()
     run.session.spend(**spent_by(effects))
-    ledger.settled(call, run, found.outcome, problem)
-    return found
+    ledger.settled(call, run, answer.outcome, problem)
+    return answer
 
 
 async def _ask_primitive(primitive: Primitive, step: Step, call: Call, run: Run) -> Settled:
@@ -114,7 +114,7 @@ async def _ask_primitive(primitive: Primitive, step: Step, call: Call, run: Run)
         unchanged=unchanged,
     )
     async with asyncio.timeout(seconds):
-        found = await primitive.settled(interrupted)
-    if found.outcome == "applied" and found.value is not ...:
-        return Settled("applied", accepted_output(call, run, found.value))
-    return Settled(found.outcome)
+        answer = await primitive.settled(interrupted)
+    if answer.outcome == "applied" and answer.value is not ...:
+        return Settled("applied", accepted_output(call, run, answer.value))
+    return Settled(answer.outcome)

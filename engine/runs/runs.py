@@ -150,18 +150,18 @@ class RunManager:
         Raises:
             Failure: `not_found` if this service records no runs; `io_error`.
         """
-        found: builtins.list[RunView] = []
+        runs: builtins.list[RunView] = []
         for summary in self._store.list(limit if of is None else MAX_SEARCHED):
             try:
                 seen = view(self._load(summary.id))
                 if of is None or of(seen.session):
-                    found.append(seen)
+                    runs.append(seen)
             except Failure as failure:
                 if failure.code != "not_found" and of is None:
-                    found.append(RunView(summary.id, "", "", "damaged", "", None, {}, problem=failure.message))
-            if len(found) >= limit:
+                    runs.append(RunView(summary.id, "", "", "damaged", "", None, {}, problem=failure.message))
+            if len(runs) >= limit:
                 break
-        return found
+        return runs
 
     def show(self, run: str, *, with_result: bool = False) -> RunView:
         """One run, by its id or the first digits of its id. `with_result` also reads its result, which may be large.
@@ -169,13 +169,13 @@ class RunManager:
         Raises:
             Failure: `not_found`, `damaged`, `invalid_arguments`, `io_error`.
         """
-        found = self._load(run)
-        seen, last = view(found), last_state(found.entries)
+        loaded = self._load(run)
+        seen, last = view(loaded), last_state(loaded.entries)
         if not with_result or last is None or seen.state not in OVER:
             return seen
         result: dict[str, Json] = {}
         if seen.repository is not None:
-            for entry in self._context.ledger.entries(("run_changes",), run=found.id):
+            for entry in self._context.ledger.entries(("run_changes",), run=loaded.id):
                 result["changes"] = {name: value for name, value in entry.data.items() if name in ("patch", "branch")}
         try:
             if seen.state == "done":
@@ -206,17 +206,17 @@ class RunManager:
 
     def outputs(self, run: str) -> builtins.list[Json]:
         """The recorded outputs of the calls that a run made. Those that were forgotten are left out. Raises as `show`."""
-        contents, found = self._context.contents, builtins.list[Json]()
+        contents, outputs = self._context.contents, builtins.list[Json]()
         for entry in self._load(run).entries:
             if entry.get("t") == "end" and "error" not in entry and "unknown" not in entry:
                 with suppress(Failure):
-                    found.append(value_of(entry, contents))
-        return found
+                    outputs.append(value_of(entry, contents))
+        return outputs
 
     def _load(self, run: str) -> LoadedRun:
-        found = self._store.load(run)
-        check_form(found.id, found.header, found.entries)
-        return found
+        loaded = self._store.load(run)
+        check_form(loaded.id, loaded.header, loaded.entries)
+        return loaded
 
     async def resume(
         self, run: str, log: Log | None = None, *, worker: str | None = None, checkout_on: str | None = None
@@ -236,33 +236,34 @@ class RunManager:
             Failure: `not_found`, `damaged`; `exists` if the run has ended or another process runs it; `diverged` if the tool, the
                 workspace or the interpreter has changed since the run began.
         """
-        found = self._load(run)
-        seen = view(found)
-        if seen.state in OVER or found.cancelled:
+        loaded = self._load(run)
+        seen = view(loaded)
+        if seen.state in OVER or loaded.cancelled:
             raise Failure(
-                "exists", f"the run {found.id} is {'cancelled' if found.cancelled else seen.state}; it can't be resumed"
+                "exists",
+                f"the run {loaded.id} is {'cancelled' if loaded.cancelled else seen.state}; it can't be resumed",
             )
         if seen.state == RUNNING:
-            raise Failure("exists", f"the run {found.id} is under way in another process", retryable=True)
+            raise Failure("exists", f"the run {loaded.id} is under way in another process", retryable=True)
         context = self._context
-        unsaved = self._unsaved(found, context)
-        invocation = self._invocation(found, context, unsaved, is_checkout=checkout_on is not None)
-        journal = self._store.open(found.id, needed(checkout_on))
+        unsaved = self._unsaved(loaded, context)
+        invocation = self._invocation(loaded, context, unsaved, is_checkout=checkout_on is not None)
+        journal = self._store.open(loaded.id, needed(checkout_on))
         try:
             run_journal = RunJournal(journal, context.contents)
             waits = [e for e in journal.entries() if e.get("t") == "state" and e["state"] == "suspended"]
             session = waits[-1].get("grant") if waits else None
             resumed = Resumed(
-                found.id,
+                loaded.id,
                 run_journal,
-                session or found.header["session"],
-                found.header["principal"],
-                found.header["repeat"],
+                session or loaded.header["session"],
+                loaded.header["principal"],
+                loaded.header["repeat"],
                 unsaved=unsaved,
-                queue=found.header.get("queue", ""),
-                batch=found.header.get("batch", ""),
+                queue=loaded.header.get("queue", ""),
+                batch=loaded.header.get("batch", ""),
             )
-            run_journal.set_state("resumed", **(machine() if "queue" in found.header else {}), worker=worker)
+            run_journal.set_state("resumed", **(machine() if "queue" in loaded.header else {}), worker=worker)
             journal.flush()
         except BaseException:
             journal.close()
@@ -282,36 +283,36 @@ class RunManager:
         Raises:
             Failure: `not_found`, `damaged`, `unknown_tool`.
         """
-        found = self._load(run)
+        loaded = self._load(run)
         whole = self._context
         bare = ServiceContext(whole.workspace_or_failure, whole.rules, modes=whole.modes, contents=whole.contents)
-        unsaved = self._unsaved(found, whole)
-        invocation = self._invocation(found, whole, unsaved)
-        if found.header["kind"] == "primitive":
+        unsaved = self._unsaved(loaded, whole)
+        invocation = self._invocation(loaded, whole, unsaved)
+        if loaded.header["kind"] == "primitive":
             # There is no program to run.
-            return self._recorded(found, whole)
+            return self._recorded(loaded, whole)
         if version is not None:
             invocation, unsaved = replace(invocation, version=version), None
-        run_journal = RunJournal(_ReadOnlyJournal(found), whole.contents)
+        run_journal = RunJournal(_ReadOnlyJournal(loaded), whole.contents)
         return await self._pipeline.replay(
             invocation,
             bare,
-            Resumed(found.id, run_journal, is_replay=True, unsaved=unsaved, new_version=version is not None),
+            Resumed(loaded.id, run_journal, is_replay=True, unsaved=unsaved, new_version=version is not None),
         )
 
-    def _recorded(self, found: LoadedRun, context: ServiceContext) -> ToolResult:
+    def _recorded(self, run: LoadedRun, context: ServiceContext) -> ToolResult:
         """The recorded result of a run.
 
         Raises:
             Failure: `not_found` if the run has no result yet.
         """
-        last = last_state(found.entries)
+        last = last_state(run.entries)
         if last is None or last["state"] not in OVER:
-            raise Failure("not_found", f"the run {found.id} has no result yet")
-        version = found.header["version"] if found.header["kind"] == "composite" else None
-        unsaved = self._unsaved(found, context)
-        definition = self._pipeline.lookup.look_up(found.header["tool"], version, unsaved).definition
-        return result_of(last, context.contents, found.id, definition)
+            raise Failure("not_found", f"the run {run.id} has no result yet")
+        version = run.header["version"] if run.header["kind"] == "composite" else None
+        unsaved = self._unsaved(run, context)
+        definition = self._pipeline.lookup.look_up(run.header["tool"], version, unsaved).definition
+        return result_of(last, context.contents, run.id, definition)
 
     @staticmethod
     def _unsaved(run: LoadedRun, context: ServiceContext) -> ToolVersion | None:
@@ -389,20 +390,20 @@ class RunManager:
         Raises:
             Failure: `not_found`, `damaged`; `exists` if the run has ended.
         """
-        found = self._load(run)
-        seen = view(found)
+        loaded = self._load(run)
+        seen = view(loaded)
         if seen.state in OVER:
-            raise Failure("exists", f"the run {found.id} is {seen.state}; there is nothing to cancel")
-        self._store.cancel(found.id)
-        if self.stop(found.id, by) or found.held:
+            raise Failure("exists", f"the run {loaded.id} is {seen.state}; there is nothing to cancel")
+        self._store.cancel(loaded.id)
+        if self.stop(loaded.id, by) or loaded.held:
             return replace(seen, state="cancelled")
         context = self._context
-        journal = self._store.open(found.id)
+        journal = self._store.open(loaded.id)
         try:
             run_journal = RunJournal(journal, context.contents)
             error = cancellation(run_journal, f"the run was cancelled by {by}")
             run_journal.set_state("cancelled", by=by, error=error.as_dict())
-            self._ended(found, {"state": "cancelled", "tool": seen.tool, "by": by})
+            self._ended(loaded, {"state": "cancelled", "tool": seen.tool, "by": by})
         finally:
             journal.close()
         if seen.approval and context.approvals is not None:
@@ -411,15 +412,15 @@ class RunManager:
             except Failure as failure:
                 if failure.code not in ("exists", "not_found"):
                     raise
-        return self.show(found.id)
+        return self.show(loaded.id)
 
     def give_up(self, run: str, failure: Failure) -> None:
         """End a run that can't be resumed, with this failure. Raises Failure as `show`, and if another process executes it."""
-        found = self._load(run)
-        journal = self._store.open(found.id)
+        loaded = self._load(run)
+        journal = self._store.open(loaded.id)
         try:
             RunJournal(journal, self._context.contents).set_state("failed", error=failure.as_dict())
-            self._ended(found, {"state": "failed", "tool": found.header["tool"], "code": failure.code})
+            self._ended(loaded, {"state": "failed", "tool": loaded.header["tool"], "code": failure.code})
         finally:
             journal.close()
 

@@ -61,10 +61,10 @@ class Schedules:
 
     def get(self, name: str) -> Schedule:
         """One schedule. Raises Failure `not_found`, `io_error`."""
-        found = self._ledger.schedules.get(name)
-        if found is None:
+        schedule = self._ledger.schedules.get(name)
+        if schedule is None:
             raise Failure("not_found", f"there is no schedule {name[:60]!r}", hint="`albert schedule` lists them")
-        return found
+        return schedule
 
     def all(self) -> list[Schedule]:
         """All schedules, by name. Raises Failure `io_error`."""

@@ -48,9 +48,9 @@ def loose_holes(use: str, value: Value) -> Iterator[Loose]:
     if use == "program":
         yield from _in_list(value)
     elif use in ("shell", "environment"):
-        found = _in_text if use == "shell" else _in_variable
+        holes_in = _in_text if use == "shell" else _in_variable
         for inner in values_in(value):
-            yield from (Loose(*one, inner) for template in _texts(inner) for one in found(template))
+            yield from (Loose(*one, inner) for template in _texts(inner) for one in holes_in(template))
 
 
 def loose_folders(call: PlannedCall) -> Iterator[Loose]:
@@ -73,8 +73,8 @@ def loose_options(call: PlannedCall) -> Iterator[Loose]:
             if before == "--":
                 break
             if before not in takes:
-                found = (one for one in _texts(inner) if isinstance(one, tuple) and _may_be_option(one))
-                yield from (Loose(one, call.tool, inner) for one in found)
+                options = (one for one in _texts(inner) if isinstance(one, tuple) and _may_be_option(one))
+                yield from (Loose(one, call.tool, inner) for one in options)
             before = _constant(inner)
 
 
@@ -101,13 +101,13 @@ def _not_ordinary(call: PlannedCall) -> str | None:
     lists = [argv for value in _used(call, "program") for argv in _combined(value) or [()]]
     if not texts and not lists:
         return ""
-    found = [(text, judge_command(text)) for text in texts]
-    found += [(shlex.join(words), judge_argv(words)) for words in (tuple(map(_template, argv)) for argv in lists)]
+    commands = [(text, judge_command(text)) for text in texts]
+    commands += [(shlex.join(words), judge_argv(words)) for words in (tuple(map(_template, argv)) for argv in lists)]
     runners = [key for key, row in allow_list()["runners"].items() if row.get("builds")]
     return next(
         (
             text
-            for text, judgement in found
+            for text, judgement in commands
             if not judgement.parts or any(map(_differs, judgement.parts)) or any(key in text for key in runners)
         ),
         None,
@@ -153,9 +153,9 @@ def _in_text(template: Alternative) -> tuple[tuple[tuple[Part, ...], str | None]
     made = [marks.bare(i) if hole.kind in _PLAIN else marks.quoted(i) for i, hole in enumerate(holes)]
     left = iter(made)
     text = "".join(part if isinstance(part, str) else next(left) for part in template)
-    found = judge_template(text)
+    commands = judge_template(text)
     loose = [(hole, mark.strip("'")) for hole, mark in zip(holes, made, strict=True)]
-    return tuple(dict.fromkeys((_content(hole), found[mark]) for hole, mark in loose if mark in found))
+    return tuple(dict.fromkeys((_content(hole), commands[mark]) for hole, mark in loose if mark in commands))
 
 
 def _known(part: Part) -> Part:
@@ -186,8 +186,8 @@ def _in_list(value: Value) -> Iterator[Loose]:
         every = [(one, inner) for inner in (value, value.items) if inner is not None for one in _texts(inner)]
         yield from (Loose(one, "", inner) for one, inner in every if isinstance(one, tuple) and _holes(one))
         return
-    found = {(i, argv[i]): command for argv in combined for i, command in _in_argv(argv)}
-    for (i, one), command in found.items():
+    commands = {(i, argv[i]): command for argv in combined for i, command in _in_argv(argv)}
+    for (i, one), command in commands.items():
         yield Loose(one if isinstance(one, tuple) else _ANYTHING, command, value.places[i])
 
 
@@ -204,8 +204,8 @@ def _combined(value: Value) -> list[tuple[Alternative, ...]] | None:
 @lru_cache(maxsize=1024)
 def _in_argv(argv: tuple[Alternative, ...]) -> tuple[tuple[int, str | None], ...]:
     words = [_word(one, marks.bare(i)) for i, one in enumerate(argv)]
-    found = judge_template(words)
-    return tuple((i, found[word.marks]) for i, word in enumerate(words) if word.marks in found)
+    commands = judge_template(words)
+    return tuple((i, commands[word.marks]) for i, word in enumerate(words) if word.marks in commands)
 
 
 def _word(one: Alternative, mark: str) -> Word:

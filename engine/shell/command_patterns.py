@@ -50,7 +50,7 @@ def may_start(pattern: str, argv: Sequence[str]) -> bool:
 
 def stands_in(pattern: str, text: str) -> bool:
     """Whether a text has the words of a command that matches, whatever reads the text. Its unknown parts match nothing."""
-    text = _ESCAPED.sub(lambda found: _decoded(found[1]), text)
+    text = _ESCAPED.sub(lambda match: _decoded(match[1]), text)
     # `printf` and others decode escapes anywhere. Make joins lines, and takes `$X` for a variable.
     readings = (text, _ONE_LETTER.sub("", _decoded(_CONTINUED.sub("", text))))
     return any(_fits(_words(pattern), _inner_words(each), maybe=True, anywhere=True) for each in readings)
@@ -60,8 +60,8 @@ def _decoded(text: str) -> str:
     return _ESCAPE.sub(_character, text)
 
 
-def _character(found: re.Match[str]) -> str:
-    kind, digits = found[0][1], found[0][2:]
+def _character(match: re.Match[str]) -> str:
+    kind, digits = match[0][1], match[0][2:]
     if kind in "xu":
         return chr(int(digits, 16))
     return chr(int(kind + digits, 8) % 256) if kind.isdigit() else _LETTERS.get(kind, kind)
@@ -96,13 +96,13 @@ def _words(pattern: str) -> tuple[Starred | None, ...]:
         words = shlex.split(pattern)
     except ValueError:
         words = pattern.split()
-    found: list[Starred | None] = []
+    starred_words: list[Starred | None] = []
     for word in words:
         if word != "*":
-            found.append(Starred.of(word))
-        elif not found or found[-1] is not None:
-            found.append(None)
-    return tuple(found)
+            starred_words.append(Starred.of(word))
+        elif not starred_words or starred_words[-1] is not None:
+            starred_words.append(None)
+    return tuple(starred_words)
 
 
 def _fits(words: Sequence[Starred | None], argv: Sequence[str], maybe: bool, anywhere: bool = False) -> bool:

@@ -75,7 +75,7 @@ def files_of_git(operation: str, arguments: Sequence[str]) -> list[str] | None:
 
 
 def _files_of(judgement: Judgement) -> list[str] | None:
-    found: list[str] = []
+    all_files: list[str] = []
     for part in judgement.parts:
         name, *words = part.argv or ("",)
         name = name.rpartition("/")[2]
@@ -89,15 +89,15 @@ def _files_of(judgement: Judgement) -> list[str] | None:
             files = files_of_git(words[0].upper(), words[1:]) if name == "git" and words else files
         if files is None or any(_LISTED.startswith(word.partition("=")[0]) for word in words if word[:3] == "--f"):
             return None
-        found += files
-    return found
+        all_files += files
+    return all_files
 
 
 def _words(name: str, words: Sequence[str]) -> list[str]:
     """All words that can name a file, also in an option: ``-fFILE``, ``-rfFILE``, ``--file=FILE``."""
-    found = [word for whole in words for word in (whole, whole.partition("=")[2]) if word]
-    found += [word[i:] for word in words if word[:1] == "-" for i in range(2, min(len(word), _MAX_OPTIONS))]
+    candidates = [word for whole in words for word in (whole, whole.partition("=")[2]) if word]
+    candidates += [word[i:] for word in words if word[:1] == "-" for i in range(2, min(len(word), _MAX_OPTIONS))]
     operands = [word for word in words if not word.startswith("-")]
     if name in _SEARCHING and (len(operands) < 2 or any(map(_PATTERN.match, words))):
-        found.append(".")
-    return found
+        candidates.append(".")
+    return candidates

@@ -71,8 +71,8 @@ def row_of(table: str, key: str) -> Row | None:
     """The row of a program in a table; a text in its place names another row."""
     rows: dict[str, Any] = allow_list()[table]
     row = rows.get(key)
-    found: Row | None = rows[row] if isinstance(row, str) else row
-    return found
+    resolved_row: Row | None = rows[row] if isinstance(row, str) else row
+    return resolved_row
 
 
 def demand_fits(row: Row, arguments: Sequence[Word], about: str, start: Start) -> bool:

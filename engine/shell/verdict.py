@@ -43,8 +43,8 @@ class Judgement(NamedTuple):
     @property
     def verdict(self) -> Verdict:
         """The strictest verdict of all parts; ``ordinary`` where there are none."""
-        found = {part.verdict for part in self.parts}
-        return "dangerous" if "dangerous" in found else "unknown" if "unknown" in found else "ordinary"
+        verdicts = {part.verdict for part in self.parts}
+        return "dangerous" if "dangerous" in verdicts else "unknown" if "unknown" in verdicts else "ordinary"
 
 
 def shown(text: str) -> str:

@@ -164,10 +164,10 @@ class _Replay:
         )
 
     def _is_joined(self, expression: Joined, n: int, number: int, path: Path) -> bool:
-        found = texts(self.piece, number, path)
-        if len(found) != len(expression.parts):
+        text_parts = texts(self.piece, number, path)
+        if len(text_parts) != len(expression.parts):
             return False
-        for part, (text, name) in zip(expression.parts, found, strict=True):
+        for part, (text, name) in zip(expression.parts, text_parts, strict=True):
             if isinstance(part, str):
                 if part != text or name:
                     return False
@@ -208,8 +208,8 @@ def texts(piece: Piece, number: int, path: Path) -> list[tuple[str, str]]:
         if whole == name and span:
             begin, end = map(int, span.split("-"))
             spans.append((begin, end, each))
-    found, last = list[tuple[str, str]](), 0
+    parts, last = list[tuple[str, str]](), 0
     for begin, end, each in sorted(spans):
-        found += [(value[last:begin], ""), (value[begin:end], each)]
+        parts += [(value[last:begin], ""), (value[begin:end], each)]
         last = end
-    return [part for part in [*found, (value[last:], "")] if part[0]] if found else []
+    return [part for part in [*parts, (value[last:], "")] if part[0]] if parts else []

@@ -73,10 +73,10 @@ def name_of(draft: Draft, taken: Collection[str]) -> str:
     words = [tools[0]] if len(tools) == 1 else [tools[0], tools[-1]]
     name = "_then_".join(words) if len(tools) < 3 else f"{words[0]}_to_{words[1]}"
     name = (f"every_{name}" if len(tools) == 1 else name)[:MAX_NAME].rstrip("_")
-    number, found = 2, name
-    while found in taken:
-        number, found = number + 1, f"{name}_{number}"
-    return found
+    number, candidate = 2, name
+    while candidate in taken:
+        number, candidate = number + 1, f"{name}_{number}"
+    return candidate
 
 
 class _Writer:
@@ -255,19 +255,19 @@ class _Example:
 
     def _made_up(self, schema: Schema, name: str) -> Json:
         if schema.get("type") == "array":
-            found: Json = [self._made_up(schema.get("items") or {}, name.removesuffix("s")) for _ in range(2)]
+            example: Json = [self._made_up(schema.get("items") or {}, name.removesuffix("s")) for _ in range(2)]
         elif schema.get("type") == "object":
             inner = schema.get("properties") or {}
-            found = {key: self._made_up(inner.get(key) or {}, key) for key in schema.get("required", ())}
+            example = {key: self._made_up(inner.get(key) or {}, key) for key in schema.get("required", ())}
         else:
             number = self.made[name] = self.made.get(name, 0) + 1
             kind = schema.get("type", "string")
-            found = f"{name}-{number}" if kind == "string" else number if kind in ("integer", "number") else True
-        if violations(found, schema):
-            found = value_of_schema(schema)
-            if violations(found, schema):
+            example = f"{name}-{number}" if kind == "string" else number if kind in ("integer", "number") else True
+        if violations(example, schema):
+            example = value_of_schema(schema)
+            if violations(example, schema):
                 raise Unwritable
-        return found
+        return example
 
     def _value(self, over: Part | Given, results: list[Json]) -> Any:
         if isinstance(over, Given):

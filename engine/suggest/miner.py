@@ -31,16 +31,16 @@ FRAME, PER_TOKEN = 20, 4
 SAMPLE = 100
 
 
-def of_home(found: Iterable[Piece]) -> bool:
+def of_home(pieces: Iterable[Piece]) -> bool:
     """Whether enough sessions, and people, are behind some pieces."""
-    traces = {piece.trace.session: piece.trace for piece in found}.values()
+    traces = {piece.trace.session: piece.trace for piece in pieces}.values()
     people = {trace.person for trace in traces}
     return len({trace.root for trace in traces}) >= MIN_SESSIONS and (people == {""} or len(people) >= MIN_PEOPLE)
 
 
-def of_session(found: Iterable[Piece]) -> bool:
+def of_session(pieces: Iterable[Piece]) -> bool:
     """The same for what a session sees of itself and of the sessions within it: each one counts."""
-    return len({piece.trace.session for piece in found}) >= MIN_SESSIONS
+    return len({piece.trace.session for piece in pieces}) >= MIN_SESSIONS
 
 
 class Miner(Struct, eq=False):
@@ -58,7 +58,10 @@ class Miner(Struct, eq=False):
         traces, changed = self.traces, self.traces.changed
         new = traces.outside - self._outside
         dirty = {
-            s for session, found in self._of_session.items() if traces.by_session[session].root in new for s in found
+            shapes
+            for session, keys in self._of_session.items()
+            if traces.by_session[session].root in new
+            for shapes in keys
         }
         self._outside |= new
         for session in changed:
@@ -66,9 +69,9 @@ class Miner(Struct, eq=False):
                 del self._clusters[shapes][session]
                 dirty.add(shapes)
             for shapes, piece in pieces(traces.by_session[session]):
-                found = self._clusters.setdefault(shapes, {}).setdefault(session, [])
-                if len(found) < MAX_OF_SESSION:
-                    found.append(piece)
+                session_pieces = self._clusters.setdefault(shapes, {}).setdefault(session, [])
+                if len(session_pieces) < MAX_OF_SESSION:
+                    session_pieces.append(piece)
                 self._of_session.setdefault(session, set()).add(shapes)
                 dirty.add(shapes)
         changed.clear()
@@ -78,34 +81,34 @@ class Miner(Struct, eq=False):
 
     def _of_cluster(self, shapes: tuple[Shape, ...]) -> list[Draft]:
         definitions = {tool: self.traces.definition(tool) for tool, _ in shapes}
-        found = [piece for each in self._clusters[shapes].values() for piece in each]
+        pieces = [piece for each in self._clusters[shapes].values() for piece in each]
         known = {tool: d for tool, d in definitions.items() if d is not None}
         if len(known) < len(definitions):
             return []
         reads = all(d.only_reads for d in known.values())
         if not reads:
-            found = [piece for piece in found if piece.trace.root not in self.traces.outside]
-        if not self.supported(found):
+            pieces = [piece for piece in pieces if piece.trace.root not in self.traces.outside]
+        if not self.supported(pieces):
             return []
         made, before = list[Draft](), self._drafts.get(shapes, [])
         # A loop also explains a single round, so loops come first.
-        for loops in sorted({tuple(len(step) > 1 for step in piece.steps) for piece in found}, reverse=True):
+        for loops in sorted({tuple(len(step) > 1 for step in piece.steps) for piece in pieces}, reverse=True):
             if len(shapes) == 1 and not loops[0]:
                 continue
             explained = {id(piece) for draft in made for piece in draft.pieces}
             left = [
                 p
-                for p in found
+                for p in pieces
                 if id(p) not in explained and all(loop or len(s) == 1 for loop, s in zip(loops, p.steps, strict=True))
             ]
-            made += self._variants(Draft(shapes, loops, reads, left, tried=len(found)), before, known)
+            made += self._variants(Draft(shapes, loops, reads, left, tried=len(pieces)), before, known)
         return made
 
     def _variants(self, empty: Draft, before: list[Draft], definitions: dict[str, ToolDefinition]) -> list[Draft]:
         """The drafts for the pieces of an empty draft: one for most of them, one for most of the rest, and so on."""
-        made, found = list[Draft](), empty.pieces
-        left = found
-        for piece in found:
+        made, pieces = list[Draft](), empty.pieces
+        left = pieces
+        for piece in pieces:
             piece.loops = empty.loops
         for _ in range(MAX_VARIANTS):
             if not self.supported(left):
@@ -124,7 +127,7 @@ class Miner(Struct, eq=False):
                     None,
                 )
                 known = {id(piece) for piece in same.pieces} if same is not None else set[int]()
-                draft.pieces = [piece for piece in found if id(piece) in known or draft.matches(piece)]
+                draft.pieces = [piece for piece in pieces if id(piece) in known or draft.matches(piece)]
                 if self.supported(draft.pieces):
                     made.append(draft)
             left = unifier.rest
@@ -138,7 +141,7 @@ def rank(drafts: list[Draft], most: int) -> list[Draft]:
     """
     taken: set[tuple[str, int]] = set()
     cells = {id(d): [[(p.trace.session, k) for step in p.steps for k in step] for p in d.pieces] for d in drafts}
-    found: list[Draft] = []
+    ranking: list[Draft] = []
 
     def gain(draft: Draft) -> float:
         mine: set[tuple[str, int]] = set()
@@ -152,7 +155,7 @@ def rank(drafts: list[Draft], most: int) -> list[Draft]:
     for reads, flows in ((True, True), (True, False), (False, True), (False, False)):
         heap = [(-gain(d), i) for i, d in enumerate(drafts) if (d.reads, d.flows > 0) == (reads, flows)]
         heapq.heapify(heap)
-        while heap and len(found) < most:
+        while heap and len(ranking) < most:
             _, i = heapq.heappop(heap)
             now = gain(drafts[i])
             if now < MIN_SESSIONS - 1:
@@ -160,11 +163,11 @@ def rank(drafts: list[Draft], most: int) -> list[Draft]:
             if heap and now < -heap[0][0]:
                 heapq.heappush(heap, (-now, i))
                 continue
-            found.append(drafts[i])
+            ranking.append(drafts[i])
             for each in cells[id(drafts[i])]:
                 if not taken.intersection(each):
                     taken.update(each)
-    return found
+    return ranking
 
 
 def spared(draft: Draft) -> tuple[int, int]:

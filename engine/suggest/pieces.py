@@ -57,8 +57,8 @@ class Piece(Struct, eq=False):
     def is_chosen(self, number: int, path: Path) -> bool:
         """Whether an argument was first seen in a result of this piece, so that no caller can know it beforehand."""
         name = "/".join(map(str, path))
-        for found, sources in self.trace.calls[number].sources.items():
-            whole, _, part = found.partition("~")
+        for source_name, sources in self.trace.calls[number].sources.items():
+            whole, _, part = source_name.partition("~")
             if (whole == name or whole.startswith(f"{name}/")) and sources[0].call in self.place:
                 if part or bits(at(self.trace.calls[number].arguments, parsed(whole))) >= TELLING:
                     return True
@@ -74,21 +74,21 @@ def pieces(trace: Trace) -> Iterator[tuple[tuple[Shape, ...], Piece]]:
     """The pieces of a trace, each with the shapes of its steps."""
     groups = _groups(trace)
     linked, flows = _links(trace, groups)
-    found: set[tuple[int, ...]] = set()
+    combinations: set[tuple[int, ...]] = set()
     reach: list[set[int]] = []
     for i, group in enumerate(groups):
         if len(group) > 1:
-            found.add((i,))
+            combinations.add((i,))
         for j in range(i + 1, min(len(groups), i + MAX_NEIGHBOURS)):
             if not any(i <= k < j for k in linked[j]):
                 break
-            found.add(tuple(range(i, j + 1)))
+            combinations.add(tuple(range(i, j + 1)))
         reach.append({i}.union(*(reach[j] for j in flows[i])))
         if len(reach[i]) > MAX_GROUPS:
             reach[i] = _TOO_MANY
         elif len(reach[i]) > 1:
-            found.add(tuple(sorted(reach[i])))
-    for piece in sorted(found):
+            combinations.add(tuple(sorted(reach[i])))
+    for piece in sorted(combinations):
         steps = tuple(groups[i] for i in piece)
         yield tuple(shape(trace.calls[step[0]]) for step in steps), Piece(trace, steps)
 

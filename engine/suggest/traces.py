@@ -112,8 +112,8 @@ class Traces(Struct, eq=False):
         defaults = {p.name: p.default for p in definition.parameters if not p.required}
         given = {k: v for k, v in data["arguments"].items() if k not in defaults or v != defaults[k]}
         sources = {
-            path: [Source(trace.numbers.get(call, -1), parsed(at), tuple(lengths)) for call, at, lengths in found]
-            for path, found in data.get("from", {}).items()
+            path: [Source(trace.numbers.get(call, -1), parsed(at), tuple(lengths)) for call, at, lengths in origins]
+            for path, origins in data.get("from", {}).items()
         }
         trace.numbers[data["call"]] = len(trace.calls)
         trace.calls.append(TracedCall(data["tool"], given, sources, turn))

@@ -107,7 +107,7 @@ class Unifier(Struct):
 
     def _flow(self, n: int, path: Path, values: list[Json]) -> Part | None:
         name = "/".join(map(str, path))
-        found = [
+        candidates = [
             {
                 Part(s.call, s.path): s.lengths
                 for s in piece.sources(piece.steps[n][0], name, n)
@@ -116,10 +116,10 @@ class Unifier(Struct):
             for piece, value in zip(self.draft.pieces, values, strict=True)
         ]
         best: Part
-        best, keep = _most_common(found, lambda part: _likeliness(part, path))
+        best, keep = _most_common(candidates, lambda part: _likeliness(part, path))
         if not _is_proof(values[i] for i in keep) or not self.supported(self.draft.pieces[i] for i in keep):
             return None
-        self._demand_fixed(best, [found[i][best] for i in keep], len(keep))
+        self._demand_fixed(best, [candidates[i][best] for i in keep], len(keep))
         self._keep(keep)
         self.draft.flows += 1
         return best
@@ -160,23 +160,23 @@ class Unifier(Struct):
         return Nested(parts)
 
     def _text(self, n: int, path: Path) -> Joined | None:
-        found = [texts(piece, piece.steps[n][0], path) for piece in self.draft.pieces]
-        constants = {tuple("" if name else text for text, name in each) for each in found}
-        if not found[0] or len(constants) != 1 or not _is_plain("".join(*constants)) or self._decides(n, path):
+        piece_texts = [texts(piece, piece.steps[n][0], path) for piece in self.draft.pieces]
+        constants = {tuple("" if name else text for text, name in each) for each in piece_texts}
+        if not piece_texts[0] or len(constants) != 1 or not _is_plain("".join(*constants)) or self._decides(n, path):
             return None
         parts: list[str | Part] = []
-        for i, (text, name) in enumerate(found[0]):
+        for i, (text, name) in enumerate(piece_texts[0]):
             if not name:
                 parts.append(text)
                 continue
             sources = [
                 {Part(s.call, s.path): s.lengths for s in piece.sources(piece.steps[n][0], each[i][1], n)}
-                for piece, each in zip(self.draft.pieces, found, strict=True)
+                for piece, each in zip(self.draft.pieces, piece_texts, strict=True)
             ]
             best, keep = _most_common(sources, lambda part: _likeliness(part, path))
-            if len(keep) < len(found) or any(type(p) is int for p in best.path):
+            if len(keep) < len(piece_texts) or any(type(p) is int for p in best.path):
                 return None
-            if not _is_proof(each[i][0] for each in found):
+            if not _is_proof(each[i][0] for each in piece_texts):
                 return None
             parts.append(best)
         self.draft.flows += 1
@@ -203,13 +203,13 @@ class Unifier(Struct):
     def _list(self, n: int, step: Step, varied: list[str]) -> Part | None:
         """The list in an earlier result whose items all varied arguments come from."""
         draft = self.draft
-        found = [self._lists(piece, n, varied) for piece in draft.pieces]
+        lists = [self._lists(piece, n, varied) for piece in draft.pieces]
         sizes = [len(piece.steps[n]) for piece in draft.pieces]
-        exact = [{each for each in one if one[each] == size} for one, size in zip(found, sizes, strict=True)]
+        exact = [{each for each in one if one[each] == size} for one, size in zip(lists, sizes, strict=True)]
         best, keep = _most_common(exact, str)
         if self._callee(n).only_reads:
             # A reading loop may go on where a session has stopped.
-            other, more = _most_common(found, str)
+            other, more = _most_common(lists, str)
             if len(more) > 1.1 * len(keep):
                 best, keep, step.whole = other, more, True
         kept = [draft.pieces[i] for i in keep]
@@ -281,10 +281,10 @@ class Unifier(Struct):
         self._demand_own([i for i, p in enumerate(self.draft.pieces) if not p.is_chosen(p.steps[n][0], path)])
         values = [piece.value(piece.steps[n][0], path) for piece in self.draft.pieces]
         name = next((p for p in reversed(path) if isinstance(p, str)), "value")
-        found = self._parameter(name, n, path, self._schema(n, path), values)
+        given = self._parameter(name, n, path, self._schema(n, path), values)
         if self._is_constant(n, path, values):
             self.draft.parameters[-1].default = values[0]
-        return found
+        return given
 
     def _is_constant(self, n: int, path: Path, values: list[Json]) -> bool:
         """Whether a value may be a default: the same for all, plain, no destination, and in no result before."""
@@ -348,12 +348,12 @@ def _is_proof(values: Iterable[Json]) -> bool:
     return len(distinct) > 1 and sum(map(bits, distinct)) >= EVIDENCE
 
 
-def _most_common(found: Sequence[Collection[Any]], rank: Callable[[Any], Any]) -> tuple[Any, list[int]]:
+def _most_common(collections: Sequence[Collection[Any]], rank: Callable[[Any], Any]) -> tuple[Any, list[int]]:
     """What most of the collections contain, by `rank` if several do, and the places of these; no places if they are few."""
-    count = Counter(each for one in found for each in one)
+    count = Counter(each for one in collections for each in one)
     best = max(count, key=lambda each: (count[each], rank(each)), default=None)
-    places = [i for i, one in enumerate(found) if best in one]
-    return best, places if len(places) >= LEAST_SHARE * len(found) else []
+    places = [i for i, one in enumerate(collections) if best in one]
+    return best, places if len(places) >= LEAST_SHARE * len(collections) else []
 
 
 def _likeliness(part: Part, path: Path) -> tuple[object, ...]:

@@ -184,10 +184,10 @@ def blocks(opened: int, demand_going: Callable[[], object]) -> Iterator[bytes]:
 
 def digest(content: Iterable[bytes]) -> str:
     """The sha256 of a sequence of blocks, in 64 hex digits."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for block in content:
-        found.update(block)
-    return found.hexdigest()
+        hasher.update(block)
+    return hasher.hexdigest()
 
 
 def replace(
@@ -273,11 +273,11 @@ def entries_of(folder: int, shown: openat.Parts, room: int, most: int, path: str
         Failure: `too_large`. The message states the limit `most`.
     """
     handle = os.open(".", LISTED, dir_fd=folder)
-    found: list[tuple[str, Entry]] = []
+    listing: list[tuple[str, Entry]] = []
     try:
         with os.scandir(handle) as entries:
             for entry in entries:
-                if len(found) == room:
+                if len(listing) == room:
                     raise Failure(
                         "too_large",
                         f"{show(path)} holds more than {most:,} entries, the most a listing can have",
@@ -289,10 +289,10 @@ def entries_of(folder: int, shown: openat.Parts, room: int, most: int, path: str
                     continue
                 size = facts.st_size if stat.S_ISREG(facts.st_mode) else 0
                 line = Entry("/".join((*shown, spoken(entry.name))), type_of(facts.st_mode), size)
-                found.append((entry.name, line))
+                listing.append((entry.name, line))
     finally:
         os.close(handle)
-    return found
+    return listing
 
 
 def spoken(name: str) -> str:

@@ -57,8 +57,8 @@ def find_workspace(
 def secret_places(home: Path) -> list[Path]:
     """The shipped list of files and folders with secrets. No tool can reach them, under any name."""
     top = str(home)
-    found = (p for p in SHIPPED_FORBIDDEN_PATHS if p not in SHIPPED_FORBIDDEN_PUBLIC)
-    return [Path(expanded(pattern, top, "")) for pattern in found]
+    patterns = (p for p in SHIPPED_FORBIDDEN_PATHS if p not in SHIPPED_FORBIDDEN_PUBLIC)
+    return [Path(expanded(pattern, top, "")) for pattern in patterns]
 
 
 def _named(path: Path, home: Path, albert_home: Path) -> Path:

@@ -85,7 +85,7 @@ def repositories(root: str) -> Repositories:
     Raises:
         Failure: `too_large`.
     """
-    found, left = Repositories([], []), _MAX_SEARCHED
+    repositories, left = Repositories([], []), _MAX_SEARCHED
     # Not `os.walk`: in Python 3.11 it calls itself for each level, and a command can make any number of levels.
     ahead = [root]
     while ahead:
@@ -110,10 +110,10 @@ def repositories(root: str) -> Repositories:
                 rule="exposed",
             )
         if os.path.lexists(f"{place}/{GIT_FOLDER}"):
-            found.tops.append(place)
+            repositories.tops.append(place)
         if os.path.basename(place) == GIT_FOLDER or is_git_folder(place):
-            found.git_folders.append(place)
-    return found
+            repositories.git_folders.append(place)
+    return repositories
 
 
 def git_folder_of(root: str, place: str) -> str | None:

@@ -109,9 +109,9 @@ class LinkIndex:
                     continue  # A broken link, or a file that was deleted meanwhile.
                 if len(files) > MAX_FILES:
                     raise TooMany
-        found = _Folder(facts.st_ctime_ns, frozenset(files), tuple(folders))
+        snapshot = _Folder(facts.st_ctime_ns, frozenset(files), tuple(folders))
         if not linked and facts.st_ctime_ns < now - _MOMENT_NS:
-            self._folders[key] = found
+            self._folders[key] = snapshot
         else:
             self._folders.pop(key, None)
-        return found
+        return snapshot

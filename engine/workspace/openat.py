@@ -126,12 +126,12 @@ def follow(root: int, parts: Sequence[str]) -> Parts:
             continue
         folder = open_folder(root, done)
         try:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            target = os.readlink(name, dir_fd=folder) if stat.S_ISLNK(found.st_mode) else None
+            facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            target = os.readlink(name, dir_fd=folder) if stat.S_ISLNK(facts.st_mode) else None
         finally:
             os.close(folder)
         if target is None:
-            if ahead and not stat.S_ISDIR(found.st_mode):
+            if ahead and not stat.S_ISDIR(facts.st_mode):
                 raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
             done.append(name)
             continue
@@ -157,15 +157,15 @@ def chain(root: int, folder: int) -> list[tuple[int, int]] | None:
     """
     top = identity(os.fstat(root))
     here = os.dup(folder)
-    found: list[tuple[int, int]] = []
+    identities: list[tuple[int, int]] = []
     try:
         while True:
             current = identity(os.fstat(here))
-            if found and current == found[-1]:
+            if identities and current == identities[-1]:
                 return None
-            found.append(current)
+            identities.append(current)
             if current == top:
-                return found
+                return identities
             above = os.open("..", FOLDER, dir_fd=here)
             os.close(here)
             here = above

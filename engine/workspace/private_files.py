@@ -39,8 +39,8 @@ def private_file(
         if is_private and path in tops and allows(path):
             return path
         try:
-            with os.scandir(path) as found:
-                entries = list(islice(found, left + 1))
+            with os.scandir(path) as listing:
+                entries = list(islice(listing, left + 1))
         except PermissionError:
             if _is_own(path) and allows(path):
                 return path

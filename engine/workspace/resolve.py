@@ -151,27 +151,27 @@ class Resolver:
             real = place.at(openat.follow(place.tree.fd, place.parts))
             with self._folder(real):
                 pass
-        found = self._as_view()
-        found._base, found._places = real.parts, {}
-        return found
+        view = self._as_view()
+        view._base, view._places = real.parts, {}
+        return view
 
     def reaching(self, roots: Iterable[Root]) -> Self:
         """A view that also contains these folders outside the workspace. The rules decide what tools may do there."""
-        found = self._as_view()
-        found._extra_roots, found._places = [], {}
+        view = self._as_view()
+        view._extra_roots, view._places = [], {}
         for root in roots:
             tree = _ExtraRoot(root.real)
             starts = (tree.parts, tuple(p for p in root.written.split("/") if p))
-            found._extra_roots.append((starts, tree))
+            view._extra_roots.append((starts, tree))
         # Innermost first, because a path in the inner folder is in the outer folder too.
-        found._extra_roots.sort(key=lambda pair: -len(pair[1].parts))
-        return found
+        view._extra_roots.sort(key=lambda pair: -len(pair[1].parts))
+        return view
 
     def _as_view(self) -> Self:
         # Each call has a view, and `copy.copy` takes twice as long.
-        found = object.__new__(type(self))
-        found.__dict__ = {**self.__dict__, "_view": True}
-        return found
+        view = object.__new__(type(self))
+        view.__dict__ = {**self.__dict__, "_view": True}
+        return view
 
     @property
     def extra_roots(self) -> tuple[str, ...]:
@@ -229,12 +229,12 @@ class Resolver:
         Raises:
             Failure: `invalid_arguments` or `permission_denied`.
         """
-        found = self._places.get(path)
-        if found is None:
+        place = self._places.get(path)
+        if place is None:
             if len(self._places) >= _MAX_PLACES:
                 self._places.clear()
-            found = self._places[path] = self._found(path)
-        return found
+            place = self._places[path] = self._found(path)
+        return place
 
     def _found(self, path: str) -> Place:
         parts = plain_parts(path)

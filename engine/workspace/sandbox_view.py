@@ -130,12 +130,12 @@ def writable_parts(
     if listed is None:
         return None
     closed = (*hidden, *sealed)
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for path in sorted(writable_in_workspace([[root] if shown is None else shown, [*listed, *git_folders]], root)):
         plain = path.rstrip("/")
         if os.path.realpath(plain) == plain and judge.allows(plain) and not within(plain, *closed):
-            found[plain] = path
-    return [path for plain, path in found.items() if not within(os.path.dirname(plain), *found)]
+            paths[plain] = path
+    return [path for plain, path in paths.items() if not within(os.path.dirname(plain), *paths)]
 
 
 def _exists_or_made(workspace: int, root: str, path: str) -> bool:
@@ -180,25 +180,25 @@ def _protected(root: str, start: str, folders: Iterable[str], own: str | None, f
 
 def _places(root: str, start: str) -> list[str]:
     """The folders whose repositories are protected: `start` and its parents up to the workspace, and the workspace's subfolders."""
-    found = []
+    places = []
     while start.startswith(f"{root}/"):
-        found.append(start)
+        places.append(start)
         start = os.path.dirname(start)
-    found.append(root)
+    places.append(root)
     with suppress(OSError), os.scandir(root) as entries:
-        found += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)][:_MAX_FOLDERS]
-    return list(dict.fromkeys(found))
+        places += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)][:_MAX_FOLDERS]
+    return list(dict.fromkeys(places))
 
 
 def _git_folders(root: str, start: str) -> list[str]:
     """The git folders of these repositories and of their submodules, if they are in the workspace."""
-    found: list[str] = []
+    git_folders: list[str] = []
     for place in _places(root, start):
         folder = git_folder_of(root, place)
-        if folder is not None and folder not in found:
-            found.append(folder)
-            found += (inner for inner in _submodules(f"{folder}/modules", _MAX_DEPTH) if inner not in found)
-    return found
+        if folder is not None and folder not in git_folders:
+            git_folders.append(folder)
+            git_folders += (inner for inner in _submodules(f"{folder}/modules", _MAX_DEPTH) if inner not in git_folders)
+    return git_folders
 
 
 def _submodules(folder: str, depth: int) -> Iterator[str]:
@@ -305,8 +305,8 @@ def shown_and_hidden(judge: Judge, root: str) -> tuple[list[str] | None, list[st
         if not judge.divides(folder):
             continue
         try:
-            with os.scandir(folder) as found:
-                entries = list(islice(found, left + 1))
+            with os.scandir(folder) as listing:
+                entries = list(islice(listing, left + 1))
         except OSError as error:
             if isinstance(error, PermissionError):
                 # The command could make the folder readable.

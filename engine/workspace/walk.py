@@ -107,20 +107,20 @@ def _sorted(folder: int, path: str) -> list[tuple[EntryType | None, str]]:
 
     A folder occurs twice: first as an entry, then with type None at the position of its content, after names like ``folder.old``.
     """
-    found: list[tuple[bytes, EntryType | None, str]] = []
+    lines: list[tuple[bytes, EntryType | None, str]] = []
     with os.scandir(folder) as entries:
         for count, entry in enumerate(entries):
             if count == MAX_NAMES:
                 raise _too_many(path, f"more than {MAX_NAMES:,} names in one folder")
             key = os.fsencode(entry.name)
             if entry.is_symlink():
-                found.append((key, "symlink", entry.name))
+                lines.append((key, "symlink", entry.name))
             elif entry.is_dir(follow_symlinks=False):
-                found += [(key, "directory", entry.name), (key + b"/", None, entry.name)]
+                lines += [(key, "directory", entry.name), (key + b"/", None, entry.name)]
             else:
-                found.append((key, "file" if entry.is_file(follow_symlinks=False) else "other", entry.name))
-    found.sort(key=lambda line: line[0])
-    return [(kind, name) for _, kind, name in found]
+                lines.append((key, "file" if entry.is_file(follow_symlinks=False) else "other", entry.name))
+    lines.sort(key=lambda line: line[0])
+    return [(kind, name) for _, kind, name in lines]
 
 
 def _too_many(path: str, what: str) -> Failure:

@@ -76,9 +76,9 @@ class Workspace(Resolver):
 
     def judged_by(self, judge: Judge) -> Self:
         """A view for one call, with the judge of this call."""
-        found = self._as_view()
-        found.judge = judge
-        return found
+        view = self._as_view()
+        view.judge = judge
+        return view
 
     def demand_going(self) -> None:
         """Refuse if the call has ended.
@@ -450,7 +450,7 @@ class Workspace(Resolver):
         """
         place = self._find(path)
         spelled = self._spelled(place)
-        found: list[Entry] = []
+        entries: list[Entry] = []
         with self._reporting(place):
             top = self._real(place)
             self.judge.demand(top.absolute, "read")
@@ -461,7 +461,7 @@ class Workspace(Resolver):
                 self.judge.demand_going()
                 try:
                     with self._folder(here) as folder:
-                        inner = files.entries_of(folder, shown, MAX_ENTRIES - len(found), MAX_ENTRIES, path)
+                        inner = files.entries_of(folder, shown, MAX_ENTRIES - len(entries), MAX_ENTRIES, path)
                 except (FileNotFoundError, NotADirectoryError):
                     if here is top:
                         raise
@@ -470,7 +470,7 @@ class Workspace(Resolver):
                     if here is top or failure.rule not in ("albert_own", "shipped.forbidden_paths"):
                         raise
                     continue
-                found.extend(entry for _, entry in inner)
+                entries.extend(entry for _, entry in inner)
                 if recursive:
                     folders = [(entry, here.at((*here.parts, n))) for n, entry in inner if entry.type == "directory"]
                     ahead.extend(
@@ -478,7 +478,7 @@ class Workspace(Resolver):
                         for entry, below in folders
                         if self._enters(below.absolute)
                     )
-        return sorted(found)
+        return sorted(entries)
 
     def _enters(self, path: str) -> bool:
         """Whether a listing or a walk enters a folder."""

@@ -79,11 +79,11 @@ class Contents(StoredContents):
                     for name in sorted(os.listdir(folder)):
                         if not _REST.match(name):
                             continue
-                        found = os.stat(folder / name, follow_symlinks=False)
-                        old = found.st_mtime < time.time() - older_than_seconds
-                        if old and stat.S_ISREG(found.st_mode) and not keep(f"b3:{shard}{name}"):
+                        facts = os.stat(folder / name, follow_symlinks=False)
+                        old = facts.st_mtime < time.time() - older_than_seconds
+                        if old and stat.S_ISREG(facts.st_mode) and not keep(f"b3:{shard}{name}"):
                             os.unlink(folder / name)
-                            taken, taken_bytes = taken + 1, taken_bytes + found.st_size
+                            taken, taken_bytes = taken + 1, taken_bytes + facts.st_size
                         else:
                             left += 1
         except OSError as error:
@@ -132,8 +132,8 @@ def _same(path: Path, content: bytes) -> bool:
     except OSError:
         return False
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size != len(content):
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size != len(content):
             return False
         position = 0
         for block in _blocks(handle):

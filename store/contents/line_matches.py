@@ -15,7 +15,7 @@ def matching(blocks: Iterable[bytes], matches: Callable[[str], bool], offset: in
 
     If any line matches, the result contains at least one line. All `blocks` are read, because the caller checks their hash.
     """
-    found: list[Line] = []
+    lines: list[Line] = []
     taken = 0
     following: int | None = None
     for position, content in _lines(blocks):
@@ -24,12 +24,12 @@ def matching(blocks: Iterable[bytes], matches: Callable[[str], bool], offset: in
         text = content.decode("utf-8", "replace")
         if not matches(text):
             continue
-        if found and taken + len(content) > limit:
+        if lines and taken + len(content) > limit:
             following = position
         else:
-            found.append(Line(position, text))
+            lines.append(Line(position, text))
             taken += len(content)
-    return Matches(found, following)
+    return Matches(lines, following)
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:

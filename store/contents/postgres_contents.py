@@ -48,25 +48,25 @@ class PostgresContents(StoredContents):
 
     def _blocks(self, ref: str) -> Iterator[bytes]:
         for start in range(0, self.size(ref) + 1, BLOCK):
-            (found,) = self._tables.rows(_PART, (start + 1, BLOCK, ref)) or [(None,)]
-            if found[0] is None:
+            (row,) = self._tables.rows(_PART, (start + 1, BLOCK, ref)) or [(None,)]
+            if row[0] is None:
                 raise not_found(ref)
-            yield found[0]
+            yield row[0]
 
     def _touch(self, ref: str) -> int | None:
         with self._tables.transaction() as connection:
-            found = connection.execute(_TOUCH, (ref,)).fetchone()
-        return None if found is None else int(found[0])
+            row = connection.execute(_TOUCH, (ref,)).fetchone()
+        return None if row is None else int(row[0])
 
     def _collect(self, keep: Callable[[str], bool], older_than_seconds: float) -> Collected:
-        found = self._tables.rows(_ALL, (older_than_seconds,))
+        rows = self._tables.rows(_ALL, (older_than_seconds,))
         taken = []
-        for ref, is_old in found:
+        for ref, is_old in rows:
             if is_old and not keep(ref):
                 # Only if it was not stored again meanwhile.
                 with self._tables.transaction() as connection:
                     taken += connection.execute(_DELETE, (ref, older_than_seconds)).fetchall()
-        return Collected(len(taken), sum(size for (size,) in taken), len(found) - len(taken))
+        return Collected(len(taken), sum(size for (size,) in taken), len(rows) - len(taken))
 
     def _place(self, ref: str) -> str:
         return f"{self._tables.name}, the row {ref} of the table contents"

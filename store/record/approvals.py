@@ -97,8 +97,8 @@ class ApprovalTable:
         return [_row(row) for row in self._database.rows(query, sorted(states))]
 
     def _first(self, where: str, value: str) -> ApprovalRow | None:
-        found = self._database.row(f"{_READ} {where}", (value,))
-        return None if found is None else _row(found)
+        row = self._database.row(f"{_READ} {where}", (value,))
+        return None if row is None else _row(row)
 
 
 def _row(row: tuple[Any, ...]) -> ApprovalRow:

@@ -127,8 +127,8 @@ class Database(ABC):
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None."""
-        found = self.rows(statement, values)
-        return found[0] if found else None
+        rows = self.rows(statement, values)
+        return rows[0] if rows else None
 
     @property
     @abstractmethod

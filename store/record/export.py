@@ -22,8 +22,8 @@ _QUERY = f"SELECT n, at, kind, data, hash FROM entries WHERE n > ? AND at >= ? O
 def exported(record: Record, since: datetime | None = None) -> Iterator[str]:
     """The lines of the entries from the first one at or after `since`. Raises Failure `io_error`, `damaged`."""
     last, earliest = 0, "" if since is None else time_of(since)
-    while found := record.database.rows(_QUERY, (last, earliest)):
-        for last, at, kind, data, digest in found:
+    while rows := record.database.rows(_QUERY, (last, earliest)):
+        for last, at, kind, data, digest in rows:
             yield f"{digest.hex()} {text_of(last, at, kind, data)}"
         earliest = ""  # Later entries may have earlier times, from a process whose clock is slow.
 

@@ -174,11 +174,11 @@ def read(database: Database, run: str) -> StoredRun:
     Raises:
         Failure: `not_found`; `damaged`, naming the first row that differs; `io_error`.
     """
-    found = database.rows(_READ, (run,))
-    if not found:
+    stored_rows = database.rows(_READ, (run,))
+    if not stored_rows:
         raise not_found(run)
-    created, owner, cancelled, *last = found[0][:5]
-    rows = [Step(*row[5:]) for row in found if row[5] is not None]
+    created, owner, cancelled, *last = stored_rows[0][:5]
+    rows = [Step(*row[5:]) for row in stored_rows if row[5] is not None]
     wrong = first_wrong(rows, last)
     if wrong is not None:
         raise damaged(run, wrong[1], wrong[0])

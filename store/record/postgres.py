@@ -75,12 +75,12 @@ _statements: dict[str, _Statement] = {}
 
 
 def _statement(text: str) -> _Statement:
-    found = _statements.get(text)
-    if found is None:
+    statement = _statements.get(text)
+    if statement is None:
         ours = text.replace("%", "%%").replace("?", "%s")
         tables = frozenset(_TABLE.findall(text))
-        found = _statements[text] = _Statement(ours, text.lstrip().startswith("SELECT"), tables)
-    return found
+        statement = _statements[text] = _Statement(ours, text.lstrip().startswith("SELECT"), tables)
+    return statement
 
 
 def _tables(text: str) -> frozenset[str]:
@@ -203,8 +203,8 @@ class PostgresDatabase(Database):
             return []
         with self._threads:
             if self._depth:
-                found: list[Row] = self.execute(statement, values).fetchall()
-                return found
+                rows: list[Row] = self.execute(statement, values).fetchall()
+                return rows
             if self._looking == threading.get_ident():
                 return self._looked.read((statement, tuple(values)), self._ask).fetchall()
             return self._ask([(statement, tuple(values))])[0]
@@ -414,8 +414,8 @@ class PostgresDatabase(Database):
 
     def size(self) -> int:
         """See `Database`."""
-        found = self.row(_SIZE)
-        return int(found[0]) if found else 0
+        row = self.row(_SIZE)
+        return int(row[0]) if row else 0
 
     def shrink(self) -> None:
         """See `Database`. The server uses the space again, for what is written later."""

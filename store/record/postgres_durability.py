@@ -61,9 +61,9 @@ class PostgresDurability(Durability):
 
     def _write(self) -> int:
         covered = self._last()
-        found = self.link.retried(lambda connection: connection.execute(_SYNC, (covered.n,)).fetchone())
+        row = self.link.retried(lambda connection: connection.execute(_SYNC, (covered.n,)).fetchone())
         # The server may have crashed since the entry was committed.
-        if not has_kept(found, covered):
+        if not has_kept(row, covered):
             raise lost(covered.n)
         self.synced = covered
         return covered.n
@@ -74,6 +74,6 @@ class PostgresDurability(Durability):
         self.link.drop()
 
 
-def has_kept(found: Row | None, known: Tail) -> bool:
-    """Whether the record has the entry `known`. `found` is its first entry from this number on: retention deletes only old ones."""
-    return found is not None and (found[0] > known.n or found[1] == known.hash)
+def has_kept(row: Row | None, known: Tail) -> bool:
+    """Whether the record has the entry `known`. `row` is its first entry from this number on: retention deletes only old ones."""
+    return row is not None and (row[0] > known.n or row[1] == known.hash)

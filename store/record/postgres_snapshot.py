@@ -92,13 +92,13 @@ def _copy_table(connection: psycopg.Connection, there: sqlite3.Connection, table
 
 def _check_content(connection: psycopg.Connection, schema: int) -> None:
     """Compare the schema with what `all_tables` creates, in a transaction that is rolled back. Raises `Wrong`."""
-    found = set(connection.execute(_CONTENT, {"schema": schema}))
+    actual = set(connection.execute(_CONTENT, {"schema": schema}))
     with connection.transaction(force_rollback=True):
         connection.execute("SET LOCAL search_path = pg_temp")
         connection.execute(all_tables("pg_temp."), prepare=False)
         (own,) = connection.execute("SELECT pg_my_temp_schema()").fetchone() or (0,)
         proper = set(connection.execute(_CONTENT, {"schema": own}))
-    for kind, name, _ in sorted(found - proper):
+    for kind, name, _ in sorted(actual - proper):
         raise Wrong(f"the {kind} {name} does not belong to the record, or was changed")
-    for kind, name, _ in sorted(proper - found):
+    for kind, name, _ in sorted(proper - actual):
         raise Wrong(f"the {kind} {name} is missing")

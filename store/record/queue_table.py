@@ -63,9 +63,9 @@ def changed(execute: Execute, entry: Entry) -> None:
     """Apply the ``queue`` of an entry ``run``: the run was suspended, or it has ended."""
     run, state, question = entry.data["run"], entry.data["state"], entry.data.get("approval", "")
     if state == "suspended" and question:
-        found = execute("SELECT state FROM approvals WHERE id = ?", (question,)).fetchone()
+        row = execute("SELECT state FROM approvals WHERE id = ?", (question,)).fetchone()
         # The answer may have been quicker.
-        execute(_STOP, ("waits" if found is not None and found[0] == "open" else "ready", question, entry.n, run))
+        execute(_STOP, ("waits" if row is not None and row[0] == "open" else "ready", question, entry.n, run))
     elif state in ("suspended", "interrupted"):
         # It goes behind others of its priority, so runs that are denied again and again don't hold them up.
         execute(_STOP, ("later" if state == "suspended" else "ready", "", entry.n, run))
@@ -124,57 +124,57 @@ class QueueTable:
             f"ORDER BY priority, queued.n LIMIT 1) AS stage{number}"
             for number, stage in enumerate(stages)
         )
-        found = self._database.row(
+        row = self._database.row(
             f"SELECT run FROM ({first}) AS found ORDER BY priority, n LIMIT 1",
             [value for more in stages.values() for value in (*more, *values)],
         )
-        return None if found is None else str(found[0])
+        return None if row is None else str(row[0])
 
     def running(self, queue: str) -> int:
         """See the protocol."""
         dead = self._dead()
-        found = self._database.row(
+        row = self._database.row(
             f"SELECT count(*) {_JOINED} WHERE stage = 'taken' AND queue = ? AND runs.owner NOT IN ({_marks(dead)})",
             (queue, *dead),
         )
-        return int(found[0]) if found is not None else 0
+        return int(row[0]) if row is not None else 0
 
     def queue_of(self, run: str) -> str | None:
         """See the protocol."""
-        found = self._database.row("SELECT queue FROM queued WHERE run = ?", (run,))
-        return None if found is None else str(found[0])
+        row = self._database.row("SELECT queue FROM queued WHERE run = ?", (run,))
+        return None if row is None else str(row[0])
 
     def taken_by(self, owner: str) -> list[str]:
         """See the protocol."""
-        found = self._database.rows(f"SELECT run {_JOINED} WHERE stage = 'taken' AND runs.owner = ?", (owner,))
-        return [str(run) for (run,) in found]
+        rows = self._database.rows(f"SELECT run {_JOINED} WHERE stage = 'taken' AND runs.owner = ?", (owner,))
+        return [str(run) for (run,) in rows]
 
     def all(self) -> list[QueuedRun]:
         """See the protocol."""
         dead = set(self._dead())
-        found = self._database.rows(f"SELECT {_FIELDS} {_JOINED} ORDER BY priority, queued.n")
-        return [_row(row, dead) for row in found]
+        rows = self._database.rows(f"SELECT {_FIELDS} {_JOINED} ORDER BY priority, queued.n")
+        return [_row(row, dead) for row in rows]
 
     def workers(self) -> list[Worker]:
         """See the protocol."""
-        found = self._database.rows("SELECT name, owner, at, data FROM workers ORDER BY name")
-        return [Worker(name, owner, at, self._alive(owner), decode(data)) for name, owner, at, data in found]
+        rows = self._database.rows("SELECT name, owner, at, data FROM workers ORDER BY name")
+        return [Worker(name, owner, at, self._alive(owner), decode(data)) for name, owner, at, data in rows]
 
     def failed(self, limit: int, among: int) -> list[str]:
         """See the protocol."""
         newest = "SELECT id, state, changed FROM runs ORDER BY began DESC LIMIT ?"
         was_queued = "SELECT 1 FROM entries WHERE entries.run = newest.id AND entries.run <> '' AND kind = 'queued'"
-        found = self._database.rows(
+        rows = self._database.rows(
             f"SELECT id FROM ({newest}) AS newest WHERE state = 'failed' AND EXISTS ({was_queued}) "
             "ORDER BY changed DESC LIMIT ?",
             (among, limit),
         )
-        return [run for (run,) in found]
+        return [run for (run,) in rows]
 
     def _dead(self) -> list[str]:
         """The owners of queued runs whose processes have died."""
-        found = self._database.rows(f"SELECT DISTINCT runs.owner {_JOINED} WHERE stage = 'taken' AND runs.owner <> ''")
-        return [owner for (owner,) in found if not self._alive(owner)]
+        rows = self._database.rows(f"SELECT DISTINCT runs.owner {_JOINED} WHERE stage = 'taken' AND runs.owner <> ''")
+        return [owner for (owner,) in rows if not self._alive(owner)]
 
 
 def _marks(values: Collection[str]) -> str:

@@ -69,23 +69,23 @@ class ReadAhead:
         if query not in self._answers:
             queries = list(dict.fromkeys([query, *self.likely([self._about])]))
             self.add(queries, ask(queries))
-        found = self._answers[query]
-        if len(found) <= _ROWS:
+        rows = self._answers[query]
+        if len(rows) <= _ROWS:
             self._asked[query] = None
-        return found
+        return rows
 
     def changed(self, statement: str, values: Sequence[Any]) -> None:
         """A statement changes its tables."""
         tables = self._tables(statement)
         session = values[0] if tables <= _OF_SESSIONS and values and isinstance(values[0], str) else None
 
-        def holds(query: Query, found: Found) -> bool:
+        def holds(query: Query, rows: Found) -> bool:
             if tables.isdisjoint(self._tables(query[0])):
                 return True
             is_others = session is not None and query[1] and session not in query[1]
-            return bool(is_others) and not any(session in row for row in found)
+            return bool(is_others) and not any(session in row for row in rows)
 
-        self._answers = {query: found for query, found in self._answers.items() if holds(query, found)}
+        self._answers = {query: answer for query, answer in self._answers.items() if holds(query, answer)}
 
     def forget(self) -> None:
         """No answer holds any more."""

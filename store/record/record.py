@@ -193,21 +193,21 @@ class Record:
         query = f"SELECT n, at, kind, data FROM entries WHERE {' AND '.join(conditions)} ORDER BY n LIMIT {_BATCH}"
         last = 0
         while True:
-            found = self.database.rows(query, (last, *values))
-            for last, at, kind, data in found:
+            rows = self.database.rows(query, (last, *values))
+            for last, at, kind, data in rows:
                 yield Entry(at, last, kind, decode(data))
-            if len(found) < _BATCH:
+            if len(rows) < _BATCH:
                 return
 
     def texts(self) -> Iterator[str]:
         """The data of all entries, and all steps. Raises Failure `damaged`, `io_error`."""
         n, step = 0, ("", -1)
-        while found := self.database.rows(_ENTRIES_AFTER, (n,)):
-            yield from (data for _, data in found)
-            n = found[-1][0]
-        while found := self.database.rows(_STEPS_AFTER, step):
-            yield from (data for _, _, data in found)
-            step = found[-1][:2]
+        while rows := self.database.rows(_ENTRIES_AFTER, (n,)):
+            yield from (data for _, data in rows)
+            n = rows[-1][0]
+        while rows := self.database.rows(_STEPS_AFTER, step):
+            yield from (data for _, _, data in rows)
+            step = rows[-1][:2]
 
     def close(self) -> None:
         """Close the database. A later call opens it again. Raises Failure `io_error`."""

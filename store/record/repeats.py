@@ -47,10 +47,10 @@ class RepeatTable:
 
     def get(self, key: str) -> DedupeKey | None:
         """See the protocol."""
-        found = self._database.row("SELECT digest, run, owner, state, at FROM repeats WHERE key = ?", (key,))
-        return None if found is None else DedupeKey(*found)
+        row = self._database.row("SELECT digest, run, owner, state, at FROM repeats WHERE key = ?", (key,))
+        return None if row is None else DedupeKey(*row)
 
     def last(self) -> int:
         """See the protocol."""
-        found = self._database.row("SELECT seq FROM repeats ORDER BY seq DESC LIMIT 1")
-        return 0 if found is None else int(found[0])
+        row = self._database.row("SELECT seq FROM repeats ORDER BY seq DESC LIMIT 1")
+        return 0 if row is None else int(row[0])

@@ -102,8 +102,8 @@ class Replay:
         parts: list[dict[str, Any]] = []
         with closing(
             self.connection.execute(f"SELECT data FROM record.entries WHERE kind = '{CHECKPOINT}' ORDER BY n DESC")
-        ) as found:
-            for (text,) in found:
+        ) as rows:
+            for (text,) in rows:
                 data = decode(text)
                 if data["last"] < n:
                     raise Wrong(f"entries {data['last'] + 1} to {n} are missing")
@@ -152,12 +152,12 @@ def _attach(connection: sqlite3.Connection, path: Path) -> None:
 def _check_schema(connection: sqlite3.Connection) -> None:
     """Raise `Wrong` if the database has other tables, views or triggers, or lacks some."""
     version = connection.execute("PRAGMA record.user_version").fetchone()[0]
-    proper, found = (set(connection.execute(_SCHEMA.format(name))) for name in ("main", "record"))
-    if not version and not found:
+    proper, actual = (set(connection.execute(_SCHEMA.format(name))) for name in ("main", "record"))
+    if not version and not actual:
         raise Missing
     if version != VERSION:
         raise Wrong(f"the file has format {version}, and this version of Albert Tools reads {VERSION}")
-    for kind, name, *_ in sorted(found - proper):
+    for kind, name, *_ in sorted(actual - proper):
         raise Wrong(f"the {kind} {name} does not belong to the record, or was changed")
-    for kind, name, *_ in sorted(proper - found):
+    for kind, name, *_ in sorted(proper - actual):
         raise Wrong(f"the {kind} {name} is missing")

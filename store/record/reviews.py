@@ -48,8 +48,8 @@ class ReviewTable:
 
     def get(self, tool: str, version: str) -> ReviewRow | None:
         """See the protocol."""
-        found = self._database.row(f"{_READ} WHERE tool = ? AND version = ?", (tool, version))
-        return None if found is None else ReviewRow(*found)
+        row = self._database.row(f"{_READ} WHERE tool = ? AND version = ?", (tool, version))
+        return None if row is None else ReviewRow(*row)
 
     def all(self) -> list[ReviewRow]:
         """See the protocol."""
@@ -68,10 +68,10 @@ class ReviewTable:
         if not self._database.names_users:
             return {}
         rows = self._database.rows(_DEFINITIONS, (f'%"tool":"{tool}"%',))
-        found = (decode(data) for (data,) in rows)
-        return {each["version"]: each["user"] for each in found if each["tool"] == tool and each.get("user")}
+        definitions = (decode(data) for (data,) in rows)
+        return {each["version"]: each["user"] for each in definitions if each["tool"] == tool and each.get("user")}
 
     def changed(self) -> int:
         """See the protocol."""
-        found = self._database.row("SELECT max(n) FROM reviews")
-        return (found[0] if found is not None else None) or 0
+        row = self._database.row("SELECT max(n) FROM reviews")
+        return (row[0] if row is not None else None) or 0

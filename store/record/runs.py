@@ -55,9 +55,9 @@ class Runs:
         """See `RunStore.open`."""
         _check(run_id)
         record = self._record
-        found = read(self._database, run_id)
-        self._check_against_entries(run_id, found.rows)
-        last = found.rows[-1]
+        stored_run = read(self._database, run_id)
+        self._check_against_entries(run_id, stored_run.rows)
+        last = stored_run.rows[-1]
         with self._opening(run_id):
             owner, *written = self._row(run_id, "owner, seq, hash")
             if self._held(run_id, owner) or written != last.name:
@@ -67,8 +67,8 @@ class Runs:
                     hint="wait for its end, or cancel it",
                     retryable=True,
                 )
-            journal = record.journals[run_id] = StepJournal(record, run_id, found.header, last)
-            data = {"needs": needs} if "queue" in found.header else {}
+            journal = record.journals[run_id] = StepJournal(record, run_id, stored_run.header, last)
+            data = {"needs": needs} if "queue" in stored_run.header else {}
             record.append("run_opened", {"run": run_id, "owner": record.owner, **data})
         return journal
 
@@ -77,14 +77,14 @@ class Runs:
         if not _PREFIX.match(run_id):
             raise Failure("invalid_arguments", f"{run_id[:80]!r} is neither a run's id nor the beginning of one")
         run_id = run_id if RUN.match(run_id) else self._complete(run_id)
-        found = read(self._database, run_id)
-        held, cancelled = self._held(run_id, found.owner), bool(found.cancelled)
-        return LoadedRun(run_id, found.created, found.header, found.entries, held, cancelled)
+        stored_run = read(self._database, run_id)
+        held, cancelled = self._held(run_id, stored_run.owner), bool(stored_run.cancelled)
+        return LoadedRun(run_id, stored_run.created, stored_run.header, stored_run.entries, held, cancelled)
 
     def list(self, limit: int) -> builtins.list[RunSummary]:
         """See `RunStore.list`."""
-        found = self._database.rows("SELECT id, state FROM runs ORDER BY began DESC LIMIT ?", (max(0, limit),))
-        return [RunSummary(*row) for row in found]
+        rows = self._database.rows("SELECT id, state FROM runs ORDER BY began DESC LIMIT ?", (max(0, limit),))
+        return [RunSummary(*row) for row in rows]
 
     def cancel(self, run_id: str) -> None:
         """See `RunStore.cancel`."""
@@ -95,8 +95,8 @@ class Runs:
     def cancelled(self, run_id: str) -> bool:
         """See `RunStore.cancelled`."""
         _check(run_id)
-        found = self._database.row("SELECT cancelled FROM runs WHERE id=?", (run_id,))
-        return found is not None and bool(found[0])
+        row = self._database.row("SELECT cancelled FROM runs WHERE id=?", (run_id,))
+        return row is not None and bool(row[0])
 
     def sweep(self, older_than_seconds: float) -> Swept:
         """See `RunStore.sweep`."""
@@ -107,9 +107,9 @@ class Runs:
         deleted = 0
         while self._database.rows(ended, (until,)):
             with self._database.transaction():
-                found = [run for (run,) in self._database.rows(ended, (until,))]
-                self._record.append("runs_swept", {"runs": found})
-            deleted += len(found)
+                runs = [run for (run,) in self._database.rows(ended, (until,))]
+                self._record.append("runs_swept", {"runs": runs})
+            deleted += len(runs)
         left = self._database.rows("SELECT id FROM runs WHERE changed < ? ORDER BY began", (until,))
         return Swept(deleted, [run for (run,) in left])
 
@@ -128,21 +128,21 @@ class Runs:
             yield
 
     def _row(self, run_id: str, columns: str) -> tuple[Any, ...]:
-        found = self._database.row(f"SELECT {columns} FROM runs WHERE id=?", (run_id,))
-        if found is None:
+        row = self._database.row(f"SELECT {columns} FROM runs WHERE id=?", (run_id,))
+        if row is None:
             raise not_found(run_id)
-        return found
+        return row
 
     def _complete(self, prefix: str) -> str:
-        found = self._database.rows(
+        rows = self._database.rows(
             "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 6", (prefix, prefix + "g")
         )
-        if not found:
+        if not rows:
             raise not_found(prefix)
-        if len(found) > 1:
-            some = ", ".join(run for (run,) in found[:5])
+        if len(rows) > 1:
+            some = ", ".join(run for (run,) in rows[:5])
             raise Failure("invalid_arguments", f"several runs begin with {prefix!r}", hint=f"for example {some}")
-        return str(found[0][0])
+        return str(rows[0][0])
 
     def _held(self, run_id: str, owner: str) -> bool:
         """Whether a living process executes the run. This process knows its own journals."""

@@ -37,8 +37,8 @@ class ScheduleTable:
 
     def get(self, name: str) -> Schedule | None:
         """See the protocol."""
-        found = self._database.row(f"{_READ} WHERE name = ?", (name,))
-        return None if found is None else Schedule(found[0], found[1], decode(found[2]))
+        row = self._database.row(f"{_READ} WHERE name = ?", (name,))
+        return None if row is None else Schedule(row[0], row[1], decode(row[2]))
 
     def all(self) -> list[Schedule]:
         """See the protocol."""

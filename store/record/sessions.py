@@ -46,9 +46,9 @@ def ended(execute: Execute, entry: Entry) -> None:
 def timed(execute: Execute, entry: Entry) -> None:
     """Apply an entry of kind ``session_times``: a session of a person has other times."""
     data = entry.data
-    found = execute("SELECT data FROM sessions WHERE id = ?", (data["session"],)).fetchone()
-    if found is not None:
-        changed = decode(found[0]) | {"expires": data["expires"], "until": data["until"]}
+    row = execute("SELECT data FROM sessions WHERE id = ?", (data["session"],)).fetchone()
+    if row is not None:
+        changed = decode(row[0]) | {"expires": data["expires"], "until": data["until"]}
         execute("UPDATE sessions SET data = ? WHERE id = ?", (encode(changed, "a session"), data["session"]))
 
 
@@ -77,12 +77,12 @@ def prune(execute: Execute, until: str) -> None:
     """Delete what sessions may read, if they and all sessions within them have ended, or had expired at this time (ISO 8601)."""
     at = datetime.fromisoformat(until).timestamp()
     used: set[str] = set()
-    found = execute("SELECT id, data, ended FROM sessions", ()).fetchall()
-    for session, data, ended in found:
+    rows = execute("SELECT id, data, ended FROM sessions", ()).fetchall()
+    for session, data, ended in rows:
         expires = decode(data)["expires"]
         if not ended and (expires is None or expires >= at):
             used.update(_line(execute, session))
-    for session, *_ in found:
+    for session, *_ in rows:
         if session not in used:
             execute("DELETE FROM stored WHERE session = ?", (session,))
 
@@ -90,11 +90,11 @@ def prune(execute: Execute, until: str) -> None:
 def _line(execute: Execute, session: str | None) -> Iterator[str]:
     """The ids of a session and its parents."""
     for _ in range(_MAX_LEVELS):
-        found = execute(_PARENT, (session,)).fetchone() if session else None
-        if session is None or found is None:
+        row = execute(_PARENT, (session,)).fetchone() if session else None
+        if session is None or row is None:
             return
         yield session
-        session = found[0]
+        session = row[0]
 
 
 class SessionTable:
@@ -109,13 +109,13 @@ class SessionTable:
 
     def seen(self, session: str) -> dict[str, str]:
         """See the protocol."""
-        found: dict[str, str] = {}
+        examples: dict[str, str] = {}
         for each in self.line(session):
             rows = self._database.rows(
                 "SELECT kind, example FROM seen WHERE session = ? ORDER BY kind", (each.data["session"],)
             )
-            found = {**dict(rows), **found}
-        return found
+            examples = {**dict(rows), **examples}
+        return examples
 
     def has_stored(self, session: str, ref: str) -> bool:
         """See the protocol."""
@@ -127,11 +127,11 @@ class SessionTable:
 
     def newest(self, beginning: str) -> SessionRow | None:
         """See the protocol."""
-        found = self._database.row(
+        row = self._database.row(
             "SELECT id FROM sessions WHERE token_hash >= ? AND token_hash < ? ORDER BY token_hash DESC LIMIT 1",
             (beginning, f"{beginning}~"),
         )
-        return None if found is None else self.line(found[0])[0]
+        return None if row is None else self.line(row[0])[0]
 
     def ended(self, beginning: str) -> list[SessionRow]:
         """See the protocol."""
@@ -146,13 +146,13 @@ class SessionTable:
         return [_session(list(of_one)) for _, of_one in groupby(rows, itemgetter(0))]
 
     def _line(self, column: str, value: str) -> list[SessionRow]:
-        found: list[SessionRow] = []
+        sessions: list[SessionRow] = []
         rows = self._database.rows(f"{_READ} WHERE {column} = ? ORDER BY u.unit", (value,))
-        while rows and len(found) < _MAX_LEVELS:
-            found.append(_session(rows))
+        while rows and len(sessions) < _MAX_LEVELS:
+            sessions.append(_session(rows))
             parent = rows[0][1]
             rows = self._database.rows(f"{_READ} WHERE s.id = ? ORDER BY u.unit", (parent,)) if parent else []
-        return found
+        return sessions
 
 
 def _session(rows: list[Row]) -> SessionRow:

@@ -170,12 +170,12 @@ class SqliteDatabase(Database):
     def _check_file(self, opened: _Opened) -> int:
         """Refuse a file that other processes would not open. Returns its size."""
         try:
-            found = os.stat(self.name)
+            facts = os.stat(self.name)
         except OSError as error:
             raise self._replaced() from error
-        if (found.st_dev, found.st_ino) != opened.inode:
+        if (facts.st_dev, facts.st_ino) != opened.inode:
             raise self._replaced()
-        return found.st_size
+        return facts.st_size
 
     def _check_size(self, opened: _Opened, size: int) -> None:
         """Refuse a file that another program has made smaller. `shrink` does this, too."""
@@ -210,8 +210,8 @@ class SqliteDatabase(Database):
         tail = Tail(*(opened.connection.execute(_TAIL).fetchone() or START))
         self._committed = tail.n
         if known.n:
-            found = opened.connection.execute("SELECT hash FROM entries WHERE n=?", (known.n,)).fetchone()
-            if tail.n < known.n or (found is not None and found[0] != known.hash):
+            row = opened.connection.execute("SELECT hash FROM entries WHERE n=?", (known.n,)).fetchone()
+            if tail.n < known.n or (row is not None and row[0] != known.hash):
                 raise self._damaged(
                     f"the record ends at entry {tail.n}, and entry {known.n} was written: it was cut off or replaced",
                     n=tail.n,
@@ -242,10 +242,10 @@ class SqliteDatabase(Database):
             # locks of another connection of this process.
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            found = os.stat(self.path, follow_symlinks=False)
+            facts = os.stat(self.path, follow_symlinks=False)
         except OSError as error:
             raise io_failure("open the record", self.path, error) from error
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(facts.st_mode):
             raise Failure(
                 "io_error",
                 f"the record {self.path} is not a regular file",
@@ -256,7 +256,7 @@ class SqliteDatabase(Database):
             self.path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=1.0
         )
         try:
-            if not found.st_size:
+            if not facts.st_size:
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             for setting in _SETTINGS:
                 connection.execute(setting)
@@ -272,7 +272,7 @@ class SqliteDatabase(Database):
         except BaseException:
             connection.close()
             raise
-        return connection, (found.st_dev, found.st_ino)
+        return connection, (facts.st_dev, facts.st_ino)
 
     def shrink(self) -> None:
         """See `Database`. It gives pages back to the file system, step by step."""

@@ -70,10 +70,10 @@ class UseTable:
 
     def times(self, session: str, bucket: str, count: int) -> tuple[float, float | None] | None:
         """See the protocol."""
-        found = self._database.row(_TIMES, (count, session, bucket))
-        return None if found is None else (found[0], found[1])
+        row = self._database.row(_TIMES, (count, session, bucket))
+        return None if row is None else (row[0], row[1])
 
     def failing(self, session: str) -> str | None:
         """See the protocol."""
-        found = self._database.row(_FAILING, (session, *_BUCKETS))
-        return None if found is None else str(found[0]).removeprefix(FAILING)
+        row = self._database.row(_FAILING, (session, *_BUCKETS))
+        return None if row is None else str(row[0]).removeprefix(FAILING)

@@ -103,19 +103,24 @@ def make_anchor(record: Record) -> dict[str, Any]:
     Raises:
         Failure: `damaged` if the record is not valid, because the anchor would vouch for it; `io_error`.
     """
-    found = verify(record.place)
-    if not found.ok:
+    verification = verify(record.place)
+    if not verification.ok:
         raise Failure(
             "damaged",
-            f"the record is not valid: {found.problems[0]}",
+            f"the record is not valid: {verification.problems[0]}",
             hint="see `albert ledger verify`",
             details={"path": record.database.name},
         )
-    if found.tail.n:
+    if verification.tail.n:
         with record.transaction():
             pass  # This process knows the last entry now, so it can be synced.
-        record.durable(found.tail.n)
-    return {"format": ANCHOR_FORMAT, "at": text_of(datetime.now(UTC)), "n": found.tail.n, "hash": found.tail.hash.hex()}
+        record.durable(verification.tail.n)
+    return {
+        "format": ANCHOR_FORMAT,
+        "at": text_of(datetime.now(UTC)),
+        "n": verification.tail.n,
+        "hash": verification.tail.hash.hex(),
+    }
 
 
 def _read_anchor(anchor: Mapping[str, Any]) -> Tail:
@@ -191,11 +196,11 @@ def _wrong_rows_of(connection: sqlite3.Connection, table: str) -> Iterator[str]:
                 execute(f"SELECT * FROM {other}.{table} {same_key}", [*key.values()]).fetchone(),
             )
 
-    for where, row, found in different("main", "record"):
-        if found is None:
+    for where, row, actual in different("main", "record"):
+        if actual is None:
             yield f"{where}: the row is missing"
         else:
-            names = [name for (name, _), a, b in zip(columns, row, found, strict=True) if a != b]
+            names = [name for (name, _), a, b in zip(columns, row, actual, strict=True) if a != b]
             yield f"{where}: changed in {', '.join(names)}"
     for where, _, proper in different("record", "main"):
         if proper is None:

@@ -101,10 +101,10 @@ class Entry(Struct, frozen=True):
         Raises:
             Damaged: the version is missing, or was changed after it was saved.
         """
-        found = self.version(self.head)
-        if found is None:
+        version = self.version(self.head)
+        if version is None:
             raise Damaged("its newest version is missing")
-        return found
+        return version
 
 
 def prove(document: Any, name: str) -> ToolVersion:
@@ -114,14 +114,14 @@ def prove(document: Any, name: str) -> ToolVersion:
         Damaged: the hash is wrong, or the version belongs to another tool.
     """
     try:
-        found = ToolVersion.from_document(document)
+        version = ToolVersion.from_document(document)
     except (ValueError, RecursionError) as error:
         raise Damaged(str(error)) from error
-    if not isinstance(found.created, str) or not isinstance(found.definition.description, str):
+    if not isinstance(version.created, str) or not isinstance(version.definition.description, str):
         raise Damaged("its date or its description is not text")
-    if found.name != name:
-        raise Damaged(f"it has a version of {found.name!r}")
-    return found
+    if version.name != name:
+        raise Damaged(f"it has a version of {version.name!r}")
+    return version
 
 
 def stamp_of(status: os.stat_result) -> Stamp:

@@ -29,16 +29,16 @@ def history(place: Place, name: str, limit: int) -> tuple[list[Saved], int]:
     entry = _entry(place, name)
     stored = [_facts(d) for d in _documents_of(entry)]
     head = None if entry is None or entry.deleted else entry.head
-    found = [Saved(version, created, version == head, author) for version, created, author in stored]
+    saved = [Saved(version, created, version == head, author) for version, created, author in stored]
     hashes = {version for version, _, _ in stored}
     archived = [h for h in _archived(place) if h not in hashes]
-    if len(found) < limit:
+    if len(saved) < limit:
         # Each archive file is written once, so the file times have the order of saving.
         archived.sort(key=lambda h: _time(place.archived(h)), reverse=True)
-        for version in archived[: limit - len(found)]:
+        for version in archived[: limit - len(saved)]:
             _, created, author = _facts(next(iter(_documents(place.archived(version), name)), {}))
-            found.append(Saved(version, created, author=author))
-    return found[:limit], len(stored) + len(archived)
+            saved.append(Saved(version, created, author=author))
+    return saved[:limit], len(stored) + len(archived)
 
 
 def verify(folder: Path) -> list[tuple[Path, str]]:
@@ -47,18 +47,18 @@ def verify(folder: Path) -> list[tuple[Path, str]]:
     Raises:
         Failure: `io_error` if the folder can't be read.
     """
-    found: list[tuple[Path, str]] = []
+    damaged: list[tuple[Path, str]] = []
     for shard in sorted(shards_of(folder)):
         for file in sorted(entries_of(folder / shard)):
             path = folder / shard / file
             name, misplaced = name_at(shard, file)
             if misplaced is not None:
-                found.append((path, misplaced))
+                damaged.append((path, misplaced))
                 continue
             place = Place.of(folder, name)
             files = [path, *(place.archived(version) for version in sorted(_archived(place)))]
-            found += [(each, why) for each in files if (why := _damage(each, name))]
-    return found
+            damaged += [(each, why) for each in files if (why := _damage(each, name))]
+    return damaged
 
 
 def _damage(path: Path, name: str) -> str | None:

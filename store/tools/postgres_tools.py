@@ -74,12 +74,12 @@ class PostgresToolStore(StoredTools):
             return self._loaded[name, version]
         try:
             entry = self._entry_with(name, version)
-            found = entry.version(version) if entry is not None else None
+            loaded = entry.version(version) if entry is not None else None
         except Damaged as error:
             raise self._damaged(name, error) from error
-        if found is None:
+        if loaded is None:
             raise self._no_version(name, version)
-        return self._keep(found)
+        return self._keep(loaded)
 
     def _keep(self, version: ToolVersion) -> ToolVersion:
         """Cache a verified version. Only its manifest can change, and one by an earlier analysis is made again at its next use."""
@@ -125,8 +125,8 @@ class PostgresToolStore(StoredTools):
             "SELECT version, created, NOT deleted AND version = head, author, count(*) OVER () "
             "FROM versions JOIN tools ON name = tool WHERE tool = %s ORDER BY n DESC LIMIT %s"
         )
-        found = self._tables.rows(query, (name, max(limit, 1)))
-        return [Saved(*row[:4]) for row in found[:limit]], found[0][4] if found else 0
+        rows = self._tables.rows(query, (name, max(limit, 1)))
+        return [Saved(*row[:4]) for row in rows[:limit]], rows[0][4] if rows else 0
 
     def search(self, text: str, limit: int = 20, any_word: bool = False) -> builtins.list[Summary]:
         """See `StoredTools`. A word counts more in a name than in a description, and there more than in a source; how rare it is
@@ -139,9 +139,9 @@ class PostgresToolStore(StoredTools):
             return []
         for operator in ("|",) if any_word else ("&", "|"):
             query = f" {operator} ".join(f"'{word}':*" for word in words)
-            found = self._summaries(_MATCHING, query, query, limit)
-            if found:
-                return found
+            summaries = self._summaries(_MATCHING, query, query, limit)
+            if summaries:
+                return summaries
         return containing(((summary, "") for summary in self.list()), words_of(text)[:MAX_WORDS], limit)
 
     def _summaries(self, rest: str, *values: Any) -> builtins.list[Summary]:
@@ -149,7 +149,7 @@ class PostgresToolStore(StoredTools):
 
     def verify(self) -> builtins.list[tuple[str, str]]:
         """See `StoredTools`. The places are rows."""
-        found = [
+        damaged = [
             (self._place(name), "its newest version is missing")
             for (name,) in self._tables.rows(
                 "SELECT name FROM tools LEFT JOIN versions ON tool = name AND version = head WHERE version IS NULL"
@@ -165,11 +165,13 @@ class PostgresToolStore(StoredTools):
                 try:
                     stored = prove(_decoded(document), name)
                     if stored.version != version or columns != _columns(stored):
-                        found.append((self._place(name), f"the columns of version {version} differ from its document"))
+                        damaged.append(
+                            (self._place(name), f"the columns of version {version} differ from its document")
+                        )
                 except Damaged as error:
-                    found.append((self._place(name), str(error)))
+                    damaged.append((self._place(name), str(error)))
             last = rows[-1][:2]
-        return found
+        return damaged
 
     def close(self) -> None:
         """See `StoredTools`."""
@@ -243,12 +245,12 @@ class PostgresToolStore(StoredTools):
 
 def _decoded(document: str) -> dict[str, Any]:
     try:
-        found = json.loads(document)
+        decoded = json.loads(document)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"it is not JSON ({error})") from error
-    if not isinstance(found, dict) or "version" not in found:
+    if not isinstance(decoded, dict) or "version" not in decoded:
         raise Damaged("it is not a version")
-    return found
+    return decoded
 
 
 def _columns(version: ToolVersion) -> builtins.list[str]:
@@ -265,4 +267,4 @@ def _vector(version: ToolVersion) -> str:
     for position, (word, weight) in enumerate(words, 1):
         if len(places[word]) < _MAX_POSITIONS:
             places[word].append(f"{min(position, _MAX_POSITION)}{weight}")
-    return " ".join(f"'{word}':{','.join(found)}" for word, found in places.items())
+    return " ".join(f"'{word}':{','.join(occurrences)}" for word, occurrences in places.items())

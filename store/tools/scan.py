@@ -37,8 +37,8 @@ def shards_of(folder: Path) -> dict[str, int]:
         Failure: `io_error`.
     """
     try:
-        with os.scandir(folder) as found:
-            return {e.name: e.stat().st_mtime_ns for e in found if SHARD.match(e.name) and e.is_dir()}
+        with os.scandir(folder) as listing:
+            return {e.name: e.stat().st_mtime_ns for e in listing if SHARD.match(e.name) and e.is_dir()}
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -53,8 +53,8 @@ def entries_of(shard: Path) -> dict[str, Stamp]:
     """
     entries: dict[str, Stamp] = {}
     try:
-        with os.scandir(shard) as found:
-            for entry in found:
+        with os.scandir(shard) as listing:
+            for entry in listing:
                 if entry.name.endswith(ENTRY_SUFFIX) and entry.name.isprintable() and entry.name[0] != ".":
                     try:
                         entries[entry.name] = stamp_of(entry.stat())

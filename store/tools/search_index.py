@@ -220,15 +220,15 @@ class Index:
             database.execute("DELETE FROM entries WHERE id = ?", old)
             database.execute("DELETE FROM words WHERE rowid = ?", old)
             database.execute("DELETE FROM calls WHERE entry = ?", old)
-        found = describe(self._folder / shard, file)
-        if found is None:
+        described = describe(self._folder / shard, file)
+        if described is None:
             return False
-        s = found.summary
-        stamp = None if found.stamp is None else _text(found.stamp)
+        s = described.summary
+        stamp = None if described.stamp is None else _text(described.stamp)
         values = (
             *key,
             stamp,
-            found.deleted,
+            described.deleted,
             s.name,
             s.version,
             s.description,
@@ -239,10 +239,10 @@ class Index:
             look_key(s.name),
         )
         row = database.execute(f"INSERT INTO entries VALUES (NULL{', ?' * len(values)})", values).lastrowid
-        if not found.deleted:
-            words = (row, name_words(s.name), s.description, found.source)
+        if not described.deleted:
+            words = (row, name_words(s.name), s.description, described.source)
             database.execute("INSERT INTO words (rowid, name, description, source) VALUES (?, ?, ?, ?)", words)
-        database.executemany("INSERT INTO calls VALUES (?, ?, ?)", [(c.name, c.version, row) for c in found.calls])
+        database.executemany("INSERT INTO calls VALUES (?, ?, ?)", [(c.name, c.version, row) for c in described.calls])
         return stamp is None
 
 
@@ -282,10 +282,10 @@ def _search(database: sqlite3.Connection, words: list[str], limit: int, any_word
     """See `Index.search`."""
     quoted = [f'"{word}"*' for word in words]
     for expression in ([] if any_word else [" AND ".join(quoted)]) + [" OR ".join(quoted)]:
-        found = _matching(database, expression, limit)
-        if found:
-            return found
-    return _containing(database, words, limit, found is None)
+        summaries = _matching(database, expression, limit)
+        if summaries:
+            return summaries
+    return _containing(database, words, limit, summaries is None)
 
 
 def _matching(database: sqlite3.Connection, expression: str, limit: int) -> list[Summary] | None:

@@ -42,5 +42,5 @@ def containing(tools: Iterable[tuple[Summary, str]], words: list[str], limit: in
         score = sum(2 if word in name else word in text for word in folded)
         if score:
             scored.append((-score, summary))
-    scored.sort(key=lambda found: found[0])
+    scored.sort(key=lambda pair: pair[0])
     return [summary for _, summary in scored[:limit]]

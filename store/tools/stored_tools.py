@@ -45,19 +45,19 @@ class StoredTools(ABC):
             return self._newest(name)
         if VERSION.match(version):
             return self._version(name, version)
-        found = sorted({h for h in self._hashes(name) if h.startswith(version)}) if PREFIX.match(version) else []
-        if not found:
+        hashes = sorted({h for h in self._hashes(name) if h.startswith(version)}) if PREFIX.match(version) else []
+        if not hashes:
             raise self._no_version(name, version)
-        if len(found) > 1:
-            digits = next(n for n in range(len(version) + 1, 65) if len({h[:n] for h in found}) == len(found))
-            shown = [h[:digits] for h in found]
+        if len(hashes) > 1:
+            digits = next(n for n in range(len(version) + 1, 65) if len({h[:n] for h in hashes}) == len(hashes))
+            shown = [h[:digits] for h in hashes]
             raise Failure(
                 "unknown_tool",
-                f"{len(found):,} versions of {name!r} begin with {version!r}: {', '.join(shown)}",
+                f"{len(hashes):,} versions of {name!r} begin with {version!r}: {', '.join(shown)}",
                 hint="give more digits",
                 tool=name,
             )
-        return self._version(name, found[0])
+        return self._version(name, hashes[0])
 
     @abstractmethod
     def has(self, name: str) -> bool:

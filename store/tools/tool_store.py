@@ -87,20 +87,20 @@ class TinyToolStore(StoredTools):
             entry = read_entry(path, name)
             if entry is None:
                 raise FileNotFoundError
-            found = newest_of(name, entry) if version is None else entry.version(version)
+            loaded = newest_of(name, entry) if version is None else entry.version(version)
         except FileNotFoundError:
             raise (self._unknown(name) if version is None else self._no_version(name, version)) from None
         except Damaged as error:
             raise self._damaged(name, error, path) from error
         except OSError as error:
             raise io_failure("read", path, error) from error
-        if found is None:
+        if loaded is None:
             raise self._no_version(name, str(version))
         if entry.settled:
             if len(self._loaded) >= CACHED:
                 self._loaded = {}
-            self._loaded[path, version] = entry.stamp, found
-        return found
+            self._loaded[path, version] = entry.stamp, loaded
+        return loaded
 
     def _hashes(self, name: str) -> Iterable[str]:
         return hashes(Place.of(self.folder, name), name)
@@ -182,8 +182,8 @@ class TinyToolStore(StoredTools):
 
     def _renew(self, name: str, document: dict[str, Any]) -> bool:
         place = Place.of(self.folder, name)
-        found = [_renew(place, path, document) for path in (place.entry, place.archived(document["version"]))]
-        return any(found)
+        renewed = [_renew(place, path, document) for path in (place.entry, place.archived(document["version"]))]
+        return any(renewed)
 
     def _mark_deleted(self, name: str, entry: Entry) -> None:
         _commit(Place.of(self.folder, name), entry.tables, {**entry.meta, "deleted": True}, None, ())

@@ -177,11 +177,11 @@ def _system(made: Plan, temporary_bytes: int, certificates: bool) -> None:
 @cache
 def _copied() -> list[tuple[str, bytes]]:
     """The content of the copied files. They are read once, at the first command."""
-    found = []
+    contents = []
     for path in COPIED:
         with suppress(OSError), open(path, "rb") as file:
-            found.append((path, file.read(_MAX_COPIED)))
-    return found
+            contents.append((path, file.read(_MAX_COPIED)))
+    return contents
 
 
 def _workspace(made: Plan, view: View, workspace: int) -> None:

@@ -30,11 +30,11 @@ def kill_tree(pid: int, mark: str) -> None:
     """Kill `pid`, its group, its descendants, and every process with `mark`."""
     import psutil
 
-    found = []
+    descendants = []
     with suppress(psutil.Error):
-        found = psutil.Process(pid).children(recursive=True)
+        descendants = psutil.Process(pid).children(recursive=True)
     kill_group(pid)
-    for process in found:
+    for process in descendants:
         # psutil compares start times first, so it doesn't kill a process with a reused number.
         with suppress(psutil.Error):
             process.kill()
@@ -44,10 +44,10 @@ def kill_tree(pid: int, mark: str) -> None:
 def kill_marked(mark: str) -> None:
     """Kill every process whose environment contains `mark`, until no such process is found."""
     for _ in range(_ROUNDS):
-        found = list(_marked(mark))
-        if not found:
+        pids = list(_marked(mark))
+        if not pids:
             return
-        for pid in found:
+        for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
 

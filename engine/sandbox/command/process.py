@@ -64,15 +64,15 @@ async def exited(process: subprocess.Popen[bytes]) -> None:
 async def readable(handle: int) -> None:
     """Wait until a descriptor is readable. A pidfd becomes readable when its process ends."""
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[None] = loop.create_future()
+    ready: asyncio.Future[None] = loop.create_future()
 
     def settle() -> None:
-        if not found.done():
-            found.set_result(None)
+        if not ready.done():
+            ready.set_result(None)
 
     loop.add_reader(handle, settle)
     try:
-        await found
+        await ready
     finally:
         loop.remove_reader(handle)
 

@@ -131,10 +131,10 @@ def _refused(strength: Strength, root: bool, scoped: bool) -> frozenset[str]:
     """The calls that are refused with any arguments."""
     if strength == "loose":
         return _DANGEROUS
-    found = _DANGEROUS | _SHARED | _ATTRIBUTES | _PRIORITIES
+    calls = _DANGEROUS | _SHARED | _ATTRIBUTES | _PRIORITIES
     if root:
-        found |= _OPEN_ATTRIBUTES | {"utimensat"}
-    return found if scoped else found | _SIGNALS
+        calls |= _OPEN_ATTRIBUTES | {"utimensat"}
+    return calls if scoped else calls | _SIGNALS
 
 
 @cache

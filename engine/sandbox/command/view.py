@@ -58,8 +58,8 @@ class View(Struct, frozen=True):
     @property
     def pinned(self) -> list[str]:
         """The folders between a changeable part and the hidden or sealed parts in it, outermost first."""
-        found = {a for path in (*self.hidden, *self.sealed) for top in self.changeable for a in _above(path, top)}
-        return sorted(found)
+        folders = {a for path in (*self.hidden, *self.sealed) for top in self.changeable for a in _above(path, top)}
+        return sorted(folders)
 
     def can_change(self, path: str) -> bool:
         """Whether a path lies in a changeable part, and in no sealed one."""
@@ -75,13 +75,13 @@ def _above(path: str, top: str) -> Iterator[str]:
 
 def programs() -> list[str]:
     """The folders of this Python installation, because a command may run it. Folders inside `SYSTEM` are left out."""
-    found: list[str] = []
+    folders: list[str] = []
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         real = os.path.realpath(prefix)
         # The folder may belong to another user and be unreadable.
-        if os.access(real, os.R_OK | os.X_OK) and not within(real, *SYSTEM, *found):
-            found.append(real)
-    return found
+        if os.access(real, os.R_OK | os.X_OK) and not within(real, *SYSTEM, *folders):
+            folders.append(real)
+    return folders
 
 
 def loaders() -> list[str]:

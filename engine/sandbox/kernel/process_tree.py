@@ -19,13 +19,13 @@ def descendants(top: int) -> list[int]:
             except (OSError, ValueError, IndexError):
                 continue
             children.setdefault(parent, []).append(int(name))
-    found: list[int] = []
+    pids: list[int] = []
     ahead = [top]
     while ahead:
         below = children.get(ahead.pop(), [])
-        found += below
+        pids += below
         ahead += below
-    return found
+    return pids
 
 
 def kill_descendants(top: int) -> None:

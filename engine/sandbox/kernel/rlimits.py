@@ -28,14 +28,14 @@ def lower(limits: dict[str, int], pid: int = 0) -> None:
 
 def lowered(limits: dict[str, int], pid: int = 0) -> list[tuple[int, tuple[int, int]]]:
     """The arguments of `set_limit` for these limits, see `lower`."""
-    found = []
+    arguments = []
     for name, value in limits.items():
         which = getattr(resource, name, None)
         if which is not None:
             _, hard = resource.prlimit(pid, which) if pid else resource.getrlimit(which)
             most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
-            found.append((which, (min(value, most), min(value + (name == "RLIMIT_CPU"), most))))
-    return found
+            arguments.append((which, (min(value, most), min(value + (name == "RLIMIT_CPU"), most))))
+    return arguments
 
 
 def set_limit(which: int, pair: tuple[int, int], pid: int = 0) -> None:

@@ -21,9 +21,9 @@ def block_only(*signals: int) -> None:
 
 def wait_for(*signals: int) -> int:
     """Wait for one of these signals, which must be blocked. Returns its number."""
-    found = ctypes.c_int()
-    LIBC.sigwait(_set(signals), ctypes.byref(found))
-    return found.value
+    number = ctypes.c_int()
+    LIBC.sigwait(_set(signals), ctypes.byref(number))
+    return number.value
 
 
 def wait_briefly(*signals: int) -> None:

@@ -106,21 +106,21 @@ class _Exporter:
         if isinstance(v, dict):
             # A key has eight bytes and its text, too.
             self.charge(len(v), 16 * len(v))
-            found: dict[str, Any] = {}
+            members: dict[str, Any] = {}
             k: Any = None
             try:
                 for k, e in v.items():
                     if type(k) is not str:
                         raise _BadKey(k)
                     self.size += len(k) if k.isascii() else _utf8(k)
-                    found[k] = self.copy(e, depth + 1)
+                    members[k] = self.copy(e, depth + 1)
             except _BadKey:
                 hint = "keys are strings: convert them with str(…)"
                 raise Unexportable("not_json", f"the key {_brief(k)}", hint) from None
             except Unexportable as error:
                 error.path.append(k)
                 raise
-            return found
+            return members
         if isinstance(v, int):
             # Since Python 3.12, `calendar.weekday` returns an enum of ints.
             return self.copy(int(v), depth)

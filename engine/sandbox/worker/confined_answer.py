@@ -47,7 +47,7 @@ def _own_failure(name: str, fields: dict[str, Any]) -> Failure:
 def _details(details: dict[str, Any]) -> dict[str, Any]:
     """The details, if they are valid and small. Without ``trail``, because the service writes it."""
     try:
-        found: dict[str, Any] = export({k: v for k, v in details.items() if k != "trail"}, MAX_DETAILS)
+        exported: dict[str, Any] = export({k: v for k, v in details.items() if k != "trail"}, MAX_DETAILS)
     except Unexportable:
         return {}
-    return found
+    return exported

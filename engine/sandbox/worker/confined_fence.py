@@ -174,8 +174,8 @@ def _opened(folders: Iterable[str]) -> Iterator[list[Grant]]:
 
 def _outermost(folders: Iterable[str]) -> list[str]:
     """The folders, without those that are inside another one."""
-    found: list[str] = []
+    outermost: list[str] = []
     for folder in sorted({os.path.realpath(each) for each in folders}):
-        if not found or not folder.startswith(f"{found[-1]}/"):
-            found.append(folder)
-    return found
+        if not outermost or not folder.startswith(f"{outermost[-1]}/"):
+            outermost.append(folder)
+    return outermost

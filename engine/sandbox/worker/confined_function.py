@@ -160,10 +160,10 @@ def _importable(function: Callable[..., Any]) -> tuple[str, str]:
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if asyncio.iscoroutinefunction(function):
         raise TypeError(f"{name} is async; only an ordinary function can run confined")
-    found: Any = sys.modules.get(str(module))
+    target: Any = sys.modules.get(str(module))
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if module == "__main__" or (found is not function and getattr(found, "function", None) is not function):
+        target = getattr(target, part, None)
+    if module == "__main__" or (target is not function and getattr(target, "function", None) is not function):
         raise TypeError(
             f"{name or function!r} can't be run confined: it isn't found by its name in a module that can be imported"
         )

@@ -30,12 +30,12 @@ def prepare(names: list[str]) -> ConfinedWorker:
     module, name, *imports = names
     for each in imports:
         import_module(each)
-    found: Any = import_module(module)
+    target: Any = import_module(module)
     for part in name.split("."):
-        found = getattr(found, part)
+        target = getattr(target, part)
     # For a primitive, use the function that it wraps.
-    found = getattr(found, "function", found) if not isinstance(found, types.FunctionType) else found
-    return ConfinedWorker(found)
+    target = getattr(target, "function", target) if not isinstance(target, types.FunctionType) else target
+    return ConfinedWorker(target)
 
 
 class ConfinedWorker(FunctionWorker):

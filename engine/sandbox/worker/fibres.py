@@ -47,8 +47,8 @@ _NO_MORE = object()
 
 def current() -> Fibre | None:
     """The fibre of the running body; None outside of `gather`."""
-    found = getcurrent()
-    return found if isinstance(found, Fibre) else None
+    running = getcurrent()
+    return running if isinstance(running, Fibre) else None
 
 
 def gather(line: Line, bodies: Iterator[Callable[[], Any]], key: str, emit: Callable[[str], None]) -> list[Any]:

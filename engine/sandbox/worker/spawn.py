@@ -95,7 +95,7 @@ def spawn_zygote(work: Work = PROGRAMS, output: int = subprocess.DEVNULL) -> Spa
     """
     arguments = [work.module, *_library_paths("albert_tools", "msgspec", *work.packages), *work.paths]
     # A URL can contain a password.
-    inherited = {name: found for name in work.variables if "://" not in (found := os.environ.get(name, "://"))}
+    inherited = {name: value for name in work.variables if "://" not in (value := os.environ.get(name, "://"))}
     return spawn_python(_ZYGOTE, arguments, {**inherited, **work.environment}, output)
 
 

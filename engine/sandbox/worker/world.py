@@ -168,20 +168,20 @@ def importer(made: dict[str, types.ModuleType]) -> Callable[..., types.ModuleTyp
 
 def program_builtins(made: dict[str, types.ModuleType], print_: Callable[..., None]) -> dict[str, Any]:
     """The built-ins of programs."""
-    found: dict[str, Any] = {name: getattr(builtins, name) for name in vocabulary.BUILTINS}
-    found.update({name: getattr(builtins, name) for name in vocabulary.EXCEPTIONS})
-    found["print"] = print_
-    found["ToolError"] = ToolError
-    found["__import__"] = importer(made)
+    namespace: dict[str, Any] = {name: getattr(builtins, name) for name in vocabulary.BUILTINS}
+    namespace.update({name: getattr(builtins, name) for name in vocabulary.EXCEPTIONS})
+    namespace["print"] = print_
+    namespace["ToolError"] = ToolError
+    namespace["__import__"] = importer(made)
     # Lowered f-strings use these functions. Programs can't name or replace them.
-    found.update({"__str": str, "__repr": repr, "__ascii": ascii, "__format": format, "__join": "".join})
-    found["__Fatal"] = USED_UP
+    namespace.update({"__str": str, "__repr": repr, "__ascii": ascii, "__format": format, "__join": "".join})
+    namespace["__Fatal"] = USED_UP
     # A program can hide the plain names.
-    found.update({"__Exception": Exception, "__dict": dict})
+    namespace.update({"__Exception": Exception, "__dict": dict})
     # `type` alone would lead to classes.
-    found.update({"__type": lambda value: type(value), "__type_name": lambda value: type(value).__name__})
-    found["__factory"] = _Factory
-    return found
+    namespace.update({"__type": lambda value: type(value), "__type_name": lambda value: type(value).__name__})
+    namespace["__factory"] = _Factory
+    return namespace
 
 
 class _Factory(functools.partial[Any]):
