@@ -1,30 +1,55 @@
 """Whether an argument of a call is fixed by the text of the program and by the arguments of its caller.
 
-The manifest says which templates an argument can have. An argument is fixed if it fits a template that consists only of constants
-and of the caller's own arguments. No output of another call has chosen such an argument.
+The manifest says which templates an argument can have. An argument is fixed if a template that consists only of constants and of
+the caller's own texts gives exactly it. No output of another call has chosen such an argument.
+
+An output that takes part in a value can choose among such texts, for example by an index. One choice gives a text that the program
+or its caller has written. Several choices can spell anything, so a text or a list that is made by several is not fixed.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from albert_tools.engine.model.manifest import Alternative, Part, PlannedCall, Value, values_in
-from albert_tools.engine.model.manifest_match import inside, values_at
+from albert_tools.engine.model.definition import canonical
+from albert_tools.engine.model.manifest import Alternative, Hole, Part, Value, values_in
+from albert_tools.engine.model.manifest_match import values_at
 from albert_tools.engine.policy.host_rules import host_of
 
 #: The beginning of a URL, and that up to the end of its authority.
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
-#: The kinds of holes that have another form of one text, and of those that have parts of texts.
-_FORMS, _PIECES = frozenset({"quoted", "path", "name"}), frozenset({"part", "joined"})
+#: The most texts that a template can give. With more, it gives none.
+_MAX_TEXTS = 1_000
+#: The holes that are another form of a text.
+_FORMS: Mapping[str, Callable[[str], str]] = {
+    "quoted": shlex.quote,
+    "path": posixpath.normpath,
+    "name": lambda path: posixpath.basename(path.rstrip("/")),
+}
 
 
 def is_fixed(planned: Value, actual: Any, given: Mapping[str, Any]) -> bool:
     """Whether the whole argument is fixed. `given` are the arguments of the program."""
-    return inside(PlannedCall("", arguments={"": _fixed_part(planned)}), {"": actual}, given)
+    is_chosen = _is_chosen(planned)
+    if any(_gives(alternative, actual, given, is_chosen) for alternative in planned.alternatives):
+        return True
+    if isinstance(actual, list):
+        items, places = planned.items, planned.places
+        if places is not None and len(places) == len(actual) and sum(map(_is_chosen, places)) <= 1:
+            return all(is_fixed(place, item, given) for place, item in zip(places, actual, strict=True))
+        may_be = not actual or (items is not None and not _is_chosen(items))
+        return items is not None and may_be and all(is_fixed(items, item, given) for item in actual)
+    if isinstance(actual, dict) and (planned.fields is not None or planned.rest is not None):
+        rest = planned.rest if planned.rest is None or not _is_chosen(planned.rest) else None
+        described = [((planned.fields or {}).get(name, rest), item) for name, item in actual.items()]
+        return all(value is not None and is_fixed(value, item, given) for value, item in described)
+    return False
 
 
 def is_host_fixed(
@@ -35,13 +60,13 @@ def is_host_fixed(
     That depends on the URL alone: if an output has chosen it, but the host is one that the caller or the text of the program names
     as well, or one that the rules list (`is_listed`), it is no new destination. So is the link to the next page.
     """
-    templates = [a for v in values_in(planned) for a in v.alternatives if isinstance(a, tuple)]
+    templates = [(a, _is_chosen(v)) for v in values_in(planned) for a in v.alternatives if isinstance(a, tuple)]
     named = {_server_of(text) for text in _texts_in(given)}
-    named |= {_server_of(t[0]) for t in templates if len(t) == 1 and isinstance(t[0], str)}
+    named |= {_server_of(t[0]) for t, _ in templates if len(t) == 1 and isinstance(t[0], str)}
     return all(
         isinstance(url, str)
         and (
-            any(_fixes_host(t, url, given) for t in templates)
+            any(_gives_host(t, url, given, is_chosen) for t, is_chosen in templates)
             or (server := _server_of(url)) in named - {None}
             or (server is not None and is_listed(server[0]))
         )
@@ -71,54 +96,73 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(inner)
 
 
-def _fixed_part(planned: Value) -> Value:
-    """What is known about a value, without the templates that other calls can fill."""
-    is_chosen = any(origin.startswith("call:") for origin in planned.data)
-    return Value(
-        tuple(a for a in planned.alternatives if _is_fixed(a, is_chosen)),
-        items=None if planned.items is None else _fixed_part(planned.items),
-        fields=None if planned.fields is None else {name: _fixed_part(v) for name, v in planned.fields.items()},
-        rest=None if planned.rest is None else _fixed_part(planned.rest),
-    )
+def _is_chosen(planned: Value) -> bool:
+    """Whether an output takes part in a value."""
+    return any(origin.startswith("call:") for origin in planned.data)
 
 
-def _is_fixed(alternative: Alternative, is_chosen: bool) -> bool:
-    """`is_chosen` says that an output takes part in the value. From parts of a text it can spell anything."""
+def _gives(alternative: Alternative, actual: Any, given: Mapping[str, Any], is_chosen: bool) -> bool:
+    """Whether an alternative is fixed, and gives the value. `is_chosen` says whether an output takes part in it."""
     if not isinstance(alternative, tuple):
-        return True
-    if is_chosen and len(alternative) > 1 and any(_is_one_of_many(part) for part in alternative):
+        return type(alternative) is type(actual) and alternative == actual
+    if is_chosen and _choices(alternative) > 1:
         return False
-    return all(_is_fixed_part(part, is_chosen) for part in alternative)
-
-
-def _is_one_of_many(part: Part) -> bool:
-    """Whether a part is a place of a parameter that has many texts."""
-    return not isinstance(part, str) and part.kind == "parameter" and ("*" in part.path or part.path.endswith("~"))
-
-
-def _is_fixed_part(part: Part, is_chosen: bool) -> bool:
-    if isinstance(part, str) or part.kind == "parameter":
-        return True
-    if part.kind not in _FORMS and (is_chosen or part.kind not in _PIECES):
+    first = alternative[0] if len(alternative) == 1 else ""
+    if isinstance(first, Hole) and first.kind == "parameter":
+        same = canonical(actual)
+        if any(canonical(value) == same for value in values_at(given, first.name, first.path)):
+            return True
+    if not isinstance(actual, str):
         return False
-    inner = [] if part.value is None else [*values_in(part.value)]
-    alternatives = [part.of, *(a for value in inner for a in value.alternatives)]
-    return not any(value.open for value in inner) and all(_is_fixed(a, is_chosen) for a in alternatives)
+    ends, is_whole = _ends(alternative, actual, given, is_chosen=False)
+    return is_whole and len(actual) in ends
 
 
-def _fixes_host(template: tuple[Part, ...], url: str, given: Mapping[str, Any]) -> bool:
+def _gives_host(template: tuple[Part, ...], url: str, given: Mapping[str, Any], is_chosen: bool) -> bool:
     """Whether the fixed parts at the beginning of a template give the beginning of a URL up to its host."""
     authority = _AUTHORITY.match(url)
     if authority is None:
         return False
+    ends, is_whole = _ends(template, url, given, is_chosen)
+    # The character after the host must be fixed, too, or else the host could be longer.
+    return len(url) in ends if is_whole else any(end > authority.end() for end in ends)
+
+
+def _ends(template: tuple[Part, ...], text: str, given: Mapping[str, Any], is_chosen: bool) -> tuple[set[int], bool]:
+    """Where the fixed parts at the beginning of a template can end in a text, and whether these are all its parts. With
+    `is_chosen`, one of many texts is not fixed."""
     ends = {0}
     for part in template:
-        if isinstance(part, str):
-            texts = {part}
-        elif part.kind == "parameter":
-            texts = {str(value) for value in values_at(given, part.name, part.path)}
-        else:
-            # The character after the host must be fixed, too, or else the host could be longer.
-            return any(end > authority.end() for end in ends)
-        ends = {end + len(text) for end in ends for text in texts if url.startswith(text, end)}
-    return len(url) in ends
+        texts = None if is_chosen and _choices((part,)) else _texts_of(part, given)
+        if texts is None:
+            return ends, False
+        ends = {end + len(piece) for end in ends for piece in texts if text.startswith(piece, end)}
+    return ends, True
+
+
+def _texts_of(part: Part, given: Mapping[str, Any]) -> set[str] | None:
+    """The texts that a part of a template can be; None if it is not fixed."""
+    if isinstance(part, str):
+        return {part}
+    if part.kind == "parameter":
+        return {str(value) for value in values_at(given, part.name, part.path)}
+    if part.kind not in _FORMS or not part.of:
+        return None
+    wholes = {""}
+    for inner in part.of:
+        texts = _texts_of(inner, given)
+        if texts is None or len(wholes) * len(texts) > _MAX_TEXTS:
+            return None
+        wholes = {whole + text for whole in wholes for text in texts}
+    return {_FORMS[part.kind](whole) for whole in wholes}
+
+
+def _choices(template: tuple[Part, ...]) -> int:
+    """How many parts of a template are one of many texts of a parameter."""
+    holes = [part for part in template if isinstance(part, Hole)]
+    return sum(_is_one_of_many(hole) if hole.kind == "parameter" else _choices(hole.of) for hole in holes)
+
+
+def _is_one_of_many(hole: Hole) -> bool:
+    """Whether a parameter has many texts at the place of a hole."""
+    return "*" in hole.path or hole.path.endswith("~")

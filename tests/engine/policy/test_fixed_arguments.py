@@ -17,11 +17,15 @@ GIVEN: dict[str, Any] = {
     "n": 7,
     "rows": [{"to": "bob"}, {"to": "eve"}],
     "host": "api.example.org",
+    "path": "./docs//a b.txt",
 }
 TO, N = Hole("parameter", "to"), Hole("parameter", "n")
 EACH = Hole("parameter", "rows", path="[*].to")
 BELOW = Hole("parameter", "rows", path="~")
 WEB = Hole("any", data=("call:0",))
+PATH = Hole("parameter", "path")
+QUOTED = Hole("quoted", of=(EACH,))
+CHOSEN = Value((("a",), ("b",)), data=("call:0",))
 
 
 def text(*parts: str | Hole) -> Value:
@@ -40,16 +44,19 @@ def text(*parts: str | Hole) -> Value:
         (text("n", N), "n7", True),
         (text(N), 7, True),
         (text(N), "7", True),
-        (text(Hole("part", of=(TO,))), "ada", True),
-        (text(Hole("part", of=(WEB,))), "ada", False),
-        (Value(((Hole("part", of=("ada",)),),)), "a", True),
-        (Value(((Hole("part", of=("ada",)),),), data=("call:0",)), "a", False),
-        (text(Hole("joined", of=(",",), value=text(EACH))), "bob,eve", True),
-        (text(Hole("joined", of=(",",), value=text(WEB))), "bob,eve", False),
-        (text(Hole("joined", of=(",",), value=Value(open=True))), "bob,eve", False),
+        # Of a piece, nobody knows which one it is.
+        (text(Hole("part", of=(TO,))), "ada", False),
+        (text(Hole("joined", of=(",",), value=text(EACH))), "bob,eve", False),
+        (text(Hole("name", of=(PATH,))), "a b.txt", True),
+        (text(Hole("name", of=(PATH,))), "c", False),
+        (text(Hole("path", of=(PATH, "/../c"))), "docs/c", True),
+        (text("cat ", Hole("quoted", of=(PATH,))), "cat './docs//a b.txt'", True),
+        (text("cat ", Hole("quoted", of=(PATH,))), "cat c", False),
         (text(EACH, EACH), "bobeve", True),
         (Value(((EACH, EACH),), data=("call:0",)), "bobeve", False),
         (Value(((EACH,),), data=("call:0",)), "bob", True),
+        (Value((("a ", QUOTED),), data=("call:0",)), "a bob", True),
+        (Value(((QUOTED, QUOTED),), data=("call:0",)), "bobeve", False),
         (text(EACH), "bob", True),
         (text(EACH), "mallory", False),
         (text(BELOW), "eve", True),
@@ -69,6 +76,11 @@ def text(*parts: str | Hole) -> Value:
         (Value(fields={"to": text(TO)}), {"to": "ada@example.org", "cc": "eve"}, False),
         (Value(rest=text("x")), {"a": "x", "b": "x"}, True),
         (Value(items=text(WEB)), [], True),
+        # An output chooses each item.
+        (Value(items=CHOSEN), ["a", "b"], False),
+        (Value(items=CHOSEN, places=(text("a"), CHOSEN)), ["a", "b"], True),
+        (Value(items=CHOSEN, places=(CHOSEN, CHOSEN)), ["a", "b"], False),
+        (Value(rest=CHOSEN), {"x": "a"}, False),
     ],
 )
 def test_an_argument(planned: Value, actual: Any, fixed: bool) -> None:
@@ -93,6 +105,8 @@ HOST = Hole("parameter", "host")
         (text("https://example.org/", WEB), "example", False),
         (Value(items=text("https://example.org/", WEB)), ["https://example.org/a", "https://example.org/b"], True),
         (Value(items=text("https://example.org/", WEB)), ["https://example.org/a", "https://evil.org/b"], False),
+        (Value((("https://", EACH, EACH, "/"),)), "https://bobeve/", True),
+        (Value((("https://", EACH, EACH, "/"),), data=("call:0",)), "https://bobeve/", False),
     ],
 )
 def test_the_host_of_a_url(planned: Value, actual: str, fixed: bool) -> None:
