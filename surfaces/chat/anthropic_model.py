@@ -94,7 +94,7 @@ class AnthropicModel:
 
 def _sent(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """The messages in Anthropic's form."""
-    found: list[dict[str, Any]] = []
+    converted: list[dict[str, Any]] = []
     for message in messages:
         content: list[dict[str, Any]] = [
             {"type": "tool_result", "tool_use_id": r.id, "content": r.text, "is_error": not r.ok}
@@ -105,5 +105,5 @@ def _sent(messages: Sequence[Message]) -> list[dict[str, Any]]:
         content += [
             {"type": "tool_use", "id": c.id, "name": c.name, "input": json.loads(c.arguments)} for c in message.calls
         ]
-        found.append({"role": "assistant" if message.role == "assistant" else "user", "content": content})
-    return merged(found)
+        converted.append({"role": "assistant" if message.role == "assistant" else "user", "content": content})
+    return merged(converted)

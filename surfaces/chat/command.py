@@ -48,12 +48,12 @@ async def _once(options: argparse.Namespace, console: Console) -> int:
             answer = await chat.ask(message)
         waits = any(chat.service.approvals.get(each).state == "open" for each in view.questions)
     if console.json:
-        found = chat.conversation
+        conversation = chat.conversation
         ending = {
             "stopped": answer.stopped or None,
-            "conversation": found.id,
-            "tokens": found.tokens,
-            "cost": found.cost,
+            "conversation": conversation.id,
+            "tokens": conversation.tokens,
+            "cost": conversation.cost,
         }
         console.document({"ok": not answer.stopped, "answer": answer.text, **ending})
     elif answer.stopped:

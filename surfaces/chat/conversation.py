@@ -110,18 +110,16 @@ class Saved:
                 has the conversation open.
         """
         make_private(folder, "the conversations")
-        found = [each for each in _ids(folder) if each.startswith(name)]
-        if not found:
+        ids = [each for each in _ids(folder) if each.startswith(name)]
+        if not ids:
             raise Failure("not_found", f"there is no conversation {name!r}" if name else "there is no conversation yet")
-        if name and len(found) > 1 and name not in found:
-            raise Failure(
-                "invalid_arguments", f"{len(found)} conversations begin with {name!r}", hint="give more digits"
-            )
+        if name and len(ids) > 1 and name not in ids:
+            raise Failure("invalid_arguments", f"{len(ids)} conversations begin with {name!r}", hint="give more digits")
         if not name:
             # A conversation may have no answer because the model could not be reached. If none has one, the newest is meant.
-            name = next((each for each in found if _read(folder / f"{each}.json").answered), found[0])
-        elif name not in found:
-            name = found[0]
+            name = next((each for each in ids if _read(folder / f"{each}.json").answered), ids[0])
+        elif name not in ids:
+            name = ids[0]
         handle = _locked(folder, name)
         try:
             return cls(folder, _read(folder / f"{name}.json"), handle)
@@ -160,11 +158,11 @@ def recent(folder: Path) -> list[Conversation]:
     Raises:
         Failure: `io_error`.
     """
-    found = []
+    conversations = []
     for name in _ids(folder)[:MAX_LISTED]:
         with suppress(Failure):
-            found.append(_read(folder / f"{name}.json"))
-    return found
+            conversations.append(_read(folder / f"{name}.json"))
+    return conversations
 
 
 def _ids(folder: Path) -> list[str]:
@@ -181,14 +179,14 @@ def _ids(folder: Path) -> list[str]:
 
 def _read(path: Path) -> Conversation:
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Conversation)
+        conversation = msgspec.json.decode(path.read_bytes(), type=Conversation)
     except OSError as error:
         raise io_failure("read the conversation", path, error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Failure("damaged", f"the conversation {path} is damaged: {error}", hint="remove the file") from error
-    if found.format != _FORMAT or found.id != path.stem:
+    if conversation.format != _FORMAT or conversation.id != path.stem:
         raise Failure("damaged", f"the conversation {path} has another format or id", hint="remove the file")
-    return found
+    return conversation
 
 
 def _locked(folder: Path, name: str) -> int:

@@ -32,12 +32,12 @@ class Blocks:
 
     def add(self, text: str) -> list[str]:
         """The blocks that are complete after the next piece of text."""
-        found = []
+        blocks = []
         *complete, last = text.split("\n")
         for line in complete:
             line, self._line = self._line + line, ""
             if self._empty and not self._fence and line[:1].strip():
-                found.append("\n".join(self._lines))
+                blocks.append("\n".join(self._lines))
                 self._lines = []
             self._lines.append(line)
             self._empty = not line.strip()
@@ -47,7 +47,7 @@ class Blocks:
             elif fence:
                 self._fence = fence[1]
         self._line += last
-        return [block for block in found if block.strip()]
+        return [block for block in blocks if block.strip()]
 
     def end(self) -> list[str]:
         """The last block."""

@@ -71,16 +71,16 @@ class Model(Protocol):
 
 def merged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages of a provider, without empty ones and with neighbouring texts of the user joined. Some models insist on this."""
-    found: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for message in messages:
         if not message["content"] and not message.get("tool_calls"):
             continue
-        if found and found[-1]["role"] == message["role"] == "user":
-            before, content = found[-1]["content"], message["content"]
-            found[-1] = {
+        if joined and joined[-1]["role"] == message["role"] == "user":
+            before, content = joined[-1]["content"], message["content"]
+            joined[-1] = {
                 "role": "user",
                 "content": f"{before}\n\n{content}" if isinstance(before, str) else before + content,
             }
         else:
-            found.append(message)
-    return found
+            joined.append(message)
+    return joined

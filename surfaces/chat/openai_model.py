@@ -124,11 +124,11 @@ class _Partial:
 
 def _sent(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """The messages in OpenAI's form."""
-    found: list[dict[str, Any]] = []
+    converted: list[dict[str, Any]] = []
     for message in messages:
         if message.role == "tools":
-            found += [{"role": "tool", "tool_call_id": r.id, "content": r.text} for r in message.results]
-            found.append({"role": "user", "content": message.text})
+            converted += [{"role": "tool", "tool_call_id": r.id, "content": r.text} for r in message.results]
+            converted.append({"role": "user", "content": message.text})
             continue
         sent: dict[str, Any] = {"role": message.role, "content": message.text}
         if message.calls:
@@ -136,5 +136,5 @@ def _sent(messages: Sequence[Message]) -> list[dict[str, Any]]:
                 {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
                 for c in message.calls
             ]
-        found.append(sent)
-    return merged(found)
+        converted.append(sent)
+    return merged(converted)

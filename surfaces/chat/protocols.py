@@ -101,8 +101,8 @@ class TextReader:
         """The parts that the end of the answer completes."""
         return self._parts(self._parser.close())
 
-    def _parts(self, found: Iterable[str | ToolInvocation | Failure]) -> Iterable[Part]:
-        for part in found:
+    def _parts(self, parts: Iterable[str | ToolInvocation | Failure]) -> Iterable[Part]:
+        for part in parts:
             if isinstance(part, ToolInvocation):
                 yield Requested(_new_id("", self._used), part.tool, json.dumps(part.arguments)), part
             else:
@@ -156,9 +156,9 @@ Calls = NativeCalls | TextCalls
 
 def _new_id(given: str, used: set[str]) -> str:
     """The id of a call: the given one, unless it can't be used again. The form of a new one suits every provider."""
-    found = given if _ID.match(given) and given not in used else f"call{len(used):05}"
-    used.add(found)
-    return found
+    call_id = given if _ID.match(given) and given not in used else f"call{len(used):05}"
+    used.add(call_id)
+    return call_id
 
 
 def _results(message: Message) -> str:

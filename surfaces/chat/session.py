@@ -197,8 +197,8 @@ class ChatSession:
                 if (run := _waiting_run(result)) is None:
                     continue
                 with suppress(Failure):
-                    found = self.service.runs.recorded(run)
-                    message.results[place] = Returned(result.id, result.name, result_text(found), found.ok)
+                    tool_result = self.service.runs.recorded(run)
+                    message.results[place] = Returned(result.id, result.name, result_text(tool_result), tool_result.ok)
                     ended.append(result.name)
         return ", ".join(ended)
 
@@ -281,16 +281,16 @@ class ChatSession:
         """Make the calls of an answer, side by side if all of them only read, and save their results."""
         message = Message("tools", "\n".join(f"[the chat program] {f.message}. {f.hint or ''}" for f in wrong))
         self.conversation.messages.append(message)
-        found: dict[str, ToolResult] = {}
+        results: dict[str, ToolResult] = {}
         places = asyncio.Semaphore(MAX_TOGETHER)
 
         async def make(requested: Requested, invocation: Made) -> None:
             async with places:
-                found[requested.id] = await self._invoke(requested, invocation, calls)
+                results[requested.id] = await self._invoke(requested, invocation, calls)
                 message.results = [
                     Returned(r.id, r.name, result_text(done), done.ok)
                     for r, _ in made
-                    if (done := found.get(r.id)) is not None
+                    if (done := results.get(r.id)) is not None
                 ]
 
         offers = [calls.offers.get(each.tool) for _, each in made if not isinstance(each, Failure)]
@@ -304,7 +304,7 @@ class ChatSession:
         finally:
             self.conversation.unfinished(CANCELLED)
             self._save()
-        return [(requested, found[requested.id]) for requested, _ in made]
+        return [(requested, results[requested.id]) for requested, _ in made]
 
     async def _invoke(self, requested: Requested, invocation: Made, calls: Calls) -> ToolResult:
         """Make one call."""
@@ -343,9 +343,9 @@ class ChatSession:
 def _has_call(text: str) -> bool:
     """Whether a text has a call outside of code, or what begins like one."""
     parser = ToolInvocationParser()
-    found = [*parser.feed(text)]
+    parts = [*parser.feed(text)]
     # The end of the text stops the parser too.
-    return parser.stopped or any(isinstance(part, ToolInvocation) for part in [*found, *parser.close()])
+    return parser.stopped or any(isinstance(part, ToolInvocation) for part in [*parts, *parser.close()])
 
 
 def _waiting_run(result: Returned) -> str | None:

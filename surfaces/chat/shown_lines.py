@@ -43,10 +43,10 @@ class PrintedLines:
         return self._shown([last] if last else [])
 
     def _shown(self, lines: list[str]) -> list[str]:
-        found = [one_line(line[:_MAX_LINE]) for line in lines[: max(0, self._left)]]
+        shown = [one_line(line[:_MAX_LINE]) for line in lines[: max(0, self._left)]]
         if lines and len(lines) > self._left >= 0:
-            found.append("… the result has the rest")
+            shown.append("… the result has the rest")
             self._left = -1
         else:
             self._left -= len(lines)
-        return found
+        return shown

@@ -108,10 +108,10 @@ class Terminal:
                 for offer in offers:
                     say(f"  {one_line(offer.name)}  {one_line(offer.description.partition(chr(10))[0])}", 4)
             case "/history":
-                found = recent(self._folder)
-                for each in found:
+                conversations = recent(self._folder)
+                for each in conversations:
                     say(f"  {each.id}  {one_line(each.title)}", 4)
-                say("`albert chat --resume ID` continues one" if found else "no conversation is saved yet")
+                say("`albert chat --resume ID` continues one" if conversations else "no conversation is saved yet")
             case _:
                 self._console.note(f"there is no command {one_line(command[:40])}; /help lists the commands")
 

@@ -60,21 +60,21 @@ async def _approvals(options: argparse.Namespace, console: Console) -> int:
 def _list(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.authority.approvals import PAGE, State
 
-    found = service.approvals.queue(get_args(State)) if options.all else service.approvals.queue()
+    approvals = service.approvals.queue(get_args(State)) if options.all else service.approvals.queue()
     if (mine := token()) is not None:
         own = {each.id for each in service.list_sessions(session=mine)}
-        found = [a for a in found if a.session in own]
-    total, pages = len(found), max(1, -(-len(found) // PAGE))
+        approvals = [a for a in approvals if a.session in own]
+    total, pages = len(approvals), max(1, -(-len(approvals) // PAGE))
     if options.page > pages:
         raise Usage(f"there is no page {options.page}", f"the last page is {pages}")
-    waits = any(a.state == "open" for a in found)
-    found = found[(options.page - 1) * PAGE :][:PAGE]
+    waits = any(a.state == "open" for a in approvals)
+    approvals = approvals[(options.page - 1) * PAGE :][:PAGE]
     if console.json:
-        document = {"approvals": [a.as_dict() for a in found], "page": options.page, "pages": pages, "total": total}
+        document = {"approvals": [a.as_dict() for a in approvals], "page": options.page, "pages": pages, "total": total}
         console.document({"ok": True, **document})
         return 0
     now, sessions = time.time(), _sessions(service)
-    for a in found:
+    for a in approvals:
         state = console.paint(_state(a), _COLOURS.get(a.state, "dim"))
         # The answer applies to every call of the saved tool, so the arguments of the first call would mislead.
         what = f"{one_line(a.tool)}(…)" if a.state == "standing" and a.trail else call(a.tool, a.arguments)
@@ -124,17 +124,18 @@ def _state(a: Approval) -> str:
 
 
 async def _show(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    found = await _demand_question(service, options.id)
-    whole = whole_arguments(service, found)
+    approval = await _demand_question(service, options.id)
+    whole = whole_arguments(service, approval)
     if console.json:
-        console.document({"ok": True, **found.as_dict(), "whole_arguments": whole})
+        console.document({"ok": True, **approval.as_dict(), "whole_arguments": whole})
         return 0
-    _question(service, found, whole, await _lasting_rule(service, found, whole), console)
-    if found.state == "open":
+    _question(service, approval, whole, await _lasting_rule(service, approval, whole), console)
+    if approval.state == "open":
         console.say()
-        _choices(found, console)
+        _choices(approval, console)
         console.say(
-            f"answer with `{command_line(options.home, 'approvals', 'answer', found.id)} {'|'.join(found.choices)}`", 2
+            f"answer with `{command_line(options.home, 'approvals', 'answer', approval.id)} {'|'.join(approval.choices)}`",
+            2,
         )
     return 0
 
@@ -145,22 +146,22 @@ async def _demand_question(service: ToolService, approval: str) -> Approval:
     if (mine := token()) is not None:
         own = {session.id for session in service.list_sessions(session=mine)}
         with suppress(Failure):
-            found = service.approvals.get(approval)
-            if found.session in own:
-                return found
+            question = service.approvals.get(approval)
+            if question.session in own:
+                return question
         await service.records((), session=mine)
     return service.approvals.get(approval)
 
 
-async def _lasting_rule(service: ToolService, found: Approval, whole: Mapping[str, Any] | None) -> list[str]:
+async def _lasting_rule(service: ToolService, approval: Approval, whole: Mapping[str, Any] | None) -> list[str]:
     """Lines that say how the owner allows a command in every call. Empty if the question is not about such a command."""
     from albert_tools.surfaces.cli.decisions import decisions_on
     from albert_tools.surfaces.text.approval_prompt import lasting_rule
 
-    if whole is None or found.rule != "shipped.unknown_command":
+    if whole is None or approval.rule != "shipped.unknown_command":
         return []
     try:
-        definition, authority = (await service.describe(found.tool)).definition, service.ruling().authority
+        definition, authority = (await service.describe(approval.tool)).definition, service.ruling().authority
         decisions = await decisions_on(service, authority, definition, whole, authority.modes.mode)
     except Failure:
         return []
@@ -168,37 +169,38 @@ async def _lasting_rule(service: ToolService, found: Approval, whole: Mapping[st
 
 
 def _question(
-    service: ToolService, found: Approval, whole: Mapping[str, Any] | None, lasting: list[str], console: Console
+    service: ToolService, approval: Approval, whole: Mapping[str, Any] | None, lasting: list[str], console: Console
 ) -> None:
-    by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
-    console.say(console.paint(f"May {one_line(found.tool)} be called{by}?", "bold"), 2)
+    by = f", called by {one_line(' in '.join(reversed(approval.callers)))}" if approval.callers else ""
+    console.say(console.paint(f"May {one_line(approval.tool)} be called{by}?", "bold"), 2)
     from albert_tools.surfaces.text.approval_prompt import claim, shown_arguments
 
-    arguments: Any = whole if whole is not None else found.arguments
+    arguments: Any = whole if whole is not None else approval.arguments
     if not isinstance(arguments, Mapping):
         arguments = {"arguments": arguments}
     # Print these lines unwrapped: wrapping would show a line break that the text does not have.
-    for text in shown_arguments(found.tool, arguments, whole=True):
+    for text in shown_arguments(approval.tool, arguments, whole=True):
         console.write(f"{text}\n")
     if whole is None:
         note = "  (from the record, which has no secrets, and only the beginning and the hash of long values)"
         console.say(console.paint(note, "red"), 2)
-    if found.reason:
-        console.say(f"  {claim(found.reason)}", 2)
-    why = console.paint(f"  {one_line(found.message)}", "yellow", "bold")
-    console.say(f"{why} {console.paint(f'({one_line(found.rule)})', 'dim')}", 2)
+    if approval.reason:
+        console.say(f"  {claim(approval.reason)}", 2)
+    why = console.paint(f"  {one_line(approval.message)}", "yellow", "bold")
+    console.say(f"{why} {console.paint(f'({one_line(approval.rule)})', 'dim')}", 2)
     for text in lasting:
         console.write(f"{text}\n")
     other = "since then the rules, or what the call would change, are different"
     facts = {
-        "state": _state(found) + (f", by {one_line(found.by)}" if found.by else ""),
-        "risk": one_line(found.risk) or "?",
-        "asked": f"{moment(found.asked)}, open until {moment(found.expires)}",
-        "folder": one_line(found.workspace or ""),
-        "session": found.session and f"{one_line(found.session)}{_client(_sessions(service).get(found.session))}",
-        "run": found.run and one_line(found.run) + (f", step {one_line(found.step)}" if found.step else ""),
-        "instead": found.instead_of and f"of {one_line(found.instead_of)}: {other}",
-        "used": found.used_by and f"by the call {one_line(found.used_by)}",
+        "state": _state(approval) + (f", by {one_line(approval.by)}" if approval.by else ""),
+        "risk": one_line(approval.risk) or "?",
+        "asked": f"{moment(approval.asked)}, open until {moment(approval.expires)}",
+        "folder": one_line(approval.workspace or ""),
+        "session": approval.session
+        and f"{one_line(approval.session)}{_client(_sessions(service).get(approval.session))}",
+        "run": approval.run and one_line(approval.run) + (f", step {one_line(approval.step)}" if approval.step else ""),
+        "instead": approval.instead_of and f"of {one_line(approval.instead_of)}: {other}",
+        "used": approval.used_by and f"by the call {one_line(approval.used_by)}",
     }
     console.say()
     for name, value in facts.items():
@@ -206,11 +208,13 @@ def _question(
             console.say(f"{name.ljust(8)} {value}", 9)
 
 
-def _choices(found: Approval, console: Console) -> None:
+def _choices(approval: Approval, console: Console) -> None:
     from albert_tools.surfaces.text.approval_prompt import meaning
 
-    for choice in found.choices:
-        console.say(f"  {choice.ljust(8)} {meaning(choice, found.tool, found.callers, bool(found.session))}", 11)
+    for choice in approval.choices:
+        console.say(
+            f"  {choice.ljust(8)} {meaning(choice, approval.tool, approval.callers, bool(approval.session))}", 11
+        )
 
 
 async def _answer(service: ToolService, options: argparse.Namespace, console: Console) -> tuple[int, str | None]:
@@ -219,22 +223,24 @@ async def _answer(service: ToolService, options: argparse.Namespace, console: Co
     from albert_tools.surfaces.text.person import demand_person, person
 
     demand_person("a question is answered")
-    found = service.approvals.get(options.id)
-    if options.choice not in found.choices:
+    approval = service.approvals.get(options.id)
+    if options.choice not in approval.choices:
         why = "; a call made by hand can't be allowed for ever" if options.choice == "always" else ""
-        raise Usage(f"{options.choice} is no answer to {found.id}{why}", f"answer with {', '.join(found.choices)}")
+        raise Usage(
+            f"{options.choice} is no answer to {approval.id}{why}", f"answer with {', '.join(approval.choices)}"
+        )
     if not console.json:
-        whole = whole_arguments(service, found)
-        _question(service, found, whole, await _lasting_rule(service, found, whole), console)
+        whole = whole_arguments(service, approval)
+        _question(service, approval, whole, await _lasting_rule(service, approval, whole), console)
         console.say()
         console.flush()
     asks = console.interactive and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    if found.state == "open" and asks and not options.yes and not console.json:
-        what = meaning(options.choice, found.tool, found.callers, bool(found.session))
+    if approval.state == "open" and asks and not options.yes and not console.json:
+        what = meaning(options.choice, approval.tool, approval.callers, bool(approval.session))
         if not confirmed(f"Answer {options.choice}: {what}?"):
             console.note("not answered; the question is still open")
             return 1, None
-    answered = service.approvals.answer(found.id, options.choice, person())
+    answered = service.approvals.answer(approval.id, options.choice, person())
     waits = _run_waits(service, answered)
     resumed = answered.run if waits and options.resume else None
     if console.json:
@@ -265,13 +271,13 @@ def _what_follows(service: ToolService, answered: Approval, waits: bool, options
     return "the session that asked has ended: nothing can use this answer, and another session asks again"
 
 
-def _run_waits(service: ToolService, found: Approval) -> bool:
+def _run_waits(service: ToolService, approval: Approval) -> bool:
     """Whether a run waits for the answer and can be resumed: its session may have expired, but must not be revoked."""
     try:
-        if not found.run or service.runs.show(found.run).state not in ("suspended", "interrupted"):
+        if not approval.run or service.runs.show(approval.run).state not in ("suspended", "interrupted"):
             return False
-        if found.session:
-            service.sessions.find_for_run(found.session, None, found.run)
+        if approval.session:
+            service.sessions.find_for_run(approval.session, None, approval.run)
     except Failure as failure:
         return failure.rule == "session.expired"
     return True

@@ -168,12 +168,12 @@ def _brief(text: str) -> str:
 
 def _kinds(schema: dict[str, Any]) -> set[str]:
     kind = schema.get("type")
-    found = set(kind) if isinstance(kind, list) else {kind} if kind else set()
+    all_kinds = set(kind) if isinstance(kind, list) else {kind} if kind else set()
     for part in schema.get("anyOf", ()):
-        found |= _kinds(part)
+        all_kinds |= _kinds(part)
     for value in [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]:
-        found.add("string" if isinstance(value, str) else "number")
-    return found
+        all_kinds.add("string" if isinstance(value, str) else "number")
+    return all_kinds
 
 
 def _json(text: str) -> Any:

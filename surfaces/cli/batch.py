@@ -114,51 +114,51 @@ def _items(file: IO[bytes], definition: ToolDefinition) -> Iterator[dict[str, An
 
 
 async def _list(service: ToolService, _: argparse.Namespace, console: Console) -> int:
-    found = await asyncio.to_thread(service.batches.all)
+    batches = await asyncio.to_thread(service.batches.all)
     if console.json:
-        console.document({"ok": True, "batches": [each._asdict() for each in found]})
+        console.document({"ok": True, "batches": [each._asdict() for each in batches]})
         return 0
-    for each in reversed(found):
+    for each in reversed(batches):
         console.say(
             f"{console.paint(each.batch, 'cyan')}  {one_line(each.tool)}  {counted(each.items, 'item')}, queue {each.queue}",
             4,
         )
-    if not found:
+    if not batches:
         console.note("there are no batches; `albert batch add TOOL FILE` makes one")
     return 0
 
 
 async def _show(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    found = service.batches.get(options.batch)
-    states = await asyncio.to_thread(service.batches.states, found)
+    batch = service.batches.get(options.batch)
+    states = await asyncio.to_thread(service.batches.states, batch)
     if console.json:
-        console.document({"ok": True, **found._asdict(), "states": dict(states)})
+        console.document({"ok": True, **batch._asdict(), "states": dict(states)})
         return 0
     counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
     console.say(
-        f"{console.paint(found.batch, 'cyan')}  {one_line(found.tool)}, {counted(found.items, 'item')} in "
-        f"{counted(len(found.runs), 'run')}"
+        f"{console.paint(batch.batch, 'cyan')}  {one_line(batch.tool)}, {counted(batch.items, 'item')} in "
+        f"{counted(len(batch.runs), 'run')}"
     )
     console.say(counts)
     return 0
 
 
 async def _results(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    found = service.batches.get(options.batch)
+    batch = service.batches.get(options.batch)
     if console.json:
-        results = await asyncio.to_thread(lambda: [*service.batches.results(found)])
-        console.document({"ok": True, "batch": found.batch, "results": results})
+        results = await asyncio.to_thread(lambda: [*service.batches.results(batch)])
+        console.document({"ok": True, "batch": batch.batch, "results": results})
         return 0
-    for result in service.batches.results(found):
+    for result in service.batches.results(batch):
         console.write(json.dumps(result, ensure_ascii=False) + "\n")
     return 0
 
 
 async def _cancel(service: ToolService, options: argparse.Namespace, console: Console) -> int:
-    found = service.batches.get(options.batch)
-    cancelled = await asyncio.to_thread(service.batches.cancel, found.runs, person())
+    batch = service.batches.get(options.batch)
+    cancelled = await asyncio.to_thread(service.batches.cancel, batch.runs, person())
     if console.json:
-        console.document({"ok": True, "batch": found.batch, "cancelled": cancelled})
+        console.document({"ok": True, "batch": batch.batch, "cancelled": cancelled})
     else:
-        console.say(f"cancelled {cancelled:,} of {counted(len(found.runs), 'run')}")
+        console.say(f"cancelled {cancelled:,} of {counted(len(batch.runs), 'run')}")
     return 0

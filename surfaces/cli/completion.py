@@ -64,8 +64,8 @@ def saved(prefix: str, options: argparse.Namespace) -> list[str]:
 
 def versions(prefix: str, options: argparse.Namespace) -> list[str]:
     """The versions of the tool on the command line, newest first."""
-    found, _ = _store(options).history(getattr(options, "name", None) or "", MAX_VERSIONS)
-    return [v.version[:DIGITS] for v in found]
+    history, _ = _store(options).history(getattr(options, "name", None) or "", MAX_VERSIONS)
+    return [v.version[:DIGITS] for v in history]
 
 
 def topics(prefix: str, options: argparse.Namespace) -> list[str]:
@@ -123,8 +123,8 @@ def arguments(prefix: str, options: argparse.Namespace) -> list[str]:
 def _values(schema: dict[str, Any]) -> list[str]:
     if schema.get("type") == "boolean":
         return ["true", "false"]
-    found = [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]
-    texts = [value if isinstance(value, str) else json.dumps(value) for value in found]
+    constants = [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in constants]
     return texts + [text for part in schema.get("anyOf", ()) for text in _values(part)]
 
 

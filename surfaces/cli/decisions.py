@@ -46,10 +46,10 @@ def _in_force(service: ToolService, file: Path, root: str, project: Path | None)
     if not os.path.lexists(file):
         raise Failure("not_found", f"there is no file {str(file)!r}", hint="give the path of a file of rules")
     primitives = {*service.registry.primitive_names, *RESERVED}
-    found = RulesSource(file, project, primitives=primitives).in_force(root, service.modes, audit=False)
-    if isinstance(found, Failure):
-        raise found.copy(hint="correct it and try again; the rules in force stay as they are")
-    return found
+    rules = RulesSource(file, project, primitives=primitives).in_force(root, service.modes, audit=False)
+    if isinstance(rules, Failure):
+        raise rules.copy(hint="correct it and try again; the rules in force stay as they are")
+    return rules
 
 
 async def decisions_on(
@@ -92,14 +92,14 @@ def judged(
     workspace, primitive = service.workspace, service.registry.primitive(definition.name)
     given = definition.with_defaults(arguments)
     try:
-        found = authority.judge(definition, primitive, given, workspace, mode)
+        decisions = authority.judge(definition, primitive, given, workspace, mode)
     except Failure as failure:
         return [Decision("deny", failure.rule or failure.code, "path", failure.message, failure.hint)]
     flows = authority.policy.flows
     if definition.manifest is not None:
         of_version = flows.judge_version(definition.name, definition.manifest, definition.version)
-        found += [flow for flow in of_version if flow.verdict == "deny"]
-    return found if session is None else [*found, *_of_session(authority, definition, given, session)]
+        decisions += [flow for flow in of_version if flow.verdict == "deny"]
+    return decisions if session is None else [*decisions, *_of_session(authority, definition, given, session)]
 
 
 def _of_session(
@@ -108,14 +108,14 @@ def _of_session(
     """What the lease of a session, and what it has seen, decide about a call."""
     from albert_tools.engine.authority.sessions import Lease
 
-    found, flows = [], authority.policy.flows
+    decisions, flows = [], authority.policy.flows
     if not Lease(session.tools).covers(definition.name, ()):
         message = f"{definition.name} is not among the tools of the session's lease"
-        found.append(Decision("deny", "lease.tools", "denied", message))
+        decisions.append(Decision("deny", "lease.tools", "denied", message))
     seen = {kind: f"{kind} data" for kind in session.seen}
     if definition.kind == "primitive":
         uses = definition.declared.uses
-        return found + flows.judge_session(definition.name, definition.effects, uses, arguments, lambda: seen)
+        return decisions + flows.judge_session(definition.name, definition.effects, uses, arguments, lambda: seen)
     if definition.manifest is not None:
-        found += flows.judge_request(definition.name, definition.manifest, False, seen)
-    return found
+        decisions += flows.judge_request(definition.name, definition.manifest, False, seen)
+    return decisions

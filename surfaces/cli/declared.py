@@ -33,11 +33,11 @@ class Argument(NamedTuple):
         if self.completer != "topics" and os.environ.get("ALBERT_SESSION"):
             return []
         try:
-            found: list[str] = getattr(completion, self.completer)(prefix, parsed_args)
+            proposals: list[str] = getattr(completion, self.completer)(prefix, parsed_args)
         except Failure:
             # An error message would spoil the command line.
             return []
-        return found
+        return proposals
 
 
 class Command:
@@ -83,12 +83,12 @@ def number(most: float, expected: str) -> Callable[[str], float]:
 
     def read(text: str) -> float:
         try:
-            found = float(text)
+            parsed = float(text)
         except ValueError:
-            found = -1
-        if not 0 <= found <= most:
+            parsed = -1
+        if not 0 <= parsed <= most:
             raise argparse.ArgumentTypeError(f"expected {expected}, got {text[:40]!r}")
-        return found
+        return parsed
 
     return read
 

@@ -163,14 +163,16 @@ async def _check(
         ordered = await _in_order(sources, service)
         checkups = await service.check_together([source for _, source in ordered], session=token())
         for (name, source), checkup in zip(ordered, checkups, strict=True):
-            found = checkup.diagnostics
-            wrong = any(d.severity == Severity.ERROR for d in found)
-            _show(found, source, name, console)
+            diagnostics = checkup.diagnostics
+            wrong = any(d.severity == Severity.ERROR for d in diagnostics)
+            _show(diagnostics, source, name, console)
             if wrong:
-                documents.append(_refused(name, found))
+                documents.append(_refused(name, diagnostics))
             else:
                 n = checkup.examples
-                documents.append({"ok": True, "file": name, "diagnostics": [d.as_dict() for d in found], "examples": n})
+                documents.append(
+                    {"ok": True, "file": name, "diagnostics": [d.as_dict() for d in diagnostics], "examples": n}
+                )
                 later = f"; define runs its {n:,} examples" if n > 1 else "; define runs its example" if n else ""
                 console.say(f"{console.paint('good', 'green')} {safe(name)}{later}", 2)
     return _finish(console, documents, len(options.files))
@@ -221,18 +223,18 @@ async def _formatted(sources: list[str]) -> list[str | SourceError]:
     from albert_tools.engine.judging.source_judge import SourceJudge
     from albert_tools.grammar.source_error import SourceError
 
-    found: list[str | SourceError] = []
+    formatted: list[str | SourceError] = []
     judge = SourceJudge(FORMATTING)
     try:
         await judge.start(spawned)
         for source in sources:
             try:
-                found.append(await judge.format(source))
+                formatted.append(await judge.format(source))
             except SourceError as error:
-                found.append(error)
+                formatted.append(error)
     finally:
         await judge.close()
-    return found
+    return formatted
 
 
 def _replace(path: Path, text: str) -> None:
@@ -256,19 +258,19 @@ def _read_all(
 
     A structured definition, as `is_form` says of a name, is turned into a source.
     """
-    found, unread = [], []
+    sources, unread = [], []
     for name in names:
         try:
             where = ""
             text = _read(name)
             # The messages about a file that can't be read name it.
             where = f"{name}: "
-            found.append((name, _form(text) if is_form(name) else text))
+            sources.append((name, _form(text) if is_form(name) else text))
         except Failure as failure:
             unread.append({"ok": False, "file": name, "error": failure.as_dict()})
             if not console.json:
                 console.failure(with_hint(failure.as_dict()), where)
-    return found, unread
+    return sources, unread
 
 
 def _read(name: str) -> str:

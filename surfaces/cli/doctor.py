@@ -26,9 +26,9 @@ async def _doctor(options: argparse.Namespace, console: Console) -> int:
     tried = False
     async with (
         open_service(options) as service,
-        aclosing(checkup(service, service.home, trials=not options.quick)) as found,
+        aclosing(checkup(service, service.home, trials=not options.quick)) as checks,
     ):
-        async for finding in found:
+        async for finding in checks:
             findings.append(finding)
             mark = console.paint("✓", "green") if finding.fine else console.paint("✗", "red")
             mark = console.paint("!", "yellow") if finding.note else mark

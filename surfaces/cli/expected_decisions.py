@@ -54,8 +54,8 @@ def _text(failed: dict[str, Any]) -> str:
     call = f"{failed['file']}:{failed['line']}: {failed['tool']}({arguments})"
     if failed["verdict"] is None:
         return f"{call} can't be judged: {failed['message']}"
-    found = f"{call} in {failed['mode']} is {failed['verdict']}, expected {failed['expected']}:"
-    return f"{found} {failed['rule_id']}  {failed['message']}".rstrip()
+    mismatch = f"{call} in {failed['mode']} is {failed['verdict']}, expected {failed['expected']}:"
+    return f"{mismatch} {failed['rule_id']}  {failed['message']}".rstrip()
 
 
 async def _decided(service: ToolService, authority: Authority, expected: Expected) -> dict[str, Any]:
@@ -69,10 +69,10 @@ async def _decided(service: ToolService, authority: Authority, expected: Expecte
     }
     try:
         definition = (await service.describe(expected.tool)).definition
-        found = strictest(
+        decision = strictest(
             await decisions_on(service, authority, definition, expected.arguments, expected.mode, expected.session)
         )
     except Failure as failure:
         return {**facts, "ok": False, "verdict": None, "rule_id": "", "message": failure.message}
-    said = {"verdict": found.verdict, "rule_id": found.rule, "message": found.message}
-    return {**facts, "ok": found.verdict == expected.verdict, **said}
+    said = {"verdict": decision.verdict, "rule_id": decision.rule, "message": decision.message}
+    return {**facts, "ok": decision.verdict == expected.verdict, **said}

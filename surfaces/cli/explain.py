@@ -146,7 +146,7 @@ def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDef
     from albert_tools.engine.workspace.sandbox_view import shown_and_hidden, writable_parts
 
     root = str(workspace.root)
-    found: list[tuple[str, str, list[str]]] = []
+    views: list[tuple[str, str, list[str]]] = []
     for definition in definitions:
         judge = authority.guarded(definition, workspace).judge
         if definition.kind == "composite" or "execute" not in definition.effects:
@@ -156,19 +156,19 @@ def _views(workspace: Workspace, authority: Authority, definitions: list[ToolDef
             is_needed = judge.selective or definition.family == "git"
             git_folders = repositories(root).git_folders if is_needed else []
         except Failure as failure:
-            found.append((definition.name, "refused", [failure.message]))
+            views.append((definition.name, "refused", [failure.message]))
             continue
-        found += [(definition.name, "only", shown)] if shown is not None else []
-        found += [(definition.name, "hidden", hidden)] if hidden else []
+        views += [(definition.name, "only", shown)] if shown is not None else []
+        views += [(definition.name, "hidden", hidden)] if hidden else []
         # The tool `git` sees its repository, and leaves the forbidden paths out.
         tracked = git_folders if judge.selective and definition.family != "git" else []
-        found += [(definition.name, "hidden_if_tracked", tracked)] if tracked else []
+        views += [(definition.name, "hidden_if_tracked", tracked)] if tracked else []
         own = filter(os.path.isdir, git_folders) if definition.family == "git" else ()
         writable = writable_parts(judge, root, shown, hidden, git_folders=own)
-        found += [(definition.name, "writable", writable)] if writable is not None else []
+        views += [(definition.name, "writable", writable)] if writable is not None else []
     return [
         {"tool": name, "view": view, "paths": sorted(path.removeprefix(f"{root}/") or "." for path in paths)}
-        for name, view, paths in found
+        for name, view, paths in views
     ]
 
 

@@ -67,14 +67,14 @@ def _demand_reading(options: argparse.Namespace) -> None:
 
 
 def _show(record: Record, options: argparse.Namespace, console: Console) -> int:
-    found: Iterable[Entry] = _chosen(record, options)
+    entries: Iterable[Entry] = _chosen(record, options)
     if options.action == "tail" or options.count is not None:
-        found = deque(found, maxlen=options.count or _TAIL)
+        entries = deque(entries, maxlen=options.count or _TAIL)
     if console.json:
-        console.document({"ok": True, "entries": [_document(e) for e in found]})
+        console.document({"ok": True, "entries": [_document(e) for e in entries]})
         return 0
     answers: dict[str, Entry] = {}
-    for entry in found:
+    for entry in entries:
         if entry.kind == "call" and entry.data.get("approval") and not answers:
             # The answers may be older than the entries that are shown.
             answers = {str(e.data.get("approval")): e for e in record.entries(("answered",))}
@@ -124,12 +124,12 @@ def _time(text: str | None) -> datetime | None:
     with suppress(argparse.ArgumentTypeError):
         return datetime.now(UTC) - timedelta(seconds=seconds(text))
     try:
-        found = datetime.fromisoformat(text)
+        since = datetime.fromisoformat(text)
     except ValueError:
         raise Usage(
             f"--since {text!r} is not a time", "write it like 30m, 2h, 2026-01-31 or 2026-01-31T12:00"
         ) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return since if since.tzinfo is not None else since.replace(tzinfo=UTC)
 
 
 def _document(entry: Entry) -> dict[str, Any]:
@@ -276,16 +276,16 @@ def _trim(record: Record, options: argparse.Namespace, console: Console) -> int:
     days = _days(options)
     if days < MIN_DAYS:
         raise Usage("that is less than a day", "rate limits and dedupe keys look back a day; give 1d or more")
-    found = trim(record, datetime.now(UTC) - timedelta(days=days))
+    trimmed = trim(record, datetime.now(UTC) - timedelta(days=days))
     if console.json:
-        console.document({"ok": True, **found._asdict()})
+        console.document({"ok": True, **trimmed._asdict()})
         return 0
-    if not found.entries:
+    if not trimmed.entries:
         console.say(f"nothing to delete: no entry is older than {days:g} days")
         return 0
     console.say(
-        f"deleted {counted(found.entries, 'entry', 'entries')}; the record has {found.after:,} bytes, "
-        f"before it had {found.before:,}"
+        f"deleted {counted(trimmed.entries, 'entry', 'entries')}; the record has {trimmed.after:,} bytes, "
+        f"before it had {trimmed.before:,}"
     )
     console.note("keep a new anchor elsewhere: `albert ledger anchor`")
     return 0
@@ -323,35 +323,40 @@ def _verify(record: Record, options: argparse.Namespace, console: Console) -> in
                 f"the anchor {options.anchor!r} can't be read: {error}",
                 "give a file with the output of `albert ledger anchor`",
             ) from None
-    found = verify(record.place, against)
+    verification = verify(record.place, against)
     locked, refusal = False, None
-    if found.problems:
+    if verification.problems:
         # An attacker who can change the ledger can do more, so no call is allowed until a person has examined the problem.
         modes = home_of(options).modes()
         if modes.mode not in ("LOCKDOWN", "RECOVERY"):
             try:
-                modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {found.problems[0]}")
+                modes.switch("LOCKDOWN", "albert", f"the ledger was changed: {verification.problems[0]}")
                 locked = True
             except Failure as failure:
                 refusal = failure
     if console.json:
-        document = {"ok": found.ok, "entries": found.entries, "trimmed": found.trimmed, "problems": [*found.problems]}
+        document = {
+            "ok": verification.ok,
+            "entries": verification.entries,
+            "trimmed": verification.trimmed,
+            "problems": [*verification.problems],
+        }
         not_locked = None if refusal is None else refusal.as_dict()
-        console.document({**document, "unseen": found.unseen, "locked": locked, "not_locked": not_locked})
-        return 0 if found.ok else 1
-    for text in found.problems:
+        console.document({**document, "unseen": verification.unseen, "locked": locked, "not_locked": not_locked})
+        return 0 if verification.ok else 1
+    for text in verification.problems:
         console.say(f"{console.paint('✗', 'red')} {safe(text)}")
-    if found.ok:
-        console.say(f"the ledger is intact: {counted(found.entries, 'entry', 'entries')}")
+    if verification.ok:
+        console.say(f"the ledger is intact: {counted(verification.entries, 'entry', 'entries')}")
     else:
-        console.say(f"the ledger was changed; intact entries before the first problem: {found.entries:,}")
+        console.say(f"the ledger was changed; intact entries before the first problem: {verification.entries:,}")
     if locked:
         console.say("the mode is LOCKDOWN now; when you have looked into it: albert mode RECOVERY")
     if refusal is not None:
         console.say(f"the mode could not be switched: {safe(refusal.message)}")
         console.say(f"  `albert mode LOCKDOWN` denies all calls; {safe(refusal.hint or 'try again')}", 2)
-    console.say(console.paint(safe(found.unseen), "dim"))
-    return 0 if found.ok else 1
+    console.say(console.paint(safe(verification.unseen), "dim"))
+    return 0 if verification.ok else 1
 
 
 def _verify_file(options: argparse.Namespace, console: Console) -> int:

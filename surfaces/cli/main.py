@@ -152,10 +152,10 @@ def _command(name: str) -> Callable[[argparse.Namespace, Console], int]:
     from importlib import import_module
 
     module, _, function = (COMMANDS[name].at or f"{name}.{name}").partition(".")
-    found: Callable[[argparse.Namespace, Console], int] = getattr(
+    command: Callable[[argparse.Namespace, Console], int] = getattr(
         import_module(f"albert_tools.surfaces.cli.{module}"), function
     )
-    return found
+    return command
 
 
 def make_parser(words: list[str] | None = None) -> argparse.ArgumentParser:

@@ -65,12 +65,12 @@ def unmount(options: argparse.Namespace, console: Console) -> int:
 
     demand_person("a server is unmounted")
     file = home_of(options).mounts
-    found = _mounted(file, options.name)
-    _save(file, found.name, None)
+    server = _mounted(file, options.name)
+    _save(file, server.name, None)
     if console.json:
-        console.document({"ok": True, "name": found.name})
+        console.document({"ok": True, "name": server.name})
     else:
-        console.say(f"unmounted {found.name}; saved tools that call its tools can't run any more")
+        console.say(f"unmounted {server.name}; saved tools that call its tools can't run any more")
     return 0
 
 
@@ -103,10 +103,10 @@ def _check_url(url: str, options: argparse.Namespace) -> None:
     from albert_tools.builtins.net.urls import read_url
 
     try:
-        found = read_url(url)
+        parsed = read_url(url)
     except Failure as failure:
         raise Usage(f"mount: {failure.message}", "write https://HOST/PATH, or a command after --") from None
-    if found.scheme == "http" and found.host not in ("localhost", "127.0.0.1", "::1"):
+    if parsed.scheme == "http" and parsed.host not in ("localhost", "127.0.0.1", "::1"):
         raise Usage("mount: the connection to another machine must be encrypted", "write https://")
     if options.host:
         raise Usage("--host is about a server that is a command; a URL names its own host", "leave it out")
@@ -116,29 +116,29 @@ def _check_url(url: str, options: argparse.Namespace) -> None:
 
 async def _mount(options: argparse.Namespace, file: HomeFile, new: Mount, console: Console) -> int:
     async with _service(options) as service:
-        found = await _pinned(service, new)
-        accepted = msgspec.structs.replace(new, tools=found.tools)
+        pinned = await _pinned(service, new)
+        accepted = msgspec.structs.replace(new, tools=pinned.tools)
         if not console.json:
             _show_server(accepted, console)
             for tool in accepted.tools:
                 _show_tool(service, accepted, tool, console)
-            _show_refused(found, console)
+            _show_refused(pinned, console)
     if not accepted.tools:
         raise Failure(
-            "not_found", f"{new.name} has no tool that can be mounted", details={"refused": list(found.refused)}
+            "not_found", f"{new.name} has no tool that can be mounted", details={"refused": list(pinned.refused)}
         )
     if not _confirmed(options, console, f"Mount {new.name} with {_count(accepted.tools)}?"):
         return 1
     _save(file, new.name, accepted)
-    return _done(accepted, found, console, f"mounted {new.name}: {_count(accepted.tools)}")
+    return _done(accepted, pinned, console, f"mounted {new.name}: {_count(accepted.tools)}")
 
 
 async def _look(options: argparse.Namespace, file: HomeFile, known: Mount, console: Console) -> int:
     async with _service(options) as service:
-        found = await _pinned(service, known)
-        accepted = msgspec.structs.replace(known, tools=found.tools)
+        pinned = await _pinned(service, known)
+        accepted = msgspec.structs.replace(known, tools=pinned.tools)
         before = {tool.remote: tool for tool in known.tools}
-        changed = [tool for tool in found.tools if before.pop(tool.remote, None) != tool]
+        changed = [tool for tool in pinned.tools if before.pop(tool.remote, None) != tool]
         if not console.json:
             _show_server(accepted, console)
             for tool in changed:
@@ -150,14 +150,14 @@ async def _look(options: argparse.Namespace, file: HomeFile, known: Mount, conso
                 _show_tool(service, accepted, tool, console)
             for tool in before.values():
                 console.say(f"{console.paint('gone', 'yellow')}: {known.name}.{tool.name}")
-            _show_refused(found, console)
+            _show_refused(pinned, console)
     if not changed and not before:
         note_suspended(home_of(options).local.state / SUSPENDED, known, {})
-        return _done(known, found, console, f"{known.name}: nothing has changed")
+        return _done(known, pinned, console, f"{known.name}: nothing has changed")
     if not _confirmed(options, console, f"Accept {_count(accepted.tools)} of {known.name} as they are now?"):
         return 1
     _save(file, known.name, accepted)
-    return _done(accepted, found, console, f"accepted {known.name}")
+    return _done(accepted, pinned, console, f"accepted {known.name}")
 
 
 def _service(options: argparse.Namespace) -> ToolService:
@@ -218,9 +218,9 @@ def _confirmed(options: argparse.Namespace, console: Console, question: str) -> 
     return False
 
 
-def _done(server: Mount, found: Pinned, console: Console, said: str) -> int:
+def _done(server: Mount, pinned: Pinned, console: Console, said: str) -> int:
     if console.json:
-        console.document({"ok": True, "mount": msgspec.to_builtins(server), "refused": list(found.refused)})
+        console.document({"ok": True, "mount": msgspec.to_builtins(server), "refused": list(pinned.refused)})
     else:
         console.say(said)
     return 0
@@ -275,8 +275,8 @@ def _show_tool(service: ToolService, server: Mount, tool: PinnedTool, console: C
     console.say(f"      may {', '.join(definition.effects)}; the rules {does} each call", 6)
 
 
-def _show_refused(found: Pinned, console: Console) -> None:
-    for sentence in found.refused:
+def _show_refused(pinned: Pinned, console: Console) -> None:
+    for sentence in pinned.refused:
         console.say(f"  {console.paint('left out', 'yellow')}: {one_line(sentence)}", 6)
 
 

@@ -150,11 +150,11 @@ async def _check(service: ToolService, options: argparse.Namespace, console: Con
     rules = service.governance
     if not isinstance(rules, Governance):
         raise rules
-    found = await asyncio.to_thread(mistakes, service, rules)
+    findings = await asyncio.to_thread(mistakes, service, rules)
     if console.json:
-        console.document({"ok": not found, "findings": found})
-    for finding in [] if console.json else found:
+        console.document({"ok": not findings, "findings": findings})
+    for finding in [] if console.json else findings:
         console.say(f"{console.paint('warning', 'yellow')}: {safe(finding['rule'])}: {safe(finding['message'])}")
-    if not found and not console.json:
+    if not findings and not console.json:
         console.say("the rules have no mistakes")
-    return 1 if found else 0
+    return 1 if findings else 0

@@ -27,10 +27,10 @@ async def resume(run: str, options: argparse.Namespace, console: Console) -> int
     from albert_tools.surfaces.text.exit_codes import INTERRUPTED
 
     async with open_service(options) as service:
-        found = run_of(service, run)
-    name = run if found is None else found.tool
-    done: list[Any] = [s for s in (() if found is None else found.steps) if s["state"] in ("ended", "failed")]
-    async with attended_service(options, console, workspace=workspace_of(found)) as service:
+        view = run_of(service, run)
+    name = run if view is None else view.tool
+    done: list[Any] = [s for s in (() if view is None else view.steps) if s["state"] in ("ended", "failed")]
+    async with attended_service(options, console, workspace=workspace_of(view)) as service:
 
         def again(log: Log | None, watch: Callable[[str], None] | None) -> Awaitable[ToolResult]:
             return service.resume(run, log, session=token())
@@ -53,6 +53,6 @@ def run_of(service: ToolService, run: str) -> RunView | None:
     return None
 
 
-def workspace_of(found: RunView | None) -> str | None:
+def workspace_of(run: RunView | None) -> str | None:
     """The workspace of a request about a run: the run's own one. A session has only one workspace, so it gets no other."""
-    return None if found is None or token() is not None else str(found.header["workspace"])
+    return None if run is None or token() is not None else str(run.header["workspace"])

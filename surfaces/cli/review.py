@@ -71,19 +71,19 @@ async def _review(options: argparse.Namespace, console: Console) -> int:
         if not version and decision is not None and decision[0] == "deprecate":
             version = service.reviews.active().get(name, "")
         # The examples and the recorded runs are for a reader.
-        found = await service.review(name, version or None, rerun=decision is None)
+        review = await service.review(name, version or None, rerun=decision is None)
         if decision is not None:
-            state = await _decide(service, found, *decision)
-            _decided(found, state, console)
+            state = await _decide(service, review, *decision)
+            _decided(review, state, console)
             return 0
         if console.json:
-            console.document({"ok": True, **found.as_dict()})
+            console.document({"ok": True, **review.as_dict()})
             return 0
-        show(found, console, time.time())
+        show(review, console, time.time())
         if _asks(console):
-            return await _walk(service, found, console)
-        if found.state.state == "pending":
-            console.note(_next_command(found, options))
+            return await _walk(service, review, console)
+        if review.state.state == "pending":
+            console.note(_next_command(review, options))
     return 0
 
 
@@ -93,13 +93,13 @@ def _asks(console: Console) -> bool:
     return is_terminal and sys.stdin is not None and sys.stdin.isatty()
 
 
-def _next_command(found: VersionReview, options: argparse.Namespace) -> str:
+def _next_command(review: VersionReview, options: argparse.Namespace) -> str:
     """The command that a person gives next about a pending version, as a phrase."""
     name, _, _ = options.name.partition("@")
-    if found.version.definition.manifest is None:
+    if review.version.definition.manifest is None:
         return f"`{command_line(options.home, 'upgrade', name)}` finds out what it can do; then you can approve it"
     # Without the version, a newer one that nobody has read would be approved.
-    shown = f"{name}@{found.version.version[:DIGITS]}"
+    shown = f"{name}@{review.version.version[:DIGITS]}"
     return f"decide with `{command_line(options.home, 'review', shown, '--approve')}`, --send-back or --reject"
 
 
@@ -119,15 +119,15 @@ def _decision(options: argparse.Namespace) -> tuple[str, str] | None:
     return name, "" if why is True else why
 
 
-async def _decide(service: ToolService, found: VersionReview, decision: str, why: str) -> VersionState:
+async def _decide(service: ToolService, review: VersionReview, decision: str, why: str) -> VersionState:
     """Make a decision about the version that was shown."""
-    d = found.version.definition
-    return await service.decide(d.name, decision, person(), d.version, why, d.manifest_digest, found.state.state)
+    d = review.version.definition
+    return await service.decide(d.name, decision, person(), d.version, why, d.manifest_digest, review.state.state)
 
 
-def _decided(found: VersionReview, state: VersionState, console: Console) -> None:
+def _decided(review: VersionReview, state: VersionState, console: Console) -> None:
     if console.json:
-        d = found.version.definition
+        d = review.version.definition
         console.document({"ok": True, "name": d.name, "version": d.version, "state": state.state, "why": state.why})
         return
     why = f": {visible(state.why)}" if state.why else ""
@@ -140,23 +140,23 @@ def _decided(found: VersionReview, state: VersionState, console: Console) -> Non
 def _queue(service: ToolService, options: argparse.Namespace, console: Console) -> int:
     waiting = service.reviews.queue()
     # The store's list does not have the author and the manifest.
-    found = [(service.reviews.of(v), v) for v in (service.store.load(w.tool, w.version) for w in waiting[:MAX_LISTED])]
+    listed = [(service.reviews.of(v), v) for v in (service.store.load(w.tool, w.version) for w in waiting[:MAX_LISTED])]
     if console.json:
         queue = [
             {"name": s.tool, "version": s.version, "by": s.by, "since": s.time, "sentence": sentence(v.definition)}
-            for s, v in found
+            for s, v in listed
         ]
         console.document({"ok": True, "queue": queue, "waiting": len(waiting)})
         return 0
     now = time.time()
-    for state, version in found:
+    for state, version in listed:
         head = f"{console.paint(visible(state.tool), 'cyan', 'bold')}  {state.version[:DIGITS]}"
         author = service.reviews.author(state.tool, state.version, version.author)
         console.say(f"{head}  {console.paint(_age(state, author, now), 'dim')}", 4)
         effects = version.definition.effects
         console.say(f"    {sentence(version.definition)}  [{effects_text(effects, console) or 'no effects'}]", 4)
-    if len(waiting) > len(found):
-        console.say(f"… and {len(waiting) - len(found):,} more")
+    if len(waiting) > len(listed):
+        console.say(f"… and {len(waiting) - len(listed):,} more")
     if waiting:
         console.note(f"`{command_line(options.home, 'review')} NAME` shows one in full")
     else:
@@ -173,54 +173,54 @@ def _age(state: VersionState, author: str, now: float) -> str:
 # One version
 
 
-def show(found: VersionReview, console: Console, now: float) -> None:
+def show(review: VersionReview, console: Console, now: float) -> None:
     """Print a review in the order in which a person decides: what it does, what is new, what it calls, what was tried."""
-    d, state = found.version.definition, found.state
+    d, state = review.version.definition, review.state
     colour = {"active": "green", "revoked": "red", "draft": "red"}.get(state.state, "yellow")
     head = (
         f"{console.paint(visible(d.name), 'cyan', 'bold')}  {d.version[:DIGITS]}  {console.paint(state.state, colour)}"
     )
-    console.say(f"{head} {console.paint(_age(state, found.author, now), 'dim')}", 2)
+    console.say(f"{head} {console.paint(_age(state, review.author, now), 'dim')}", 2)
     if state.why:
         console.say(f"  {visible(state.why)}", 2)
-    for problem in filter(None, [found.outdated and f"outdated: {visible(found.outdated)}", found.look_alikes]):
+    for problem in filter(None, [review.outdated and f"outdated: {visible(review.outdated)}", review.look_alikes]):
         console.say(console.paint(f"  ! {problem}", *STYLES["danger"]), 4)
     console.say()
-    console.say(console.paint(found.sentence, "bold"))
-    for text in found.unusual:
+    console.say(console.paint(review.sentence, "bold"))
+    for text in review.unusual:
         console.say(console.paint(f"  ! {text}", *STYLES["warning"]), 4)
-    if found.undescribed:
-        text = f"  ! not in its description: {'; '.join(found.undescribed)}"
+    if review.undescribed:
+        text = f"  ! not in its description: {'; '.join(review.undescribed)}"
         console.say(console.paint(text, *STYLES["warning"]), 4)
     console.say(f"  {visible(d.signature())}", 4)
-    print_lines(found.lines, console)
-    _flows(found, console)
+    print_lines(review.lines, console)
+    _flows(review, console)
     # What a run would have done otherwise is worth more than a difference of texts.
-    replays_first = found.replays is not None and found.replays.count("differs")
+    replays_first = review.replays is not None and review.replays.count("differs")
     if replays_first:
-        _replays(found, console)
-    _changes(found, console)
-    _graph(found, console)
-    _examples(found, console)
+        _replays(review, console)
+    _changes(review, console)
+    _graph(review, console)
+    _examples(review, console)
     if not replays_first:
-        _replays(found, console)
-    _source(found, console)
+        _replays(review, console)
+    _source(review, console)
     words = visible(json.dumps(brief(d.description, _MAX_WORDS), ensure_ascii=False))
     console.say()
     console.say(console.paint(f"the author's words: {words}", "dim"), 4)
 
 
-def _source(found: VersionReview, console: Console) -> None:
+def _source(review: VersionReview, console: Console) -> None:
     """Print the source of a first version, unless it is long. A later version shows the difference."""
-    source = found.version.source.rstrip("\n")
+    source = review.version.source.rstrip("\n")
     number = source.count("\n") + 1
-    if found.changes is not None or number > MAX_SOURCE:
-        version = found.version
+    if review.changes is not None or number > MAX_SOURCE:
+        version = review.version
         where = f"`albert show {visible(version.name)} --version {version.version[:DIGITS]}` prints it"
         _heading("source", console, f"{number:,} lines; {where}")
         return
     _heading("source", console)
-    print_source(visible_lines(source), console, found.effects_of_lines)
+    print_source(visible_lines(source), console, review.effects_of_lines)
 
 
 def visible_lines(source: str) -> str:
@@ -233,8 +233,8 @@ def _heading(text: str, console: Console, note: str = "") -> None:
     console.say(f"{console.paint(text, 'bold')}{f'  {note}' if note else ''}", 2)
 
 
-def _changes(found: VersionReview, console: Console) -> None:
-    changed = found.changes
+def _changes(review: VersionReview, console: Console) -> None:
+    changed = review.changes
     if changed is None:
         return
     _heading("new since the last approved version", console, console.paint(changed.since[:DIGITS], "dim"))
@@ -253,18 +253,18 @@ def _changes(found: VersionReview, console: Console) -> None:
         console.say(f"  {console.paint(visible(line), *style) if style else visible(line)}", 4)
 
 
-def _flows(found: VersionReview, console: Console) -> None:
-    if not found.flows:
+def _flows(review: VersionReview, console: Console) -> None:
+    if not review.flows:
         return
     _heading("your rules about flows, also after an approval", console)
-    for verdict, message in found.flows:
+    for verdict, message in review.flows:
         style = STYLES["danger" if verdict == "deny" else "warning"]
         console.say(console.paint(f"  {verdict}  {visible(message)}", *style), 4)
 
 
-def _graph(found: VersionReview, console: Console) -> None:
+def _graph(review: VersionReview, console: Console) -> None:
     # The lines of the manifest name the primitives, with what they do.
-    shown = [row for row in rows(found.graph)[1:] if row.node.kind == "composite" or row.node.problem]
+    shown = [row for row in rows(review.graph)[1:] if row.node.kind == "composite" or row.node.problem]
     if not shown:
         return
     _heading("saved tools that it calls", console)
@@ -279,27 +279,27 @@ def _graph(found: VersionReview, console: Console) -> None:
         console.say(f"  … and {len(shown) - MAX_ROWS:,} more")
 
 
-def _examples(found: VersionReview, console: Console) -> None:
-    if found.examples_problem:
+def _examples(review: VersionReview, console: Console) -> None:
+    if review.examples_problem:
         _heading("examples", console)
-        console.say(console.paint(f"  can't be run now: {visible(found.examples_problem)}", "yellow"), 4)
+        console.say(console.paint(f"  can't be run now: {visible(review.examples_problem)}", "yellow"), 4)
         return
-    failed = [e for e in found.examples if e.problem]
-    passed = len(found.examples) - len(failed)
-    _heading("examples", console, f"{passed} pass, {len(failed)} fail" if found.examples else "none")
-    for example in found.examples:
+    failed = [e for e in review.examples if e.problem]
+    passed = len(review.examples) - len(failed)
+    _heading("examples", console, f"{passed} pass, {len(failed)} fail" if review.examples else "none")
+    for example in review.examples:
         sign = console.paint("≠", "red") if example.problem else console.paint("=", "green")
         console.say(f"  {sign} {example.words()}", 6)
         if example.problem:
             console.say(f"    {visible(example.problem)}", 6)
         if example.files:
             console.say(f"    {example.files}", 6)
-    for text in found.untried:
+    for text in review.untried:
         console.say(console.paint(f"  ! no example makes the call {text}", *STYLES["warning"]), 4)
 
 
-def _replays(found: VersionReview, console: Console) -> None:
-    repeated = found.replays
+def _replays(review: VersionReview, console: Console) -> None:
+    repeated = review.replays
     if repeated is None:
         return
     _heading("replay of recorded runs, without effects", console, repeated.summary())
@@ -317,13 +317,13 @@ def _replays(found: VersionReview, console: Console) -> None:
 # Questions
 
 
-async def _walk(service: ToolService, found: VersionReview | None, console: Console) -> int:
+async def _walk(service: ToolService, review: VersionReview | None, console: Console) -> int:
     """Ask for a decision about a version that was shown. After one, and for "next", show the next version of the queue."""
     seen: set[tuple[str, str]] = set()
     while True:
-        if found is not None:
-            seen.add((found.version.name, found.version.version))
-            if not await _ask(service, found, console):
+        if review is not None:
+            seen.add((review.version.name, review.version.version))
+            if not await _ask(service, review, console):
                 return 0
         waiting = [s for s in await asyncio.to_thread(service.reviews.queue) if (s.tool, s.version) not in seen]
         if not waiting:
@@ -332,28 +332,28 @@ async def _walk(service: ToolService, found: VersionReview | None, console: Cons
         console.say()
         console.say(console.paint(f"{len(waiting):,} to review", "dim"))
         try:
-            found = await service.review(waiting[0].tool, waiting[0].version)
+            review = await service.review(waiting[0].tool, waiting[0].version)
         except Failure as failure:
             # One that can't be shown does not hide those behind it.
             seen.add((waiting[0].tool, waiting[0].version))
-            found = None
+            review = None
             console.failure(failure.as_dict())
             continue
-        show(found, console, time.time())
+        show(review, console, time.time())
 
 
-async def _ask(service: ToolService, found: VersionReview, console: Console) -> bool:
+async def _ask(service: ToolService, review: VersionReview, console: Console) -> bool:
     """Ask what to do about a version until it is decided, or left. Returns whether to go on to the next one."""
     from albert_tools.surfaces.text.approval_prompt import answered
 
-    pending = found.state.state in ("pending", "draft")
+    pending = review.state.state in ("pending", "draft")
     choices = [*(_DECIDING if pending else ()), "next", "open source"]
-    choices += ["whole texts"] if any(line.whole for line in found.lines) else []
+    choices += ["whole texts"] if any(line.whole for line in review.lines) else []
     keys = {choice[0]: choice for choice in choices}
     while True:
         console.say()
         # The source may have pushed this off the screen. It must not be the author's words that stand above the question.
-        console.say(f"{console.paint(visible(found.version.name), 'cyan', 'bold')}: {found.sentence}", 2)
+        console.say(f"{console.paint(visible(review.version.name), 'cyan', 'bold')}: {review.sentence}", 2)
         typed: str = answered(f"  {', '.join(choices)} or quit? [quit]").casefold()
         choice: str = keys.get(typed, typed)
         if choice in _DECIDING and choice in choices:
@@ -363,16 +363,16 @@ async def _ask(service: ToolService, found: VersionReview, console: Console) -> 
                 console.note("nothing was decided: a reason is needed")
                 continue
             try:
-                _decided(found, await _decide(service, found, decision, why), console)
+                _decided(review, await _decide(service, review, decision, why), console)
             except Failure as failure:
                 # Somebody else has decided, for example.
                 console.failure(failure.as_dict())
             return True
         if choice in ("o", "open source", "open", "source"):
             console.say()
-            print_source(visible_lines(found.version.source.rstrip("\n")), console, found.effects_of_lines)
+            print_source(visible_lines(review.version.source.rstrip("\n")), console, review.effects_of_lines)
         elif choice in ("w", "whole texts", "whole"):
             console.say()
-            print_lines(found.lines, console, whole=True)
+            print_lines(review.lines, console, whole=True)
         else:
             return choice == "next"

@@ -53,14 +53,14 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.surfaces.text.call_text import arguments_line
 
     async with open_service(options) as service:
-        found = await service.list_runs(options.limit, session=token())
-        questions = {run.approval: _question(service, run) for run in found if run.approval}
+        runs = await service.list_runs(options.limit, session=token())
+        questions = {run.approval: _question(service, run) for run in runs if run.approval}
     if console.json:
-        console.document({"ok": True, "runs": [run.as_dict() for run in found]})
+        console.document({"ok": True, "runs": [run.as_dict() for run in runs]})
         return 0
     now = time.time()
-    width = max((len(run.tool) for run in found), default=0)
-    for run in found:
+    width = max((len(run.tool) for run in runs), default=0)
+    for run in runs:
         began = since_1970(run.created)
         ago = f"{about(now - began)} ago" if began is not None else ""
         state = console.paint(run.state.ljust(11), STATE_COLOURS.get(run.state, "dim"))
@@ -72,7 +72,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
             console.say(f"    {_next(run, questions[run.approval], options)}", 4)
         if run.problem:
             console.say(f"    {console.paint(one_line(run.problem), 'red')}", 4)
-    if not found:
+    if not runs:
         console.note("there are no runs yet; `albert run` of a saved tool makes one")
     return 0
 
@@ -191,13 +191,13 @@ async def _patch(options: argparse.Namespace, console: Console) -> int:
     demand_person("the changes of a run are printed")
     async with open_service(options) as service:
         run = service.runs.show(options.id, with_result=True)
-        found = run.result.get("changes", {})
-        contents, ref = service.contents(None), found.get("patch")
+        changes = run.result.get("changes", {})
+        contents, ref = service.contents(None), changes.get("patch")
         patch = contents.get(ref) if ref and contents is not None else b""
-    if "branch" in found:
-        problem = f"the changes of the run {run.id} are the branch {found['branch']}"
+    if "branch" in changes:
+        problem = f"the changes of the run {run.id} are the branch {changes['branch']}"
         raise Failure("not_found", problem, hint=_fetches(run))
-    if not found:
+    if not changes:
         why = "has changed nothing" if run.state in OVER else f"is {run.state}"
         raise Failure("not_found", f"the run {run.id} {why}", hint="only a run with --repository has a patch")
     if console.json:
@@ -261,15 +261,15 @@ def _both(error: Failure, console: Console) -> None:
     console.say(f"{console.paint('≠', 'red')} they differ at step {one_line(str(error.details.get('step')))}:", 2)
     both: list[dict[str, Any]] = [c["arguments"] if isinstance(c.get("arguments"), dict) else {} for c in calls]
     same = {k for k in both[0] if all(k in other and other[k] == both[0][k] for other in both)}
-    for name, found in (("the journal has", journal), ("the program asks for", program)):
-        if isinstance(found, dict) and "tool" in found:
-            arguments = found.get("arguments")
+    for name, side in (("the journal has", journal), ("the program asks for", program)):
+        if isinstance(side, dict) and "tool" in side:
+            arguments = side.get("arguments")
             texts = [
                 f"{one_line(str(k))}={one_line(brief(json.dumps(v, ensure_ascii=False), 40 if k in same else 2000))}"
                 for k, v in (arguments.items() if isinstance(arguments, dict) else ())
             ]
-            version = f"  {str(found['version'])[:12]}" if len({c.get("version") for c in calls}) > 1 else ""
-            text = f"{one_line(str(found['tool']))}({', '.join(texts)}){console.paint(version, 'dim')}"
+            version = f"  {str(side['version'])[:12]}" if len({c.get("version") for c in calls}) > 1 else ""
+            text = f"{one_line(str(side['tool']))}({', '.join(texts)}){console.paint(version, 'dim')}"
         else:
             text = "nothing more"
         console.say(f"  {name.ljust(20)} {text}", 23)

@@ -63,9 +63,9 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
     from albert_tools.engine.runs.schedules import next_time
 
     async with open_service(options) as service:
-        found = await asyncio.to_thread(service.schedules.all)
+        schedules = await asyncio.to_thread(service.schedules.all)
     now = datetime.now(UTC)
-    rows = [(each, next_time(each.data["cron"], each.data["zone"], now)) for each in found]
+    rows = [(each, next_time(each.data["cron"], each.data["zone"], now)) for each in schedules]
     if console.json:
         documents = [{"name": each.name, "last": each.last, "next": at.isoformat(), **each.data} for each, at in rows]
         console.document({"ok": True, "schedules": documents})

@@ -129,10 +129,10 @@ def _preset_tools(service: ToolService, preset: str, within: str | None) -> list
     from albert_tools.engine.policy.presets import tools_of
 
     registry = service.registry
-    found = tools_of(preset, filter(None, map(registry.get, registry.names())))
-    if found is None or not within:
-        return found
-    return [name for name in found if service.covers(within, name)]
+    tools = tools_of(preset, filter(None, map(registry.get, registry.names())))
+    if tools is None or not within:
+        return tools
+    return [name for name in tools if service.covers(within, name)]
 
 
 def _may(session: Session) -> str:
@@ -152,8 +152,8 @@ def _may(session: Session) -> str:
 
 async def _list(options: argparse.Namespace, console: Console) -> int:
     async with open_service(options) as service:
-        found = service.list_sessions(session=token())
-    shown = [s for s in found if options.all or not s.ended]
+        sessions = service.list_sessions(session=token())
+    shown = [s for s in sessions if options.all or not s.ended]
     if console.json:
         console.document({"ok": True, "sessions": [s.as_dict() for s in shown]})
         return 0
@@ -161,7 +161,7 @@ async def _list(options: argparse.Namespace, console: Console) -> int:
     for one in shown:
         _line(one, now, console)
     if not shown:
-        past = f"; {len(found):,} have ended (--all lists them)" if found else "; `albert session new` opens one"
+        past = f"; {len(sessions):,} have ended (--all lists them)" if sessions else "; `albert session new` opens one"
         console.note(f"there are no open sessions{past}")
     return 0
 
@@ -182,10 +182,10 @@ def _line(one: Session, now: float, console: Console) -> None:
 
 async def _revoke(options: argparse.Namespace, console: Console) -> int:
     async with open_service(options) as service:
-        found = {s.id: s for s in service.sessions.all()}
+        sessions_before = {s.id: s for s in service.sessions.all()}
         ended = await service.revoke_session(options.id, session=token())
-        already = found[ended.id].ended
-        below = [s for s in service.sessions.all() if s.ended and s.id != ended.id and not found[s.id].ended]
+        already = sessions_before[ended.id].ended
+        below = [s for s in service.sessions.all() if s.ended and s.id != ended.id and not sessions_before[s.id].ended]
     if console.json:
         console.document({"ok": True, "session": ended.as_dict()})
         return 0

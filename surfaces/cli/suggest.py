@@ -22,21 +22,21 @@ def suggest(options: argparse.Namespace, console: Console) -> int:
     if options.source and number is None:
         raise Usage("--source needs the number of a suggestion", "albert suggest 1 --source")
     limit = max(options.limit, number or 0)
-    found = in_service(options, lambda service: service.suggest(limit, session=token()))
-    if number is not None and number > len(found):
-        raise Usage(f"there is no suggestion {number}", f"there are {len(found)}; `albert suggest` lists them")
+    suggestions = in_service(options, lambda service: service.suggest(limit, session=token()))
+    if number is not None and number > len(suggestions):
+        raise Usage(f"there is no suggestion {number}", f"there are {len(suggestions)}; `albert suggest` lists them")
     if number is not None:
-        found = found[number - 1 : number]
+        suggestions = suggestions[number - 1 : number]
     if console.json:
-        console.document({"ok": True, "suggestions": [each.as_dict() for each in found]})
+        console.document({"ok": True, "suggestions": [each.as_dict() for each in suggestions]})
     elif options.source:
-        console.write(found[0].source)
+        console.write(suggestions[0].source)
     elif number is not None:
-        _show(found[0], console)
+        _show(suggestions[0], console)
     else:
-        for i, each in enumerate(found, 1):
+        for i, each in enumerate(suggestions, 1):
             _line(each, f"{i}  ", console)
-        if found:
+        if suggestions:
             source, define = ("suggest", "1", "--source"), ("define", "draft.tool")
             commands = f"{command_line(options.home, *source)} > draft.tool; {command_line(options.home, *define)}"
             console.note(f"`{commands}` saves the first one")
@@ -45,24 +45,24 @@ def suggest(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _line(found: Suggestion, number: str, console: Console) -> None:
+def _line(suggestion: Suggestion, number: str, console: Console) -> None:
     indent = " " * len(number)
-    what = f"{console.paint(one_line(found.title), 'cyan')}   {', '.join(found.effects) or 'computes'}"
+    what = f"{console.paint(one_line(suggestion.title), 'cyan')}   {', '.join(suggestion.effects) or 'computes'}"
     console.say(f"{number}{what}", len(number) + 2)
-    people = f", {found.people} people" if found.people else ""
-    spares = f"spares {counted(found.calls, 'call')}, ~{counted(found.tokens, 'token')}"
-    console.say(f"{indent}{found.sessions} sessions{people} · {spares}", len(number) + 2)
-    notes = "".join(f" · {one_line(note)}" for note in found.notes)
-    console.say(f"{indent}replays {found.replays} of {found.tried}{notes}", len(number) + 2)
+    people = f", {suggestion.people} people" if suggestion.people else ""
+    spares = f"spares {counted(suggestion.calls, 'call')}, ~{counted(suggestion.tokens, 'token')}"
+    console.say(f"{indent}{suggestion.sessions} sessions{people} · {spares}", len(number) + 2)
+    notes = "".join(f" · {one_line(note)}" for note in suggestion.notes)
+    console.say(f"{indent}replays {suggestion.replays} of {suggestion.tried}{notes}", len(number) + 2)
 
 
-def _show(found: Suggestion, console: Console) -> None:
-    _line(found, "", console)
-    for name, values in found.usual.items():
+def _show(suggestion: Suggestion, console: Console) -> None:
+    _line(suggestion, "", console)
+    for name, values in suggestion.usual.items():
         if values:
             usual = ", ".join(f"{one_line(value)} ({times}×)" for value, times in values)
             console.say(f"  {one_line(name)} is often {usual}", 4)
-    for argument, origin in found.destinations.items():
+    for argument, origin in suggestion.destinations.items():
         console.say(f"  {one_line(argument)} comes from {one_line(origin)}", 4)
     console.say()
-    console.write(safe(found.source))
+    console.write(safe(suggestion.source))

@@ -56,7 +56,7 @@ def show(output: Mapping[str, Any], texts: tuple[str, ...], console: Console) ->
 
 
 def _facts(output: Mapping[str, Any]) -> list[str]:
-    found = []
+    facts = []
     for name, form in _FACTS.items():
         value = output.get(name)
         # The number 0 is a fact. The values False, "" and None are not.
@@ -67,5 +67,5 @@ def _facts(output: Mapping[str, Any]) -> list[str]:
             or (isinstance(value, str) and ":," in form)
         ):
             continue
-        found.append(form.format(one_line(value) if isinstance(value, str) else value))
-    return found
+        facts.append(form.format(one_line(value) if isinstance(value, str) else value))
+    return facts

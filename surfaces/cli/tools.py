@@ -57,13 +57,13 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
 
         session = session_of_environment(service)
         mode = mode_named(options.mode) if options.mode else None
-        found = [t for t in await service.list(hidden=True, mode=mode) if service.covers(token(), t.name)]
+        listed = [t for t in await service.list(hidden=True, mode=mode) if service.covers(token(), t.name)]
         primitives = [p for p in service.registry.primitives() if service.covers(token(), p.name)]
         rules = service.governance
         wrong = 0 if isinstance(rules, Failure) or session is not None else len(mistakes(service, rules))
-        return found, primitives, service.registry.problems, session, wrong
+        return listed, primitives, service.registry.problems, session, wrong
 
-    found, primitives, problems, session, wrong = in_service(options, collect)
+    all_tools, primitives, problems, session, wrong = in_service(options, collect)
     if options.markdown:
         from albert_tools.surfaces.cli.primitives_page import primitives_page
 
@@ -72,9 +72,9 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
         console.write(primitives_page(primitives, "# Tools\n"))
         _problems(problems, console)
         return 0
-    shown = [t for t in found if options.all or not t.hidden]
-    hidden = len(found) - len(shown)
-    mode = next((t.policy.get("mode") for t in found if t.policy), None)
+    shown = [t for t in all_tools if options.all or not t.hidden]
+    hidden = len(all_tools) - len(shown)
+    mode = next((t.policy.get("mode") for t in all_tools if t.policy), None)
     if console.json:
         tools = [asdict(t) for t in shown]
         document = {"ok": True, "mode": mode, "tools": tools, "hidden": hidden, "problems": list(problems)}
@@ -83,14 +83,14 @@ def list_tools(options: argparse.Namespace, console: Console) -> int:
     _table(shown, console)
     if session is not None:
         console.note(only_these(session))
-    elif not any(t.kind == "composite" for t in found):
+    elif not any(t.kind == "composite" for t in all_tools):
         console.note("there are no saved tools yet; `albert define FILE` saves one")
     if wrong > len(problems):
         warning = console.paint("warning", "yellow", err=True)
         console.note(f"{warning}: the rules have mistakes; `albert policy check` lists them")
     if hidden:
         console.note(f"not listed: {hidden:,} denied in {mode}; --all lists them")
-    without = next((t.policy for t in found if t.policy.get("rationale_code") == "unavailable"), None)
+    without = next((t.policy for t in all_tools if t.policy.get("rationale_code") == "unavailable"), None)
     if without is not None:
         console.note(console.paint(f"everything is denied: {safe(without['message'])}", "red", err=True))
     _problems(problems, console)
@@ -106,29 +106,29 @@ def search(options: argparse.Namespace, console: Console) -> int:
     """List the tools whose name or description matches a text."""
 
     async def find(service: ToolService) -> tuple[list[Listed], str | None]:
-        found = await service.search(" ".join(options.text), session=token())
-        return found, service.library.problem if service.library is not None else None
+        matches = await service.search(" ".join(options.text), session=token())
+        return matches, service.library.problem if service.library is not None else None
 
-    found, problem = in_service(options, find)
+    matches, problem = in_service(options, find)
     problems = (f"the tools of the library: {problem}",) if problem is not None else ()
     if console.json:
-        console.document({"ok": True, "tools": [asdict(t) for t in found], "problems": [*problems]})
+        console.document({"ok": True, "tools": [asdict(t) for t in matches], "problems": [*problems]})
         return 0
-    _table(found, console)
-    if not found:
+    _table(matches, console)
+    if not matches:
         console.note("nothing found")
-    if shared := next((t.name for t in found if t.kind == LIBRARY), None):
+    if shared := next((t.name for t in matches if t.kind == LIBRARY), None):
         console.note(f"a tool of the library can be called here after `{command_line(options.home, 'pull', shared)}`")
     _problems(problems, console)
     return 0
 
 
-def _table(found: list[Listed], console: Console) -> None:
+def _table(listed: list[Listed], console: Console) -> None:
     """Print each tool with its decision, description and effects."""
     groups: dict[str, list[Listed]] = {}
-    for tool in found:
+    for tool in listed:
         groups.setdefault("saved tools" if tool.kind == "composite" else tool.family, []).append(tool)
-    width = max((len(t.name) for t in found), default=0)
+    width = max((len(t.name) for t in listed), default=0)
     # On a narrow terminal the description is printed below the name.
     below = console.out_width is not None and width + _VERDICT + 6 >= console.out_width // 2
     for i, (heading, tools) in enumerate(groups.items()):
@@ -184,13 +184,13 @@ def _padded(verdict: str) -> str:
 def show(options: argparse.Namespace, console: Console) -> int:
     """Describe a tool: purpose, parameters, rules, and the source of a saved tool."""
 
-    found = in_service(options, lambda service: service.describe(options.name, options.version, session=token()))
-    newest = next((v.version for v in found.versions if v.current), None)
-    example = call_of(found.definition, newest)
+    description = in_service(options, lambda service: service.describe(options.name, options.version, session=token()))
+    newest = next((v.version for v in description.versions if v.current), None)
+    example = call_of(description.definition, newest)
     if console.json:
-        console.document({"ok": True, **found.as_dict(), "example": example})
+        console.document({"ok": True, **description.as_dict(), "example": example})
         return 0
-    d = found.definition
+    d = description.definition
     kind = d.kind if d.kind == "composite" else f"{d.kind} of the family {safe(d.family)}"
     console.say(console.paint(safe(d.name), "cyan", "bold") + f"  {kind}")
     console.say()
@@ -200,12 +200,12 @@ def show(options: argparse.Namespace, console: Console) -> int:
     console.say()
     if d.kind == "composite":
         _what_it_can_do(d, console)
-    for name, text in _facts(found, console):
+    for name, text in _facts(description, console):
         console.say(f"{name.ljust(8)} {text}", 9)
-    for callee in found.calls:
+    for callee in description.calls:
         state = ""
-        if callee in found.changed:
-            now = found.newest[callee.name]
+        if callee in description.changed:
+            now = description.newest[callee.name]
             state = console.paint(f"  an older version; {f'now {now[:DIGITS]}' if now else 'since removed'}", "yellow")
         kind = console.paint(f"{callee.kind} {callee.version[:DIGITS]}", "dim")
         console.say(f"calls    {safe(callee.name)}  {kind}{state}", 9)
@@ -214,23 +214,23 @@ def show(options: argparse.Namespace, console: Console) -> int:
         older = "" if newest == d.version else "  removed" if newest is None else "  not the newest"
         console.say(f"depth    {d.depth}")
         console.say(f"version  {d.version if fits else d.version[:DIGITS]}{console.paint(older, 'yellow')}", 9)
-        by = next((_by(found, v) for v in found.versions if v.version == d.version), "")
-        console.say(f"saved    {_when(found.created)}{by}")
-        if found.total > 1 or newest is None:
-            _history(found, console)
+        by = next((_by(description, v) for v in description.versions if v.version == d.version), "")
+        console.say(f"saved    {_when(description.created)}{by}")
+        if description.total > 1 or newest is None:
+            _history(description, console)
     console.say(f"call it  {console.paint(safe(example), 'green')}", 11)
-    if found.outdated:
-        console.say(console.paint(f"outdated: {safe(found.outdated)}", "yellow"), 2)
-    replaced = [safe(c.name) for c in found.changed if found.newest[c.name]]
+    if description.outdated:
+        console.say(console.paint(f"outdated: {safe(description.outdated)}", "yellow"), 2)
+    replaced = [safe(c.name) for c in description.changed if description.newest[c.name]]
     if replaced:
         console.say()
         older = (
             f"it calls an older {', '.join(replaced)}: define {safe(d.name)} again from its source to call the newest"
         )
         console.say(console.paint(older, "yellow"), 2)
-    if found.source:
+    if description.source:
         console.say()
-        print_source(found.source, console, effects_of_lines(d.manifest))
+        print_source(description.source, console, effects_of_lines(d.manifest))
     return 0
 
 
@@ -262,12 +262,12 @@ def _parameters(d: ToolDefinition, console: Console) -> None:
     console.say(f"  {console.paint('returns', 'bold')} {safe(spell(d.result))}", 6)
 
 
-def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
+def _facts(description: Description, console: Console) -> Iterator[tuple[str, str]]:
     """The effects of the tool and the rules about it. Each name has at most eight letters."""
-    d, policy = found.definition, found.policy
+    d, policy = description.definition, description.policy
     yield "effects", effects_text(d.effects, console) or "none"
-    if found.review is not None:
-        yield "review", _reviewed(found.review)
+    if description.review is not None:
+        yield "review", _reviewed(description.review)
     if policy:
         mode = f" in {policy['mode']}" if policy.get("mode") else ""
         why = f": {safe(policy['message'])}" if policy["message"] else ""
@@ -280,16 +280,16 @@ def _facts(found: Description, console: Console) -> Iterator[tuple[str, str]]:
         yield "category", f"{d.category}, risk {d.risk}"
         yield "modes", "all" if set(d.allowed_modes) == set(MODES) else ", ".join(d.allowed_modes)
         yield "approval", "asks a person each time" if d.approval else "only if the rules demand it"
-        yield "sandbox", _CONFINED[found.confined]
-    allowed = found.bounds.get("timeout_seconds", d.timeout)
+        yield "sandbox", _CONFINED[description.confined]
+    allowed = description.bounds.get("timeout_seconds", d.timeout)
     less = f"; {timeout_of(allowed)} by the rules" if allowed < d.timeout else ""
     yield "timeout", f"{timeout_of(d.timeout)}{less}"
-    yield "rate", _rate(d, found.bounds.get("calls_per_hour", {}))
+    yield "rate", _rate(d, description.bounds.get("calls_per_hour", {}))
     if d.idempotent:
         yield "repeat", "harmless: a passing failure is retried once"
     for invariant in d.invariants:
         yield "one of", f"{', '.join(invariant.names)}, {'exactly' if invariant.needed else 'at most'}"
-    judged = [f"{safe(name)} ({what})" for name, what in found.resources.items()]
+    judged = [f"{safe(name)} ({what})" for name, what in description.resources.items()]
     if judged:
         yield "judged", ", ".join(judged)
     data = data_of(d)
@@ -342,20 +342,20 @@ def _takes_text(schema: Mapping[str, Any]) -> bool:
     return schema.get("type") == "string" or all(isinstance(v, str) for v in schema.get("enum", [0]))
 
 
-def _history(found: Description, console: Console) -> None:
+def _history(description: Description, console: Console) -> None:
     """Print the versions, newest first."""
     console.say()
     console.say(console.paint("versions, newest first", "bold"))
-    for v in found.versions:
+    for v in description.versions:
         now = "  " + console.paint("current", "green") if v.current else ""
-        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}{_by(found, v)}", DIGITS + 4)
-    if found.total > len(found.versions):
-        console.say(f"  … and {found.total - len(found.versions):,} more")
+        console.say(f"  {v.version[:DIGITS]}  {_when(v.created)}{now}{_by(description, v)}", DIGITS + 4)
+    if description.total > len(description.versions):
+        console.say(f"  … and {description.total - len(description.versions):,} more")
 
 
-def _by(found: Description, version: Saved) -> str:
+def _by(description: Description, version: Saved) -> str:
     """The session and the user of the database who have defined a version, as far as they are known."""
-    session, user = version.author, found.users.get(version.version, "")
+    session, user = version.author, description.users.get(version.version, "")
     who = [name for name in (session and f"the session {session}", user) if name]
     return f"  by {safe(' of '.join(who))}" if who else ""
 

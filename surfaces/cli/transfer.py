@@ -32,10 +32,10 @@ def pull(options: argparse.Namespace, console: Console) -> int:
 
 
 def _other(given: str | None, how: str) -> str:
-    found = given or os.environ.get(LIBRARY)
-    if not found:
+    home = given or os.environ.get(LIBRARY)
+    if not home:
         raise Usage("the other home is missing", f"write `albert {how} HOME`, or set {LIBRARY}")
-    return found
+    return home
 
 
 def _copy(
@@ -43,16 +43,16 @@ def _copy(
 ) -> int:
     demand_person("tools are copied")
     options.home = target
-    found, place = asyncio.run(_copied(options, console, source))
+    tools, place = asyncio.run(_copied(options, console, source))
     if console.json:
-        console.document({"ok": True, "to": place, "tools": [asdict(each) for each in found]})
+        console.document({"ok": True, "to": place, "tools": [asdict(each) for each in tools]})
         return 0
-    for each in found:
+    for each in tools:
         done = "is there already" if each.outcome == "unchanged" else "copied"
         console.say(f"{console.paint(safe(each.name), 'cyan')}  {each.version[:DIGITS]}  {done}, {each.state}")
-    if all(each.outcome == "unchanged" for each in found):
+    if all(each.outcome == "unchanged" for each in tools):
         console.note(f"nothing was changed: {safe(place)} has this version")
-    elif any(each.state == "pending" for each in found):
+    elif any(each.state == "pending" for each in tools):
         where = "there" if pushed else "here"
         console.note(f"`{command_line(target, 'review')}` shows what waits for a review {where}")
     return 0

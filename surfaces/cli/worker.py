@@ -135,15 +135,15 @@ def worker_line(worker: Worker, console: Console) -> str:
 
 def _evict(options: argparse.Namespace, console: Console) -> int:
     with home_of(options).record as record:
-        found = next((each for each in record.queue.workers() if each.name == options.worker), None)
-        if found is None:
+        worker = next((each for each in record.queue.workers() if each.name == options.worker), None)
+        if worker is None:
             raise Failure(
                 "not_found", f"there is no worker {options.worker[:80]!r}", hint="`albert worker list` shows them"
             )
-        if found.is_alive:
-            record.evict(found.owner, f"end the process {found.data['pid']} on {found.data['host']}")
+        if worker.is_alive:
+            record.evict(worker.owner, f"end the process {worker.data['pid']} on {worker.data['host']}")
     if console.json:
-        console.document({"ok": True, "worker": found.name})
+        console.document({"ok": True, "worker": worker.name})
     else:
-        console.say(f"evicted {one_line(found.name)}; other workers go on with its runs")
+        console.say(f"evicted {one_line(worker.name)}; other workers go on with its runs")
     return 0

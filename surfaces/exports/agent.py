@@ -36,12 +36,12 @@ class Agent:
             Failure: `permission_denied` if the session has ended; `io_error`, `damaged`.
         """
         service = self._service
-        found = (
+        offers = (
             service.offered(session=self._session)
             if isinstance(service, SyncToolService)
             else offered(service, self._session)
         )
-        return by_spec_name(found)
+        return by_spec_name(offers)
 
     def offers_changed(self) -> str:
         """A text that differs after each change of what is active. Raises Failure `io_error`, `damaged`."""

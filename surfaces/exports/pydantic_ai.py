@@ -35,7 +35,7 @@ class AlbertToolset(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """The tools that the session is offered now. Tools that change something run one after the other."""
-        found = {}
+        tools = {}
         for name, offer in (await self._agent.aoffers()).items():
             definition = ToolDefinition(
                 name=name,
@@ -45,8 +45,8 @@ class AlbertToolset(AbstractToolset[Any]):
                 sequential=not offer.reads_only,
                 metadata={"offer": offer},
             )
-            found[name] = ToolsetTool(toolset=self, tool_def=definition, max_retries=1, args_validator=_ANY_ARGUMENTS)
-        return found
+            tools[name] = ToolsetTool(toolset=self, tool_def=definition, max_retries=1, args_validator=_ANY_ARGUMENTS)
+        return tools
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]

@@ -27,12 +27,12 @@ def proposals(service: ToolService, session: str | None, places: Places, at: typ
     try:
         if written is None:
             return types.CompletionList(False, [*_arguments(service, session, before)])
-        found = [*islice(_tools(service, session, written), MAX_PROPOSED + 1)]
+        definitions = [*islice(_tools(service, session, written), MAX_PROPOSED + 1)]
     except Failure:
         return types.CompletionList(False, [])
     _, column = places.line(at)
     whole = types.Range(places.place(at.line, column - len(written)), at)
-    return types.CompletionList(len(found) > MAX_PROPOSED, [_name(d, whole) for d in found[:MAX_PROPOSED]])
+    return types.CompletionList(len(definitions) > MAX_PROPOSED, [_name(d, whole) for d in definitions[:MAX_PROPOSED]])
 
 
 def _tools(service: ToolService, session: str | None, beginning: str) -> Iterator[ToolDefinition]:

@@ -35,9 +35,9 @@ async def hover(service: ToolService, session: str | None, places: Places, at: t
     return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text), where)
 
 
-def _described(found: Description) -> str:
+def _described(description: Description) -> str:
     """What `albert show` says about a tool, without the details of its rules."""
-    d, policy = found.definition, found.policy
+    d, policy = description.definition, description.policy
     parameters = [f"  {p.name}: {one_line(p.description)}" for p in d.parameters if p.description]
     parts = [d.signature(), safe(d.description.strip()), "\n".join(parameters)]
     facts = [sentence(d)] if d.kind == "composite" else []
@@ -46,5 +46,5 @@ def _described(found: Description) -> str:
         mode = f" in {policy['mode']}" if policy.get("mode") else ""
         why = f": {one_line(policy['message'])}" if policy["message"] else ""
         facts.append(f"now: {policy['verdict']}{mode}{why}")
-    facts += [f"outdated: {one_line(found.outdated)}"] if found.outdated else []
+    facts += [f"outdated: {one_line(description.outdated)}"] if description.outdated else []
     return "\n\n".join(part for part in [*parts, "\n".join(facts)] if part)

@@ -29,15 +29,15 @@ MAX_NAME, MAX_CALL = 300, 4000
 
 def tool_at(line: str, column: int) -> tuple[str, int, int] | None:
     """The tool that is named at a column of a line, and the columns where ``tools.NAME`` begins and ends."""
-    for found in _TOOL.finditer(line):
-        if found.start() <= column <= found.end():
-            return found[1], found.start(), found.end()
+    for match in _TOOL.finditer(line):
+        if match.start() <= column <= match.end():
+            return match[1], match.start(), match.end()
     return None
 
 
 def topic_at(line: str, column: int) -> str | None:
     """The topic of the help about the name at a column of a line: a module, or a section about a name of the language."""
-    written = next((found[0] for found in _NAME.finditer(line) if found.start() <= column <= found.end()), "")
+    written = next((match[0] for match in _NAME.finditer(line) if match.start() <= column <= match.end()), "")
     if written in _SECTIONS:
         return _SECTIONS[written]
     first, _, others = written.partition(".")
@@ -50,8 +50,8 @@ def topic_at(line: str, column: int) -> str | None:
 
 def begun_tool(before: str) -> str | None:
     """What is written of a tool's name at the end of a text; None if there is no tool's name."""
-    found = _BEGUN.search(before[-MAX_NAME:])
-    return None if found is None else found[1]
+    match = _BEGUN.search(before[-MAX_NAME:])
+    return None if match is None else match[1]
 
 
 def open_call(before: str) -> tuple[str, set[str]] | None:

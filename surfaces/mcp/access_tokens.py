@@ -172,15 +172,15 @@ async def _get(http: httpx.AsyncClient, address: str) -> dict[str, Any] | None:
             data += part
             if len(data) > MAX_ANSWER:
                 raise ValueError(f"{address} answered with more than {MAX_ANSWER:,} bytes")
-    found = json.loads(data)
-    if not isinstance(found, dict):
+    answer = json.loads(data)
+    if not isinstance(answer, dict):
         raise ValueError(f"{address} answered with no object")
-    return found
+    return answer
 
 
 def _keys_of(answer: dict[str, Any]) -> dict[str, jwt.PyJWK]:
     """The usable keys of a JSON Web Key Set, by their names."""
-    found: dict[str, jwt.PyJWK] = {}
+    usable_keys: dict[str, jwt.PyJWK] = {}
     listed = answer.get("keys")
     for each in listed if isinstance(listed, list) else ():
         if not isinstance(each, dict) or not isinstance(each.get("kid"), str) or each.get("use", "sig") != "sig":
@@ -190,5 +190,5 @@ def _keys_of(answer: dict[str, Any]) -> dict[str, jwt.PyJWK]:
         except (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError):
             continue
         if key.algorithm_name in ALGORITHMS:
-            found.setdefault(each["kid"], key)
-    return found
+            usable_keys.setdefault(each["kid"], key)
+    return usable_keys

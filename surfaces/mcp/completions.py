@@ -40,6 +40,8 @@ class Completions:
                 known = [*topics()]
             case _:
                 known = []
-        found = [before + value for value in known if value.startswith(written.strip())]
-        completion = types.Completion(values=found[:MAX_VALUES], total=len(found), has_more=len(found) > MAX_VALUES)
+        matches = [before + value for value in known if value.startswith(written.strip())]
+        completion = types.Completion(
+            values=matches[:MAX_VALUES], total=len(matches), has_more=len(matches) > MAX_VALUES
+        )
         return types.CompleteResult(completion=completion)

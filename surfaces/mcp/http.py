@@ -71,9 +71,9 @@ class SessionTokens:
 
 def session_token() -> str:
     """The token of the request that is handled."""
-    found = get_access_token()
-    assert found is not None, "the SDK has admitted a request without a token"
-    return found.token
+    access_token = get_access_token()
+    assert access_token is not None, "the SDK has admitted a request without a token"
+    return access_token.token
 
 
 def http_app(server: McpServer, tokens: SessionTokens, host: str, gate: TeamGate) -> ASGIApp:

@@ -93,11 +93,11 @@ class Offers:
                 now = time.monotonic()
                 if known is not None and known.changed == changed and now - known.at < REMEMBERED_SECONDS:
                     return known
-                found = await self._service.offered(session=token)
+                offers = await self._service.offered(session=token)
             except Failure as failure:
                 raise MCPError(types.INVALID_REQUEST, failure_text(failure)) from failure
-            listed = [_tool(offer) for offer in found if not self._own or offer.name in AGENT_TOOLS]
-            known = _Listed(changed, now, {offer.name: offer for offer in found}, listed)
+            listed = [_tool(offer) for offer in offers if not self._own or offer.name in AGENT_TOOLS]
+            known = _Listed(changed, now, {offer.name: offer for offer in offers}, listed)
             self._listed[token] = known
             self._listed.move_to_end(token)
             while len(self._listed) > MAX_REMEMBERED:

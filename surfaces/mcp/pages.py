@@ -51,17 +51,17 @@ class Pages:
 
     async def resources(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """The guide, the pages about the language, and the sources of the active saved tools."""
-        found = [
+        resources = [
             types.Resource(uri=GUIDE_URI, name="guide", description=_GUIDE.description, mime_type="text/markdown"),
             types.Resource(uri=HELP_URI, name="help", description="The topics of the help.", mime_type="text/markdown"),
         ]
-        found += [
+        resources += [
             types.Resource(
                 uri=TOOL_URI + name, name=name, description=f"The source of {name}.", mime_type="text/x-python"
             )
             for name in await self._offers.saved(self._token())
         ]
-        page, following = page_of(params.cursor if params is not None else None, found)
+        page, following = page_of(params.cursor if params is not None else None, resources)
         return types.ListResourcesResult(resources=page, next_cursor=following)
 
     async def templates(

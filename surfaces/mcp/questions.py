@@ -68,21 +68,21 @@ def question_of(service: ToolService, approval: str) -> types.ElicitRequestFormP
     Raises:
         Failure: `not_found`, `io_error`.
     """
-    found = service.approvals.get(approval)
-    whole = whole_arguments(service, found)
-    return types.ElicitRequestFormParams(message=plain(_message(found, whole)), requested_schema=_FORM)
+    question = service.approvals.get(approval)
+    whole = whole_arguments(service, question)
+    return types.ElicitRequestFormParams(message=plain(_message(question, whole)), requested_schema=_FORM)
 
 
-def _message(found: Approval, whole: Mapping[str, Any] | None) -> str:
-    by = f", called by {one_line(' in '.join(reversed(found.callers)))}" if found.callers else ""
-    arguments = whole if whole is not None else found.arguments
-    shown = shown_arguments(found.tool, arguments if isinstance(arguments, Mapping) else {"arguments": arguments})
-    lines = [f"May {one_line(found.tool)} be called{by}?", *(line for line in shown if line is not None)]
+def _message(approval: Approval, whole: Mapping[str, Any] | None) -> str:
+    by = f", called by {one_line(' in '.join(reversed(approval.callers)))}" if approval.callers else ""
+    arguments = whole if whole is not None else approval.arguments
+    shown = shown_arguments(approval.tool, arguments if isinstance(arguments, Mapping) else {"arguments": arguments})
+    lines = [f"May {one_line(approval.tool)} be called{by}?", *(line for line in shown if line is not None)]
     if whole is None or None in shown:
-        lines.append(f"  `albert approvals show {found.id}` shows all of it")
-    if found.reason:
-        lines.append(f"  {claim(found.reason)}")
-    return "\n".join([*lines, f"{one_line(found.message)} ({one_line(found.rule)})"])
+        lines.append(f"  `albert approvals show {approval.id}` shows all of it")
+    if approval.reason:
+        lines.append(f"  {claim(approval.reason)}")
+    return "\n".join([*lines, f"{one_line(approval.message)} ({one_line(approval.rule)})"])
 
 
 async def ask(

@@ -42,11 +42,13 @@ class _Server(Server[Any]):
 
     def get_capabilities(self, *_: Any, **given: Any) -> types.ServerCapabilities:
         """As in the SDK."""
-        found = super().get_capabilities(NotificationOptions(tools_changed=True, resources_changed=True), **given)
-        assert found.prompts is not None
-        assert found.resources is not None
-        found.prompts.list_changed = found.resources.subscribe = False
-        return found
+        capabilities = super().get_capabilities(
+            NotificationOptions(tools_changed=True, resources_changed=True), **given
+        )
+        assert capabilities.prompts is not None
+        assert capabilities.resources is not None
+        capabilities.prompts.list_changed = capabilities.resources.subscribe = False
+        return capabilities
 
 
 class McpServer:

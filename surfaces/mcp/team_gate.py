@@ -42,8 +42,8 @@ class TeamGate:
     @property
     def rules(self) -> SignIn | None:
         """The rules about people who sign in; None if nobody may."""
-        found = self._service.governance
-        return None if isinstance(found, Failure) else found.sign_in
+        governance = self._service.governance
+        return None if isinstance(governance, Failure) else governance.sign_in
 
     async def admit(self, scope: Scope) -> ASGIApp | None:
         """Replace the provider's token in a request by that of a session. Returns the answer to a request that goes no further."""

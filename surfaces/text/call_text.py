@@ -38,21 +38,21 @@ def _value(value: Any, most: int) -> str:
     return brief(json.dumps(value, ensure_ascii=False), most)
 
 
-def whole_arguments(service: ToolService, found: Approval) -> Mapping[str, Any] | None:
+def whole_arguments(service: ToolService, approval: Approval) -> Mapping[str, Any] | None:
     """The call's complete arguments, from the run's journal; None if the journal does not have them. An action has no journal, and
     its source is stored by its hash."""
-    if not found.run:
+    if not approval.run:
         return None
-    stored = found.arguments.get("stored_source") if isinstance(found.arguments, Mapping) else None
+    stored = approval.arguments.get("stored_source") if isinstance(approval.arguments, Mapping) else None
     try:
-        if found.tool == "define_tool" and stored and (contents := service.contents(None)) is not None:
-            return {**found.arguments, "source": contents.get(stored).decode()}
-        run = service.runs.show(found.run)
+        if approval.tool == "define_tool" and stored and (contents := service.contents(None)) is not None:
+            return {**approval.arguments, "source": contents.get(stored).decode()}
+        run = service.runs.show(approval.run)
     except Failure:
         return None
-    if found.id in run.questions:
-        whole = run.questions[found.id]["arguments"]
+    if approval.id in run.questions:
+        whole = run.questions[approval.id]["arguments"]
     else:
         # For a call by hand, the run itself has the arguments.
-        whole = run.header.get("arguments") if not found.trail and run.tool == found.tool else None
+        whole = run.header.get("arguments") if not approval.trail and run.tool == approval.tool else None
     return whole if isinstance(whole, Mapping) else None

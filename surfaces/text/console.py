@@ -42,10 +42,10 @@ def columns(stream: TextIO) -> int | None:
         return None
     wanted = os.environ.get("COLUMNS", "")
     try:
-        found = int(wanted) if wanted.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+        width = int(wanted) if wanted.isdecimal() else os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
-        found = 0
-    return max(found, MIN_WIDTH) if found else DEFAULT_WIDTH
+        width = 0
+    return max(width, MIN_WIDTH) if width else DEFAULT_WIDTH
 
 
 def json_text(value: Any) -> str:

@@ -42,7 +42,7 @@ class RunTimes:
         """The waits for a person at the terminal. The run was not suspended during these waits."""
         suspended = {turn.get("approval") for turn in turns}
         steps = {str(step["step"]): step for step in self.run.steps}
-        found = []
+        waits = []
         for approval, question in self.run.questions.items():
             step = steps.get(str(question.get("step")), {})
             since, until = question.get("at"), step.get("began") or step.get("at")
@@ -50,8 +50,8 @@ class RunTimes:
                 continue
             if not isinstance(until, int | float):
                 until = None if self.run.state == "running" else max(since, self.end)
-            found.append(Wait(since, until, approval))
-        return found
+            waits.append(Wait(since, until, approval))
+        return waits
 
     def rows(self) -> list[Wait | Mapping[str, Any]]:
         """The steps and the waits, in the order in which they began."""
@@ -63,11 +63,11 @@ class RunTimes:
             while name:
                 begun[name] = min(begun.get(name, inf), at if isinstance(at, int | float) else self.begin)
                 name = name.rpartition("/")[0]
-        found: list[tuple[float, float, Any]] = [
+        timed_rows: list[tuple[float, float, Any]] = [
             (begun[name], name.count("/"), step) for step in self.run.steps for name in [str(step["step"])]
         ]
-        found += [(wait.since, inf, wait) for wait in self.waits]
-        return [row for _, _, row in sorted(found, key=lambda r: r[:2])]
+        timed_rows += [(wait.since, inf, wait) for wait in self.waits]
+        return [row for _, _, row in sorted(timed_rows, key=lambda r: r[:2])]
 
     def active(self, at: float) -> float:
         """Seconds from the start of the run to the time `at`, without the waits."""
@@ -85,19 +85,19 @@ class RunTimes:
 
 def _waits(turns: list[Mapping[str, Any]], times: list[float], state: str) -> list[Wait]:
     """The times in a queue, and those between a suspension or a crash and the moment when the run was resumed or cancelled."""
-    found: list[Wait] = []
+    waits: list[Wait] = []
     since: tuple[float, str | None] | None = None
     for turn in turns:
         at = float(turn["at"])
         if turn["state"] == "resumed" or (turn["state"] == "cancelled" and turn.get("by")):
             # If the run was not suspended, its process had died. At its last entry, the process certainly ran.
             last = max((t for t in times if t < at), default=at)
-            found.append(Wait(since[0], at, since[1]) if since else Wait(last, at, None, interrupted=True))
+            waits.append(Wait(since[0], at, since[1]) if since else Wait(last, at, None, interrupted=True))
             since = None
         elif turn["state"] in _WAITING:
             since = (at, turn.get("approval"))
     if since is not None and state in _WAITING:
-        found.append(Wait(since[0], None, since[1]))
+        waits.append(Wait(since[0], None, since[1]))
     if state == "interrupted":
-        found.append(Wait(max(times, default=0.0), None, None, interrupted=True))
-    return found
+        waits.append(Wait(max(times, default=0.0), None, None, interrupted=True))
+    return waits

@@ -19,8 +19,8 @@ def seconds(text: str) -> float:
     Raises:
         ArgumentTypeError: the text has another form, is zero, or is longer than a century.
     """
-    found = _WRITTEN.match(text)
-    value = float(found[1]) * _UNITS.get(found[2], math.nan) if found else math.nan
+    match = _WRITTEN.match(text)
+    value = float(match[1]) * _UNITS.get(match[2], math.nan) if match else math.nan
     if not 0 < value <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"expected a time such as 90s, 15m, 2h or 30d, got {text[:40]!r}")
     return value
@@ -65,7 +65,7 @@ def moment(at: float) -> str:
 def since_1970(created: str) -> float | None:
     """An ISO 8601 time in seconds since 1970; None if it is invalid."""
     try:
-        found = datetime.fromisoformat(created)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        instant = datetime.fromisoformat(created)
+        return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None

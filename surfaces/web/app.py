@@ -166,8 +166,8 @@ class Pages:
         return self._route(path, whole), self._route(f"/live/{name}", changed)
 
     async def _next(self, request: Request) -> Response:
-        found = await asyncio.to_thread(next_waiting, self.service, request.query_params.get("after", ""))
-        page = f"tools/{found.tool}?version={found.version}" if found is not None else ""
+        state = await asyncio.to_thread(next_waiting, self.service, request.query_params.get("after", ""))
+        page = f"tools/{state.tool}?version={state.version}" if state is not None else ""
         return RedirectResponse(f"{self.access.folder}/{page}", 303)
 
     def _queue(self, request: Request) -> dict[str, Any]:
@@ -199,17 +199,17 @@ class Pages:
     async def _answer(self, request: Request) -> Response:
         approval, fields = request.path_params["approval"], await self.access.form(request)
         answer: Any = fields.get("choice", "")
-        found = await asyncio.to_thread(self.service.approvals.answer, approval, answer, self.person)
-        return RedirectResponse(f"{self.access.folder}/questions/{found.id}", 303)
+        question = await asyncio.to_thread(self.service.approvals.answer, approval, answer, self.person)
+        return RedirectResponse(f"{self.access.folder}/questions/{question.id}", 303)
 
     async def _run(self, request: Request) -> Response:
         return await self._rendered("run.html", run_page, request.path_params["run"])
 
     async def _suggestions(self, request: Request) -> Response:
-        found = await self.service.suggest()
-        sources = [source_lines(each.source) for each in found]
+        suggestions = await self.service.suggest()
+        sources = [source_lines(each.source) for each in suggestions]
         return await asyncio.to_thread(
-            self._html, "suggestions.html", here="suggestions", suggestions=found, sources=sources
+            self._html, "suggestions.html", here="suggestions", suggestions=suggestions, sources=sources
         )
 
 

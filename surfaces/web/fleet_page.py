@@ -30,16 +30,16 @@ def has_fleet(service: ToolService) -> bool:
 
 def fleet_page(service: ToolService) -> dict[str, Any]:
     """The values of the page. Raises Failure `io_error`."""
-    found = read_status(service.queue, service.approvals)
+    fleet = read_status(service.queue, service.approvals)
     return {
         "mode": service.modes.mode,
-        "total": len(found.runs),
-        "alive": sum(worker.is_alive for worker in found.workers),
-        "questions": found.questions,
-        "stuck": _cut(found.stuck, lambda each: {"run": each[0], "why": brief(each[1], _MESSAGE)}),
-        "queues": _cut(sorted(found.queues), lambda name: _queue(name, found)),
+        "total": len(fleet.runs),
+        "alive": sum(worker.is_alive for worker in fleet.workers),
+        "questions": fleet.questions,
+        "stuck": _cut(fleet.stuck, lambda each: {"run": each[0], "why": brief(each[1], _MESSAGE)}),
+        "queues": _cut(sorted(fleet.queues), lambda name: _queue(name, fleet)),
         # The dead ones first: they need a person.
-        "workers": _cut(sorted(found.workers, key=lambda w: w.is_alive), lambda worker: _worker(worker, found.runs)),
+        "workers": _cut(sorted(fleet.workers, key=lambda w: w.is_alive), lambda worker: _worker(worker, fleet.runs)),
         "schedules": _cut(service.schedules.all(), _schedule),
         "failed": [_failed(service, run) for run in service.queue.failed(MAX_FAILED)],
         "max_failed": MAX_FAILED,
@@ -51,12 +51,12 @@ def _cut(items: Sequence[Item], row: Callable[[Item], Mapping[str, Any]]) -> dic
     return {"all": len(items), "rows": [row(item) for item in items[:MAX_ROWS]], "more": max(0, len(items) - MAX_ROWS)}
 
 
-def _queue(name: str, found: FleetStatus) -> dict[str, Any]:
-    states = found.queues[name]
+def _queue(name: str, fleet: FleetStatus) -> dict[str, Any]:
+    states = fleet.queues[name]
     return {
         "name": brief(name, _NAME),
         "states": [(state, states[state]) for state in QUEUED_STATES if states[state]],
-        "workers": sum(worker.is_alive and name in worker.data["queues"] for worker in found.workers),
+        "workers": sum(worker.is_alive and name in worker.data["queues"] for worker in fleet.workers),
     }
 
 
@@ -93,15 +93,15 @@ def _schedule(schedule: Schedule) -> dict[str, Any]:
 def _failed(service: ToolService, run: str) -> dict[str, Any]:
     row = {"run": run, "tool": "", "place": "", "why": ""}
     try:
-        found = service.runs.show(run)
+        view = service.runs.show(run)
     except Failure as failure:
         return {**row, "why": brief(failure.message, _MESSAGE)}
-    ended = next((turn["at"] for turn in reversed(found.history)), None)
-    by = f", worker {brief(found.worker, _NAME)}" if found.worker else ""
-    error = found.error or {}
+    ended = next((turn["at"] for turn in reversed(view.history)), None)
+    by = f", worker {brief(view.worker, _NAME)}" if view.worker else ""
+    error = view.error or {}
     return {
         **row,
-        "tool": found.tool,
-        "place": f"{moment(ended) if ended else '?'}, queue {found.header['queue']}{by}",
+        "tool": view.tool,
+        "place": f"{moment(ended) if ended else '?'}, queue {view.header['queue']}{by}",
         "why": f"{error.get('code')}: {brief(str(error.get('message')), _MESSAGE)}",
     }

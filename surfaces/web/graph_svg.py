@@ -48,10 +48,10 @@ def _columns(count: int, edges: Sequence[tuple[int, int]]) -> list[list[int]]:
     column = [0] * count
     for caller, callee in edges:
         column[callee] = max(column[callee], column[caller] + 1)
-    found: list[list[int]] = [[] for _ in range(max(column, default=-1) + 1)]
+    nodes_by_column: list[list[int]] = [[] for _ in range(max(column, default=-1) + 1)]
     for i, at in enumerate(column):
-        found[at].append(i)
-    return found
+        nodes_by_column[at].append(i)
+    return nodes_by_column
 
 
 def _label(node: Node) -> str:

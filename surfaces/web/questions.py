@@ -19,41 +19,44 @@ from albert_tools.surfaces.web.source_lines import source_lines
 
 def question_page(service: ToolService, approval: str) -> dict[str, Any]:
     """The values of the page of one question. Raises Failure `not_found`."""
-    found = service.approvals.get(approval)
-    whole = whole_arguments(service, found)
-    given: Any = whole if whole is not None else found.arguments
-    arguments = without_hashes(found.tool, given) if isinstance(given, Mapping) else {"arguments": given}
+    question = service.approvals.get(approval)
+    whole = whole_arguments(service, question)
+    given: Any = whole if whole is not None else question.arguments
+    arguments = without_hashes(question.tool, given) if isinstance(given, Mapping) else {"arguments": given}
     alike = {name: look_alikes(_text(value)) for name, value in arguments.items()}
     return {
-        "q": found,
+        "q": question,
         "whole": whole is not None,
         "warnings": [f"{name} has letters that look like others: {which}" for name, which in alike.items() if which],
         "arguments": [
-            (name, _text(value), source_lines(value) if _is_source(found, name, value) else None)
+            (name, _text(value), source_lines(value) if _is_source(question, name, value) else None)
             for name, value in arguments.items()
         ],
         "choices": [
-            (choice, meaning(choice, found.tool, found.callers, bool(found.session))) for choice in found.choices
+            (choice, meaning(choice, question.tool, question.callers, bool(question.session)))
+            for choice in question.choices
         ],
-        "follows": "The agent, or `albert runs resume`, makes the call again." if found.state in ("yes", "no") else "",
-        "facts": [(name, value) for name, value in _facts(found).items() if value],
+        "follows": "The agent, or `albert runs resume`, makes the call again."
+        if question.state in ("yes", "no")
+        else "",
+        "facts": [(name, value) for name, value in _facts(question).items() if value],
     }
 
 
-def _facts(found: Approval) -> dict[str, str]:
+def _facts(approval: Approval) -> dict[str, str]:
     return {
-        "risk": found.risk or "?",
-        "asked": f"{moment(found.asked)}, open until {moment(found.expires)}",
-        "the caller's words": found.reason and json.dumps(brief(found.reason, 2000), ensure_ascii=False),
-        "folder": found.workspace,
-        "session": found.session,
-        "run": found.run and found.run + (f", step {found.step}" if found.step else ""),
-        "instead of": found.instead_of,
+        "risk": approval.risk or "?",
+        "asked": f"{moment(approval.asked)}, open until {moment(approval.expires)}",
+        "the caller's words": approval.reason and json.dumps(brief(approval.reason, 2000), ensure_ascii=False),
+        "folder": approval.workspace,
+        "session": approval.session,
+        "run": approval.run and approval.run + (f", step {approval.step}" if approval.step else ""),
+        "instead of": approval.instead_of,
     }
 
 
-def _is_source(found: Approval, name: str, value: Any) -> bool:
-    return found.tool in SOURCE_TOOLS and name == "source" and isinstance(value, str)
+def _is_source(approval: Approval, name: str, value: Any) -> bool:
+    return approval.tool in SOURCE_TOOLS and name == "source" and isinstance(value, str)
 
 
 def _text(value: Any) -> str:

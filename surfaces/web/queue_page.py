@@ -25,14 +25,14 @@ _ARGUMENT, _CLIENT = 200, 60
 
 def queue_page(service: ToolService, page: int) -> dict[str, Any]:
     """The values of one page of the queue, from 1 on."""
-    found = waiting(service.approvals, service.reviews)
-    pages = max(1, -(-len(found) // PAGE))
+    queue = waiting(service.approvals, service.reviews)
+    pages = max(1, -(-len(queue) // PAGE))
     # The page may have become too high: others decide meanwhile.
     page = max(1, min(page, pages))
     active = service.reviews.active()
     clients = {session.id: (session.client, session.ended) for session in service.sessions.all()}
     groups: dict[str, dict[str, Any]] = {}
-    for each in found[(page - 1) * PAGE :][:PAGE]:
+    for each in queue[(page - 1) * PAGE :][:PAGE]:
         client, ended = clients.get(each.session, ("", False))
         group = groups.setdefault(
             each.session, {"session": each.session, "client": brief(client, _CLIENT), "ended": ended, "items": []}
@@ -40,27 +40,27 @@ def queue_page(service: ToolService, page: int) -> dict[str, Any]:
         item = each.item
         group["items"].append(_question(item) if isinstance(item, Approval) else _version(service, item, active))
     return {
-        "total": len(found),
-        "groups": [{**group, "all": sum(w.session == name for w in found)} for name, group in groups.items()],
+        "total": len(queue),
+        "groups": [{**group, "all": sum(w.session == name for w in queue)} for name, group in groups.items()],
         "page": page,
         "pages": pages,
     }
 
 
-def _question(found: Approval) -> dict[str, Any]:
+def _question(approval: Approval) -> dict[str, Any]:
     return {
-        "question": found.id,
-        "tool": found.tool,
-        "callers": found.callers,
-        "call": call(found.tool, found.arguments, _ARGUMENT),
-        "message": found.message,
-        "time": moment(found.asked),
-        "session": found.session,
+        "question": approval.id,
+        "tool": approval.tool,
+        "callers": approval.callers,
+        "call": call(approval.tool, approval.arguments, _ARGUMENT),
+        "message": approval.message,
+        "time": moment(approval.asked),
+        "session": approval.session,
     }
 
 
 def _version(service: ToolService, state: VersionState, active: dict[str, str]) -> dict[str, Any]:
-    found = {
+    row = {
         "question": "",
         "name": state.tool,
         "version": state.version,
@@ -72,5 +72,5 @@ def _version(service: ToolService, state: VersionState, active: dict[str, str]) 
     try:
         definition = service.store.load(state.tool, state.version).definition
     except Failure as failure:
-        return {**found, "effects": (), "sentence": failure.message}
-    return {**found, "effects": definition.effects, "sentence": sentence(definition)}
+        return {**row, "effects": (), "sentence": failure.message}
+    return {**row, "effects": definition.effects, "sentence": sentence(definition)}

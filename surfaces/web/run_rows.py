@@ -89,10 +89,10 @@ def _step(step: Mapping[str, Any], times: RunTimes) -> Row:
 
 def run_page(service: ToolService, run: str) -> dict[str, Any]:
     """The values of the page of one run. Raises Failure `not_found`, `damaged`."""
-    found = service.runs.show(run)
+    view = service.runs.show(run)
     return {
-        "run": found,
-        "saved": found.header.get("kind") == "composite" and "source" not in found.header,
-        "made": call(found.tool, found.header.get("arguments"), _ARGUMENT),
-        "drawn": drawn(found, time.time()),
+        "run": view,
+        "saved": view.header.get("kind") == "composite" and "source" not in view.header,
+        "made": call(view.tool, view.header.get("arguments"), _ARGUMENT),
+        "drawn": drawn(view, time.time()),
     }

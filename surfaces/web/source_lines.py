@@ -40,10 +40,10 @@ def source_lines(source: str, calls: Sequence[PlannedCall] = ()) -> list[Line]:
 
 
 def _line(number: int, code: Markup, calls: list[PlannedCall]) -> Line:
-    found = {effect for call in calls for effect in call.effects}
+    call_effects = {effect for call in calls for effect in call.effects}
     names = [*dict.fromkeys(" › ".join([*call.via, call.tool]) for call in calls)]
     more = f" and {len(names) - MAX_BESIDE} more" if len(names) > MAX_BESIDE else ""
-    effects = tuple(effect for effect in reversed(EFFECTS) if effect in found)
+    effects = tuple(effect for effect in reversed(EFFECTS) if effect in call_effects)
     return Line(number, code, effects, ", ".join(names[:MAX_BESIDE]) + more)
 
 

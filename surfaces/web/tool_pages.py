@@ -36,9 +36,9 @@ def next_waiting(service: ToolService, after: str) -> VersionState | None:
 async def tools_page(service: ToolService, query: str, after: str) -> dict[str, Any]:
     """The values of the list of saved tools: those that a search finds, or a page of all."""
     if query:
-        found = [tool for tool in await service.search(query, PAGE) if tool.kind == "composite"]
+        listed = [tool for tool in await service.search(query, PAGE) if tool.kind == "composite"]
     else:
-        found = await service.list(family=SAVED, limit=PAGE, after=after)
+        listed = await service.list(family=SAVED, limit=PAGE, after=after)
     tools = [
         {
             "name": tool.name,
@@ -47,10 +47,10 @@ async def tools_page(service: ToolService, query: str, after: str) -> dict[str, 
             "problem": tool.problem,
             "state": "damaged" if tool.problem else (await asyncio.to_thread(_state, service, tool)),
         }
-        for tool in found
+        for tool in listed
     ]
-    full = not query and len(found) == PAGE
-    return {"tools": tools, "query": query, "next_page": found[-1].name if full else "", "page_size": PAGE}
+    full = not query and len(listed) == PAGE
+    return {"tools": tools, "query": query, "next_page": listed[-1].name if full else "", "page_size": PAGE}
 
 
 async def tool_page(service: ToolService, name: str, version: str | None, rerun: bool) -> dict[str, Any]:
@@ -66,21 +66,21 @@ async def tool_page(service: ToolService, name: str, version: str | None, rerun:
 
 
 def _version_values(service: ToolService, review: VersionReview) -> dict[str, Any]:
-    found = review.version
-    definition, name = found.definition, found.name
+    version = review.version
+    definition, name = version.definition, version.name
     calls = definition.manifest.calls if definition.manifest is not None else ()
     return {
         "name": name,
-        "state": service.reviews.of(found),
+        "state": service.reviews.of(version),
         "effects": definition.effects,
         "known": definition.manifest is not None,
         "lines": split(review.lines),
         "claim": f"{definition.signature()}\n\n{definition.description}",
-        "source": source_lines(found.source, calls),
+        "source": source_lines(version.source, calls),
         "diff": [_diff_line(line) for line in review.changes.source] if review.changes else [],
         "graph": graph_svg(review.graph) if any(n.kind == "composite" for n in review.graph[1:]) else None,
         "undrawn": max(0, len(review.graph) - MAX_BOXES),
-        "verdicts": VERDICTS.get(service.reviews.of(found).state, []),
+        "verdicts": VERDICTS.get(service.reviews.of(version).state, []),
         "reasoned": REASONED,
         "versions": [(state, when(state.time)) for state in service.reviews.all(name)],
         "runs": [(run, when(run.created)) for run in service.runs.list(SEARCHED) if run.tool == name][:MAX_RUNS],

@@ -126,10 +126,10 @@ class Kernel:
             self._malformed.record(raw, [])
             message = "the bytes are not a ToolRequest"
             return denied("", "malformed_request", "malformed_request", message, [])
-        if found := violations(request):
-            self._malformed.record(raw, [f"{v.field} {v.rule}" for v in found])
-            message = f"the request breaks {len(found)} rule{'s' if len(found) > 1 else ''}: {_listed(found)}"
-            return denied(request.request_id[:256], "invalid_request", "invalid_request", message, found)
+        if errors := violations(request):
+            self._malformed.record(raw, [f"{v.field} {v.rule}" for v in errors])
+            message = f"the request breaks {len(errors)} rule{'s' if len(errors) > 1 else ''}: {_listed(errors)}"
+            return denied(request.request_id[:256], "invalid_request", "invalid_request", message, errors)
         try:
             self._service.session_of(request.session_token)
         except Failure as failure:
@@ -176,9 +176,9 @@ class Kernel:
 
     def _contents(self, token: str) -> ContentStore:
         """The content store as the session of a token has it. Raises Failure."""
-        found = self._service.contents(token)
-        assert found is not None, "it is not served without one"
-        return found
+        contents = self._service.contents(token)
+        assert contents is not None, "it is not served without one"
+        return contents
 
     async def put_content(self, _: Any, context: Any) -> bytes:
         """Store the content of a stream of chunks for the session of the metadata."""
@@ -205,8 +205,8 @@ class Kernel:
                 async with self._room.reserve(client, MAX_MESSAGE) as reserved:
                     message = await _parsed(pb.ContentHash, await receive(context), context)
                     reserved.shrink(_SLICE)
-                    if found := violations(message):
-                        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _listed(found))
+                    if errors := violations(message):
+                        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _listed(errors))
                     await self._write(self._contents(token), ref_of(message.hash), context)
                     return
         except TimeoutError:
@@ -246,8 +246,8 @@ def _parsed_request(raw: bytes) -> pb.ToolRequest:
         large = pb.LargeRequest.FromString(raw)
         large.DiscardUnknownFields()
         raw = large.SerializeToString()
-    found: pb.ToolRequest = pb.ToolRequest.FromString(raw)
-    return found
+    request: pb.ToolRequest = pb.ToolRequest.FromString(raw)
+    return request
 
 
 def _no_dedupe_key(request_id: str, tool: str, name: str) -> pb.ToolResponse:
@@ -295,6 +295,6 @@ async def _abort(context: Any, failure: Failure) -> None:
     await context.abort(status, f"{failure.code}: {failure.message}")
 
 
-def _listed(found: list[pb.ValidationError]) -> str:
-    shown = "; ".join(f"{v.field} {v.message}" for v in found[:3])
-    return f"{shown}; …" if len(found) > 3 else shown
+def _listed(errors: list[pb.ValidationError]) -> str:
+    shown = "; ".join(f"{v.field} {v.message}" for v in errors[:3])
+    return f"{shown}; …" if len(errors) > 3 else shown

@@ -67,14 +67,16 @@ def denied(
 
 def _violations(tool: str, details: dict[str, Any]) -> list[pb.ValidationError]:
     """The violations of the arguments, or the findings in a source, by the fields of the request."""
-    found = [
+    violations = [
         pb.ValidationError(field=_text(field_of(tool, v["field"])), rule=_text(v["rule"]), message=_text(v["message"]))
         for v in details.get("violations", ())
     ]
     for diagnostic in details.get("diagnostics", ()):
         place = f"source:{diagnostic['span']['line']}:{diagnostic['span']['column']}"
-        found.append(pb.ValidationError(field=place, rule=diagnostic["code"], message=_text(diagnostic["message"])))
-    return found
+        violations.append(
+            pb.ValidationError(field=place, rule=diagnostic["code"], message=_text(diagnostic["message"]))
+        )
+    return violations
 
 
 def _text(text: str) -> str:

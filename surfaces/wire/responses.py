@@ -88,8 +88,8 @@ def _is_stored(result: ToolResult) -> bool:
 
 
 def _whole(used: Mapping[str, float]) -> dict[str, int]:
-    found = {}
+    whole_amounts = {}
     for unit, amount in used.items():
         name, factor = _WHOLE.get(unit, (unit, 1))
-        found[name] = math.ceil(amount * factor)
-    return found
+        whole_amounts[name] = math.ceil(amount * factor)
+    return whole_amounts

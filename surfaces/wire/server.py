@@ -114,9 +114,9 @@ def _own(path: Path) -> Iterator[None]:
 def _listen(server: grpc.aio.Server, address: str) -> int:
     """Listen on an address. Returns its port."""
     try:
-        found = server.add_insecure_port(address)
+        port = server.add_insecure_port(address)
     except RuntimeError:
-        found = 0
-    if not found:
+        port = 0
+    if not port:
         raise Failure("exists", f"can't listen on {address}", hint="another program may use it; name another port")
-    return int(found)
+    return int(port)

@@ -32,7 +32,7 @@ def violations(message: Any) -> list[pb.ValidationError]:
     Lists with too many entries are cut in place, so that the time and the answer have a bound.
     """
     _cut(message)
-    return [_shown(found.proto) for found in _VALIDATOR.collect_violations(message)]
+    return [_shown(violation.proto) for violation in _VALIDATOR.collect_violations(message)]
 
 
 def _cut(message: Any) -> None:

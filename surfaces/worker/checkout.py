@@ -103,9 +103,9 @@ class Checkout:
             f"data {len(message.encode())}\n{message}\nfrom {self._commit}\n"
         )
         try:
-            found = entries_of_folder(folder)
-            ignored = self._ignored(found, before)
-            stream = commit_of_folder(folder, found, ignored, before, header.encode())
+            entries = entries_of_folder(folder)
+            ignored = self._ignored(entries, before)
+            stream = commit_of_folder(folder, entries, ignored, before, header.encode())
             self._git("fast-import", "--quiet", "--force", given=stream)
         except OSError as error:
             raise Failure("io_error", f"the files of the run {self.run} can't be read: {str(error)[:300]}") from error
@@ -114,10 +114,10 @@ class Checkout:
             raise Failure("too_large", f"the changes of the run {self.run} have more than {MAX_PATCH:,} bytes")
         return patch or None
 
-    def _ignored(self, found: Mapping[bytes, os.stat_result], before: Collection[bytes]) -> set[bytes]:
+    def _ignored(self, entries: Mapping[bytes, os.stat_result], before: Collection[bytes]) -> set[bytes]:
         """The new files that the repository ignores. git gets the files ``.gitignore`` in a folder with nothing else."""
         with TemporaryDirectory(dir=self._folder) as rules:
-            for path, facts in found.items():
+            for path, facts in entries.items():
                 if os.path.basename(path) == b".gitignore" and stat.S_ISREG(facts.st_mode):
                     place = os.path.join(os.fsencode(rules), path)
                     os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -127,7 +127,7 @@ class Checkout:
                 *("check-ignore", "--no-index", "-z", "--stdin"),
                 cwd=Path(rules),
                 given=(
-                    b"./%s\0" % p for p, facts in found.items() if p not in before and not stat.S_ISDIR(facts.st_mode)
+                    b"./%s\0" % p for p, facts in entries.items() if p not in before and not stat.S_ISDIR(facts.st_mode)
                 ),
                 # 1 says that it ignores none.
                 codes=(0, 1),
@@ -211,12 +211,12 @@ def commit_of(repository: str, revision: str) -> str:
         raise Failure("invalid_arguments", "a repository or a revision does not begin with -")
     if len(revision) == 40 and set(revision) <= set("0123456789abcdef"):
         return revision
-    found = (
+    lines = (
         git("ls-remote", "--quiet", "--", repository, revision, f"{revision}^{{}}", settings_of_user=True)
         .decode()
         .split("\n")
     )
-    by_name = {name: commit for commit, _, name in (line.partition("\t") for line in found) if name}
+    by_name = {name: commit for commit, _, name in (line.partition("\t") for line in lines) if name}
     # An annotated tag names an object that names the commit.
     for name in (f"refs/tags/{revision}^{{}}", f"refs/heads/{revision}", f"refs/tags/{revision}", revision):
         if name in by_name:

@@ -30,12 +30,12 @@ class Known(NamedTuple):
 
 def entries_of_commit(listing: bytes) -> dict[bytes, Known]:
     """The entries that ``git ls-tree -r -l -z`` has listed, by path."""
-    found = {}
+    entries = {}
     for line in listing.split(b"\0")[:-1]:
         facts, _, path = line.partition(b"\t")
         mode, _, content, size = facts.split()
-        found[path] = Known(mode, content, -1 if size == b"-" else int(size))
-    return found
+        entries[path] = Known(mode, content, -1 if size == b"-" else int(size))
+    return entries
 
 
 def entries_of_folder(folder: bytes) -> dict[bytes, os.stat_result]:
@@ -45,7 +45,7 @@ def entries_of_folder(folder: bytes) -> dict[bytes, os.stat_result]:
         OSError: a folder can't be listed.
         Failure: `too_large` beyond `MAX_DEPTH`.
     """
-    found = {}
+    facts_by_path = {}
     pending = [b""]
     while pending:
         above = pending.pop()
@@ -54,12 +54,12 @@ def entries_of_folder(folder: bytes) -> dict[bytes, os.stat_result]:
                 path, facts = os.path.join(above, entry.name), entry.stat(follow_symlinks=False)
                 if entry.name.lower() == b".git" or stat.S_IFMT(facts.st_mode) not in _KINDS:
                     continue
-                found[path] = facts
+                facts_by_path[path] = facts
                 if stat.S_ISDIR(facts.st_mode):
                     if path.count(b"/") >= MAX_DEPTH:
                         raise Failure("too_large", f"there are folders more than {MAX_DEPTH} deep")
                     pending.append(path)
-    return found
+    return facts_by_path
 
 
 _KINDS = {stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR}
@@ -67,16 +67,16 @@ _KINDS = {stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR}
 
 def commit_of_folder(
     folder: bytes,
-    found: Mapping[bytes, os.stat_result],
+    entries: Mapping[bytes, os.stat_result],
     ignored: Collection[bytes],
     before: Mapping[bytes, Known],
     header: bytes,
 ) -> Iterator[bytes]:
-    """What ``git fast-import`` reads to make a commit of the entries `found` in a folder.
+    """What ``git fast-import`` reads to make a commit of `entries` in a folder.
 
     Args:
         folder: The folder.
-        found: See `entries_of_folder`.
+        entries: See `entries_of_folder`.
         ignored: The paths that are left out.
         before: The entries of the commit before.
         header: The beginning of the commit: all before its files.
@@ -87,7 +87,7 @@ def commit_of_folder(
     """
     yield header + b"deleteall\n"
     changed = 0
-    for path, facts in found.items():
+    for path, facts in entries.items():
         known = before.get(path)
         if stat.S_ISDIR(facts.st_mode):
             if known is not None:

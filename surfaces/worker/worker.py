@@ -164,10 +164,10 @@ class Worker:
     async def _execute(self, run: str) -> None:
         owner, tool = self._owner, ""
         try:
-            found = await asyncio.to_thread(self._any.runs.show, run)
-            tool = found.tool
-            self._report("taken", {"run": run, "tool": tool, "queue": found.header.get("queue"), **_waited(found)})
-            async with self._place(found) as (service, host):
+            view = await asyncio.to_thread(self._any.runs.show, run)
+            tool = view.tool
+            self._report("taken", {"run": run, "tool": tool, "queue": view.header.get("queue"), **_waited(view)})
+            async with self._place(view) as (service, host):
                 result = await service.resume(run, worker=self._name, checkout_on=host)
             if host is not None:
                 await asyncio.to_thread(self._finish, run)
@@ -226,9 +226,9 @@ class Worker:
     def _finish(self, run: str) -> None:
         """Keep what a run of this home has changed in its checkout, if it has ended. Report what prevents it."""
         try:
-            found = _found(self._any, run)
-            if found is not None and found.state in OVER:
-                self._keep(found)
+            view = _found(self._any, run)
+            if view is not None and view.state in OVER:
+                self._keep(view)
         except Exception as fault:
             self._report("problem", {"run": run, "error": _failure(fault).as_dict()})
 
@@ -277,8 +277,8 @@ async def services_of(first: ToolService, folders: Collection[Path]) -> AsyncIte
     from contextlib import AsyncExitStack
 
     async with AsyncExitStack() as stack:
-        found = {str(first.workspace.root): first}
+        services = {str(first.workspace.root): first}
         for folder in folders:
             service = await stack.enter_async_context(first.elsewhere(folder))
-            found.setdefault(str(service.workspace.root), service)
-        yield found
+            services.setdefault(str(service.workspace.root), service)
+        yield services
