@@ -89,7 +89,7 @@ async def run_tests(
     effects=["read", "write", "delete", "execute"],
     timeout=MAX_TIMEOUT,
     paths={"cwd": "read"},
-    uses={"args": "destination", "cwd": "folder"},
+    uses={"linter": "operation", "args": "destination", "cwd": "folder"},
     outputs=_OF_RUN,
     source="command",
     refuse=_refuse,

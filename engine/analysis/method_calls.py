@@ -273,8 +273,8 @@ def _groupdict(analysis: Analysis, receiver: AbstractValue, call: Invocation) ->
 
 
 def _write(analysis: Analysis, receiver: AbstractValue, call: Invocation) -> AbstractValue:
-    """What is written to a text buffer can be read from it, in other pieces."""
-    written = text_of(analysis, *call.all)
+    """What is written to a text buffer can be read from it, in other pieces. So can the options of a writer of CSV."""
+    written = text_of(analysis, receiver, *call.all)
     # The text decides how many lines there are.
     written = written.under(call.control | receiver.origins | written.data)
     known = _known_text(analysis, receiver, call)

@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
@@ -39,8 +42,11 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
         return {}
     # An error can have the words of a file, unless there is no file.
     is_read = not is_failure or outcome.code != "not_found"
-    private = next(_private_paths(call, run), None) if is_read else None
-    if private is not None and call.depth and "private" not in run.session.seen():
+    private = next(_private_paths(call, run, call.rules), None) if is_read else None
+    if "batch" in primitive.definition.declared.uses.values():
+        # What its runs have read is known to the session.
+        private = private or run.session.seen().get("private")
+    if private is not None and call.depth:
         run.private_path = private
     source = primitive.definition.declared.source
     kinds = seen_in(primitive.definition.effects, source)
@@ -48,26 +54,24 @@ def seen_by_session(call: Call, run: Run, outcome: Failure | Json) -> dict[str, 
     asked = [each.facts.get("url") for each in call.report.effects if each.kind == "network" and source == "command"]
     if asked:
         kinds.add("outside")
-    if (private is None and not kinds) or not _is_returned(call, run):
-        return {}
     examples: dict[str, Json] = {}
-    if "outside" in kinds:
+    if "outside" in kinds and _is_returned(call, run):
         # An error can have the words of a server, too.
         hosts = (host_of(str(url)) for url in (*map(call.arguments.get, primitive.urls), *asked))
         examples["outside"] = next((f"content of {host}" for host in hosts if host), f"the output of {call.name}")
-    if private is not None:
-        examples["private"] = private
-    elif "private" in kinds and not is_failure:
-        examples["private"] = f"the output of {call.name}"
+    is_private = private is not None or ("private" in kinds and not is_failure)
+    # Yes or no can be a secret, too.
+    if is_private and _is_returned(call, run, by_control=True):
+        examples["private"] = private or f"the output of {call.name}"
     return {kind: redacted_text(example, _MAX_EXAMPLE) for kind, example in examples.items()}
 
 
-def _is_returned(call: Call, run: Run) -> bool:
-    """Whether the output of a call can reach the caller of its program."""
+def _is_returned(call: Call, run: Run, by_control: bool = False) -> bool:
+    """Whether the output of a call can reach the caller of its program, or (`by_control`) decide about what reaches it."""
     manifest = run.target.definition.manifest
     if not call.depth or manifest is None or not is_approved(run):
         return True
-    returned = call.rules.authority.policy.flows.returned(manifest, run.target.definition.version)
+    returned = call.rules.authority.policy.flows.returned(manifest, run.target.definition.version, by_control)
     return any(i in returned for i in planned(call, run))
 
 
@@ -103,9 +107,17 @@ def files_read(primitive: Primitive, arguments: Mapping[str, Any], rules: RulesI
     return files
 
 
-def _private_paths(call: Call, run: Run) -> Iterator[str]:
+def note_replayed(primitive: Primitive, call: Call, run: Run) -> None:
+    """Note what a step of a program has read whose result comes from the journal, as far as its arguments name it."""
+    rules, call = run.service.ruling(), replace(call, arguments=call.given)
+    paths = files_read(primitive, call.arguments, rules, run)
+    is_private = rules.authority.policy.flows.is_private
+    run.private_path = next(chain(filter(is_private, paths), _private_paths(call, run, rules)), run.private_path)
+
+
+def _private_paths(call: Call, run: Run, rules: RulesInForce) -> Iterator[str]:
     """The private files that a call has read: those that it opened, and those that its arguments name."""
-    primitive, is_private = call.target.primitive, call.rules.authority.policy.flows.is_private
+    primitive, is_private = call.target.primitive, rules.authority.policy.flows.is_private
     assert primitive is not None
     root = str(run.service.root)
     if call.report.private_path is not None:

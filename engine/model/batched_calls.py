@@ -9,20 +9,21 @@ def batched_calls(manifest: Manifest) -> dict[int, frozenset[int]]:
     """For each planned call that makes a batch, the planned calls of the batch's tool, by their indexes."""
     batches = {}
     for i, call in enumerate(manifest.calls):
-        tools = _tools(call)
-        if tools:
-            batches[i] = frozenset(j for j, each in enumerate(manifest.calls) if _is_made_by(each, call, tools))
+        named = [call.arguments[name] for name, use in call.uses.items() if use == "tool" and name in call.arguments]
+        if named:
+            tools = {"".join(map(str, a)) for value in named for a in value.alternatives if isinstance(a, tuple)}
+            # In a program that can't be analysed, it can be any tool.
+            is_known = not any(value.open for value in named)
+            batches[i] = frozenset(
+                j for j, each in enumerate(manifest.calls) if _is_made_by(each, call, tools if is_known else None)
+            )
     return batches
 
 
-def _tools(call: PlannedCall) -> set[str]:
-    """The tools of the batches that a call makes."""
-    named = [call.arguments[name] for name, use in call.uses.items() if use == "tool" and name in call.arguments]
-    return {"".join(map(str, a)) for value in named for a in value.alternatives if isinstance(a, tuple)}
-
-
-def _is_made_by(each: PlannedCall, call: PlannedCall, tools: set[str]) -> bool:
-    """Whether `each` is a call of one of `tools` in the same place as `call`."""
+def _is_made_by(each: PlannedCall, call: PlannedCall, tools: set[str] | None) -> bool:
+    """Whether `each` is a call of one of `tools` in the same place as `call`. None: any other call can be."""
+    if tools is None:
+        return each is not call
     if (each.line, each.step) != (call.line, call.step) or each is call:
         return False
     depth = len(call.via)

@@ -5,10 +5,16 @@ It comes after the rules on tools and their objects, and after approvals of vers
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+
 from msgspec.structs import replace
 
 from albert_tools.engine.call.context import Call, Run
 from albert_tools.engine.call.seen import files_read, is_approved, planned
+from albert_tools.engine.model.failure import Failure
+from albert_tools.engine.model.manifest import Manifest
+from albert_tools.engine.model.primitive import Primitive
 from albert_tools.engine.policy.decision import Decision, strictest
 
 
@@ -43,10 +49,12 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
     elif manifest is not None and not call.depth:
         decisions += [d for d in flows.judge_version(program.name, manifest, program.version) if d.verdict == "deny"]
         if flows.of_sessions:
-            decisions += flows.judge_request(program.name, manifest, is_approved(run), run.session.seen())
+            seen = run.session.seen()
+            run.seen_before = frozenset(seen)
+            decisions += flows.judge_request(program.name, manifest, is_approved(run), seen)
     elif manifest is not None and call.target.primitive is not None:
         if flows.flows(manifest, program.version):
-            paths = files_read(call.target.primitive, call.arguments, call.rules, run)
+            paths = _paths(call.target.primitive, call, run)
             decisions += flows.judge_call(
                 manifest,
                 program.version,
@@ -58,7 +66,7 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 definition=definition,
             )
         private = run.private_path
-        if private is not None and (not is_approved(run) or flows.is_given(manifest, planned(call, run))):
+        if private is not None:
             # Which files the program reads was not known when it was called.
             uses = definition.declared.uses
             decisions += flows.judge_session(
@@ -66,6 +74,30 @@ def _decisions(call: Call, run: Run) -> list[Decision]:
                 definition.effects,
                 uses,
                 call.arguments,
-                lambda: {"private": private, **run.session.seen()},
+                lambda: _seen_since(call, run, manifest, private),
             )
     return decisions
+
+
+def _seen_since(call: Call, run: Run, manifest: Manifest, private: str) -> Mapping[str, str]:
+    """What the session has seen, if that is more than when the request was judged, because the program has read a private file. If
+    the program is approved, only its arguments count: everything else was reviewed."""
+    if is_approved(run):
+        flows = call.rules.authority.policy.flows
+        if "private" in run.seen_before or not flows.is_given(manifest, planned(call, run)):
+            return {}
+    seen = {"private": private, **run.session.seen()}
+    return seen if seen.keys() > run.seen_before else {}
+
+
+def _paths(primitive: Primitive, call: Call, run: Run) -> list[str] | None:
+    """The files that a call of a program reads, or those that its batch reads; None if they are not known."""
+    uses = {use: name for name, use in primitive.definition.declared.uses.items()}
+    if "items" not in uses:
+        return files_read(primitive, call.arguments, call.rules, run)
+    with suppress(Failure):
+        tool = run.lookup.look_up(call.arguments[uses["tool"]], None).primitive
+        if tool is not None:
+            items = call.arguments[uses["items"]]
+            return [path for item in items for path in files_read(tool, item, call.rules, run)]
+    return None

@@ -33,7 +33,7 @@ SEEN = ("private", "outside")
 ARGUMENTS: dict[str, frozenset[str]] = {
     "path": frozenset({"write", "delete"}),
     "url": frozenset({"url"}),
-    "command": frozenset({"shell", "program", "environment", "folder"}),
+    "command": frozenset({"shell", "program", "environment", "operation", "folder"}),
     "recipient": frozenset({"destination"}),
     "payload": frozenset({"payload"}),
 }

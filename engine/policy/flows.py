@@ -48,8 +48,9 @@ class Flow(NamedTuple):
     certain: bool = True
     by_control: bool = False
     by_link: bool = False
-    #: The planned calls that start a batch in which the end is called.
+    #: The planned calls that start a batch in which the end is called, and those that start one in which only the start is.
     starters: frozenset[int] = frozenset()
+    readers: frozenset[int] = frozenset()
 
     @property
     def key(self) -> tuple[str, int, int, str, bool]:
@@ -155,7 +156,7 @@ class FlowJudge:
         self.private = PathPatterns(private, workspace, home)
         self.private_patterns = frozenset(pattern for pattern, _ in private)
         self._flows: dict[str, tuple[Flow, ...]] = {}
-        self._returned: dict[str, frozenset[int]] = {}
+        self._returned: dict[tuple[str, bool], frozenset[int]] = {}
 
     def is_private(self, path: str) -> bool:
         """Whether a file has private data. `path` is absolute."""
@@ -170,13 +171,14 @@ class FlowJudge:
             flows = self._flows[version] = tuple(self._find(manifest)) if self.of_manifests else ()
         return flows
 
-    def returned(self, manifest: Manifest, version: str) -> frozenset[int]:
-        """The planned calls of a version whose outputs can reach its caller: in its result, log, errors or files."""
-        returned = self._returned.get(version)
+    def returned(self, manifest: Manifest, version: str, by_control: bool = False) -> frozenset[int]:
+        """The planned calls of a version whose outputs can reach its caller: in its result, log, errors or files. With `by_control`
+        also those that decide about these."""
+        returned = self._returned.get((version, by_control))
         if returned is None:
             if len(self._returned) > _MAX_CACHED:
                 self._returned.clear()
-            graph = _Graph(manifest)
+            graph = _Graph(manifest, by_control)
             result = graph.direct(manifest.result)
             writers = [i for i, call in enumerate(manifest.calls) if changes(call)]
             written = {o for i in writers for o in (f"call:{i}", *graph.inputs[i])}
@@ -184,7 +186,7 @@ class FlowJudge:
                 returned = frozenset(range(len(manifest.calls)))
             else:
                 returned = frozenset(_calls(graph.behind({*result, *written, *manifest.printed, *manifest.raised})))
-            self._returned[version] = returned
+            self._returned[version, by_control] = returned
         return returned
 
     def judge_version(self, name: str, manifest: Manifest, version: str) -> list[Decision]:
@@ -199,7 +201,7 @@ class FlowJudge:
         planned: Sequence[int],
         arguments: Mapping[str, Any],
         given: Mapping[str, Any],
-        paths: Sequence[str],
+        paths: Sequence[str] | None,
         has_links: bool = False,
         definition: ToolDefinition | None = None,
     ) -> list[Decision]:
@@ -211,7 +213,7 @@ class FlowJudge:
             planned: The planned calls that this call can be.
             arguments: The arguments of the call.
             given: The arguments of the program.
-            paths: The absolute paths that the call reads.
+            paths: The absolute paths that the call reads, or those that its batch reads; None if they are not known.
             has_links: Whether the program has read a file by a link.
             definition: The tool that is called, to find the hosts that the rules list for it.
         """
@@ -223,12 +225,14 @@ class FlowJudge:
         for flow in self.flows(manifest, version):
             if flow.by_link and not has_links:
                 continue
-            if not flow.starters.isdisjoint(planned):
-                # In the run of a batch, nobody knows where its items come from.
-                decisions.append(self._decision("the program", manifest, flow))
             if flow.rule.source.paths:
-                if flow.start in planned and any(self._patterns[flow.rule.place].match(path) for path in paths):
+                reads = flow.start in planned or not flow.readers.isdisjoint(planned)
+                if reads and (paths is None or any(map(self._patterns[flow.rule.place].match, paths))):
                     decisions.append(self._decision("the program", manifest, flow))
+            elif not flow.starters.isdisjoint(planned):
+                # In the run of a batch, nobody knows where its items come from.
+                decision = self._decision("the program", manifest, flow)
+                decisions.append(decision._replace(subject=f"items {digest(arguments)}"))
             elif flow.end in planned and self._carries(flow, manifest, planned, arguments, given, is_listed):
                 decisions.append(self._at(flow, manifest, arguments))
         return decisions
@@ -239,7 +243,10 @@ class FlowJudge:
         flows_by_key |= {flow.key: flow for flow in self._found(manifest, by_links=False)}
         batches = batched_calls(manifest)
         return [
-            flow._replace(starters=frozenset(i for i, calls in batches.items() if flow.end in calls))
+            flow._replace(
+                starters=frozenset(i for i, calls in batches.items() if flow.end in calls),
+                readers=frozenset(i for i, calls in batches.items() if flow.start in calls and flow.end not in calls),
+            )
             for flow in flows_by_key.values()
         ]
 
@@ -321,7 +328,7 @@ class FlowJudge:
     def _at(self, flow: Flow, manifest: Manifest, arguments: Mapping[str, Any]) -> Decision:
         """The decision about a flow into an argument whose value is known."""
         decision = self._decision("the program", manifest, flow)
-        if flow.by_control or not flow.rule.to.arguments:
+        if flow.by_control or flow.argument not in arguments:
             return decision
         start, end = manifest.calls[flow.start], manifest.calls[flow.end]
         value = arguments[flow.argument]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from albert_tools.engine.call.context import Call, Invoke, Run
 from albert_tools.engine.call.errors import notify
 from albert_tools.engine.call.journal import Step
-from albert_tools.engine.call.seen import files_read
+from albert_tools.engine.call.seen import note_replayed
 from albert_tools.engine.model.definition import Json
 from albert_tools.engine.model.failure import Failure
 
@@ -53,7 +53,7 @@ def _replayed(step: Step, call: Call, run: Run) -> Json:
     if call.target.primitive is not None and not run.resumed.is_replay:
         # A fault of the rules, too: the program waits for the recorded result.
         with suppress(Exception):
-            files_read(call.target.primitive, call.given, run.service.ruling(), run)
+            note_replayed(call.target.primitive, call, run)
     if call.target.version is not None:
         for inner in run.journal.within(call.step):
             run.effects.extend(inner.effects)
